@@ -1,0 +1,135 @@
+# Tidemark. `make help` lists the targets.
+#
+#   make run      set up, build and open the explorer on the GPT-2 sample
+#   make test     set up, build with sanitizers and run every test
+#   V=1 shows commands; BUILD=dir, CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, DESTDIR are yours; DEV=1 makes warnings errors.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+VERSION := $(shell cat VERSION)
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
+            -Wmissing-prototypes -Wvla -Wformat=2 -Wundef -Wcast-qual -Wwrite-strings -Wdouble-promotion
+OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"$(VERSION)"' -I. -include tests/banned.h \
+            -ffile-prefix-map=$(CURDIR)=. -MMD -MP $(WARNINGS) $(if $(DEV),-Werror) $(SANITIZE)
+LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lz -lpthread -lm
+DOT_LIBS := -lgvc -lcgraph -lcdt -ljansson -lz -lm
+
+SOLVER := $(wildcard solver/*.c)
+SRC    := $(filter-out src/main.c,$(wildcard src/*.c))
+DOT    := $(wildcard src/dot/*.c)
+UI     := $(wildcard ui/*.c)
+UNIT   := $(wildcard tests/unit_*.c)
+FUZZ   := $(wildcard tests/fuzz_*.c)
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIB    := $(BUILD)/libtidemark.a
+UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT))
+FUZZES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ))
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
+
+.PHONY: all build run test unit check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: setup ## build both programs (installing what is missing)
+	$(Q)$(MAKE) --no-print-directory build
+
+setup: ## install missing Debian packages
+	$(Q)./.ci/setup build
+
+build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot)
+
+run: all ## open the explorer on the GPT-2 sample (a report when standard output is no terminal)
+	$(Q)$(BUILD)/tidemark samples/gpt2_b1_s1024_adam.jsonl.gz
+
+# ---- compiling ----------------------------------------------------------------
+# Changed flags rebuild: every object depends on a stamp that holds them.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(LDFLAGS)
+$(BUILD)/flags: force
+	$(Q)mkdir -p $(BUILD)
+	$(Q)printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS))' > $@
+.PHONY: force
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(EXTRA) -c -o $@ $<
+
+$(LIB): $(call objects,$(SOLVER) $(SRC) $(UI))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/tidemark: $(BUILD)/src/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/tidemark-dot: $(call objects,$(DOT)) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(DOT_LIBS)
+
+# ---- tests ----------------------------------------------------------------------
+# Criterion's workers break on pointers in parameters under PIE: tests are linked without it.
+$(BUILD)/tests/unit_%: $(BUILD)/tests/unit_%.o $(BUILD)/tests/support.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -no-pie -o $@ $^ -lcriterion $(LIBS)
+
+$(BUILD)/tests/fuzz_%: $(BUILD)/tests/fuzz_%.o $(BUILD)/tests/replay_corpus.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+units: $(UNITS) $(FUZZES)
+
+ASAN := BUILD=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' DEV=1 \
+        SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
+TSAN := BUILD=build/tsan CFLAGS='-O1 -g' DEV=1 SANITIZE=-fsanitize=thread
+
+test: ## set up, build and run every test
+	$(Q)./.ci/setup test
+	$(Q)$(MAKE) --no-print-directory build DEV=1
+	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
+	$(Q)tests/run
+
+asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
+	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
+
+tsan: ## both programs with the thread sanitizer, in build/tsan
+	$(Q)$(MAKE) --no-print-directory build units $(TSAN)
+
+check-layers: ## dependencies run down only
+	$(Q)tests/check_layers
+
+bench: all ## tables of peaks, bounds, arenas and times (BENCH=name runs one)
+	$(Q)tests/bench/run $(BENCH)
+
+fuzz: ## coverage-guided fuzzing of every reader with clang, SECONDS=60 each
+	$(Q)./.ci/setup fuzz
+	$(Q)tests/fuzz_run $(or $(SECONDS),60)
+
+lint: ## static analysis and the man pages
+	$(Q)./.ci/setup lint
+	$(Q)tests/lint
+
+install: build ## install into DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/tidemark/samples
+	install -m 755 $(BUILD)/tidemark $(wildcard $(BUILD)/tidemark-dot) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.py samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/tidemark $(DESTDIR)$(PREFIX)/bin/tidemark-dot
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tidemark*.1 $(DESTDIR)$(PREFIX)/share/man/man5/tidemark.5
+	rm -rf $(DESTDIR)$(PREFIX)/share/tidemark
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | sort | expand -t 16
+
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,134 @@
+/* base.c: errors, arenas, control, compressed rows. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+
+enum status fail(struct error *error, enum status status, const char *format, ...)
+{
+	if (error) {
+		va_list arguments;
+		va_start(arguments, format);
+		vsnprintf(error->text, sizeof error->text, format, arguments);
+		va_end(arguments);
+	}
+	return status;
+}
+
+/* ---- arena ---- */
+
+#define CHUNK_BYTES (64u << 10)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t used, size;
+	_Alignas(16) char data[];
+};
+
+static struct arena_chunk *chunk_new(struct arena *arena, size_t bytes)
+{
+	/* Chunks grow with the arena, so that big arenas have few of them. */
+	size_t size = arena->bytes / 4 > CHUNK_BYTES ? arena->bytes / 4 : CHUNK_BYTES;
+	if (size < bytes)
+		size = bytes;
+	if (size > SIZE_MAX - sizeof(struct arena_chunk))
+		return NULL;
+	struct arena_chunk *chunk = mem_alloc(1, sizeof *chunk + size);
+	if (!chunk && size > bytes) {
+		size = bytes;
+		chunk = mem_alloc(1, sizeof *chunk + size);
+	}
+	if (!chunk)
+		return NULL;
+	chunk->size = size;
+	chunk->next = arena->chunk;
+	arena->chunk = chunk;
+	return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 16)
+		return NULL;
+	bytes = (bytes + 15) & ~(size_t)15;
+	if (bytes == 0)
+		bytes = 16;
+	struct arena_chunk *chunk = arena->chunk;
+	if (!chunk || chunk->size - chunk->used < bytes)
+		chunk = chunk_new(arena, bytes);
+	if (!chunk)
+		return NULL;
+	void *block = chunk->data + chunk->used;
+	chunk->used += bytes;
+	arena->bytes += bytes;
+	return block;
+}
+
+char *arena_text(struct arena *arena, const char *text, size_t length)
+{
+	char *copy = arena_alloc(arena, length + 1, 1);
+	if (copy)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+void arena_free(struct arena *arena)
+{
+	while (arena->chunk) {
+		struct arena_chunk *chunk = arena->chunk;
+		arena->chunk = chunk->next;
+		mem_free(chunk);
+	}
+	arena->bytes = 0;
+}
+
+/* ---- control ---- */
+
+bool control_spend(struct control *control, uint64_t ticks)
+{
+	control->ticks += ticks;
+	return control_status(control) != OK;
+}
+
+enum status control_status(const struct control *control)
+{
+	if (control->cancel && atomic_load_explicit(control->cancel, memory_order_relaxed))
+		return CANCELLED;
+	return control->limit && control->ticks >= control->limit ? LIMIT : OK;
+}
+
+void control_report(struct control *control, const char *stage, double fraction, int64_t best, int64_t bound)
+{
+	if (!control->report)
+		return;
+	struct progress progress = { stage, fraction, best, bound };
+	control->report(control->context, &progress);
+}
+
+/* ---- compressed rows ---- */
+
+enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
+{
+	result->start = arena_alloc(arena, (size_t)columns + 1, sizeof *result->start);
+	result->item = arena_alloc(arena, csr->start[rows], sizeof *result->item);
+	if (!result->start || !result->item)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < csr->start[rows]; i++)
+		result->start[csr->item[i]]++;
+	uint32_t sum = 0;
+	for (uint32_t column = 0; column <= columns; column++) {
+		uint32_t count = column < columns ? result->start[column] : 0;
+		result->start[column] = sum;
+		sum += count;
+	}
+	/* Fill in row order, then shift the starts back by one row. */
+	for (uint32_t row = 0; row < rows; row++)
+		FOR_ROW(i, csr, row)
+			result->item[result->start[csr->item[i]]++] = row;
+	for (uint32_t column = columns; column > 0; column--)
+		result->start[column] = result->start[column - 1];
+	result->start[0] = 0;
+	return OK;
+}
