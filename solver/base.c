@@ -109,6 +109,45 @@ void control_report(struct control *control, const char *stage, double fraction,
 
 /* ---- compressed rows ---- */
 
+enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, const uint32_t *row, const uint32_t *item,
+	struct csr *result)
+{
+	result->start = arena_alloc(arena, (size_t)rows + 2, sizeof *result->start);
+	result->item = arena_alloc(arena, pairs, sizeof *result->item);
+	if (!result->start || !result->item)
+		return NO_MEMORY;
+	/* Counts stand two rows further, so that filling moves every start to its place. */
+	uint32_t *next = result->start + 1;
+	for (uint32_t i = 0; i < pairs; i++)
+		next[row[i] + 1]++;
+	for (uint32_t r = 0; r < rows; r++)
+		next[r + 1] += next[r];
+	for (uint32_t i = 0; i < pairs; i++)
+		result->item[next[row[i]]++] = item[i];
+	return OK;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	return (a > b) - (a < b);
+}
+
+void csr_unique(struct csr *csr, uint32_t rows)
+{
+	uint32_t kept = 0, begin = 0;
+	for (uint32_t row = 0; row < rows; row++) {
+		uint32_t end = csr->start[row + 1];
+		qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_ids);
+		csr->start[row] = kept;
+		for (uint32_t i = begin; i < end; i++)
+			if (i == begin || csr->item[i] != csr->item[i - 1])
+				csr->item[kept++] = csr->item[i];
+		begin = end;
+	}
+	csr->start[rows] = kept;
+}
+
 enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result)
 {
 	result->start = arena_alloc(arena, (size_t)columns + 1, sizeof *result->start);

@@ -93,6 +93,11 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 /* for each item of a row: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
 #define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)
 
+/* Rows from pairs (row[i], item[i]), i < pairs; the pairs' order is kept within a row. */
+enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, const uint32_t *row, const uint32_t *item,
+	struct csr *result);
+/* Sorts every row and drops duplicates, in place. */
+void csr_unique(struct csr *csr, uint32_t rows);
 /* Transposes rows x columns; the result's rows list ascending items. */
 enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result);
 

@@ -10,7 +10,7 @@
 #ifndef TIDEMARK_GRAPH_H
 #define TIDEMARK_GRAPH_H
 
-#include "base.h"
+#include "names.h"
 
 #define KINDS(X) /* the first five are persistent: they live through the whole step */ \
 	X(INPUT, "input") X(PARAMETER, "parameter") X(BUFFER, "buffer") X(CONSTANT, "constant") X(OPTIMIZER, "optimizer") \
@@ -97,6 +97,7 @@ struct graph {
 	struct csr touches;           /* op -> storages it reads or writes; ascending, no duplicates */
 	struct csr users;             /* storage -> ops that touch it, ascending (the allocator included) */
 	struct csr members;           /* storage -> its tensors, ascending */
+	struct names op_names, tensor_names;
 	int64_t persistent_bytes;     /* of all persistent storages */
 	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
 	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
@@ -123,6 +124,10 @@ enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
+/* ids by name among the records so far, NONE where there is none. Names are unique: adding a
+ * second record of a name is found by graph_build. */
+uint32_t draft_find_op(const struct draft *draft, const char *name);
+uint32_t draft_find_tensor(const struct draft *draft, const char *name);
 /* The records so far, to change in place (names and shapes must outlive graph_build). */
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
 struct op *draft_op_at(struct draft *draft, uint32_t op);
@@ -142,7 +147,7 @@ void graph_release(struct graph *graph);
  * same size (DESIGN section 6, in_place=off). Writes that make no new name stay as they are. */
 struct graph *graph_without_inplace(const struct graph *graph, struct error *error, enum status *status);
 
-/* ids by name, NONE where there is none; O(log n), by an index built with the graph. */
+/* ids by name, NONE where there is none. O(1). */
 uint32_t graph_find_op(const struct graph *graph, const char *name);
 uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 

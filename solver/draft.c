@@ -1,0 +1,189 @@
+/* draft.c: the mutable form of a graph: records and pairs, in the order they are given. */
+#include <string.h>
+
+#include "draft.h"
+
+struct draft *draft_new(void)
+{
+	return mem_alloc(1, sizeof(struct draft));
+}
+
+static void pairs_free(struct pairs *pairs)
+{
+	mem_free(pairs->op);
+	mem_free(pairs->other);
+}
+
+void draft_free(struct draft *draft)
+{
+	if (!draft)
+		return;
+	mem_free(draft->tensor);
+	mem_free(draft->op);
+	pairs_free(&draft->reads);
+	pairs_free(&draft->writes);
+	pairs_free(&draft->after);
+	pairs_free(&draft->inplace_out);
+	pairs_free(&draft->inplace_in);
+	names_free(&draft->op_names);
+	names_free(&draft->tensor_names);
+	arena_free(&draft->arena);
+	mem_free(draft);
+}
+
+/* Makes room for one more element; the array stays valid when it fails. */
+static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return true;
+	uint32_t wanted = *capacity ? *capacity * 2 : 64;
+	if (wanted >= NONE / 2)
+		return false;
+	void *moved = mem_resize(*array, wanted, size);
+	if (!moved)
+		return false;
+	*array = moved;
+	*capacity = wanted;
+	return true;
+}
+
+static enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other)
+{
+	uint32_t capacity = pairs->capacity;
+	if (!reserve((void **)&pairs->op, pairs->count, &capacity, sizeof *pairs->op) ||
+	    !reserve((void **)&pairs->other, pairs->count, &pairs->capacity, sizeof *pairs->other))
+		return NO_MEMORY;
+	pairs->op[pairs->count] = op;
+	pairs->other[pairs->count++] = other;
+	return OK;
+}
+
+/* *copy = text in the draft's arena; NULL stays NULL. */
+static bool keep_text(struct draft *draft, const char **text)
+{
+	if (!*text)
+		return true;
+	*text = arena_text(&draft->arena, *text, strlen(*text));
+	return *text != NULL;
+}
+
+enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra)
+{
+	if (!keep_text(draft, &name) || !keep_text(draft, &source) || !keep_text(draft, &extra))
+		return NO_MEMORY;
+	draft->name = name ? name : draft->name;
+	draft->source = source ? source : draft->source;
+	draft->extra = extra ? extra : draft->extra;
+	return OK;
+}
+
+uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
+{
+	if (!reserve((void **)&draft->tensor, draft->tensors, &draft->tensor_capacity, sizeof *draft->tensor))
+		return NONE;
+	struct tensor copy = *tensor;
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.extra))
+		return NONE;
+	if (copy.shape) {
+		int64_t *shape = arena_alloc(&draft->arena, copy.rank, sizeof *shape);
+		if (!shape)
+			return NONE;
+		memcpy(shape, copy.shape, copy.rank * sizeof *shape);
+		copy.shape = shape;
+	}
+	if (names_add(&draft->tensor_names, copy.name, draft->tensors) == NONE)
+		return NONE;
+	draft->tensor[draft->tensors] = copy;
+	return draft->tensors++;
+}
+
+uint32_t draft_op(struct draft *draft, const struct op *op)
+{
+	if (!reserve((void **)&draft->op, draft->ops, &draft->op_capacity, sizeof *draft->op))
+		return NONE;
+	struct op copy = *op;
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) ||
+	    !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
+		return NONE;
+	draft->op[draft->ops] = copy;
+	return draft->ops++;
+}
+
+enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor)
+{
+	return pairs_add(&draft->reads, op, tensor);
+}
+
+enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor)
+{
+	return pairs_add(&draft->writes, op, tensor);
+}
+
+enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in)
+{
+	enum status status = pairs_add(&draft->inplace_out, op, out);
+	if (status == OK && (status = pairs_add(&draft->inplace_in, op, in)) != OK)
+		draft->inplace_out.count--;
+	return status;
+}
+
+enum status draft_after(struct draft *draft, uint32_t op, uint32_t before)
+{
+	return pairs_add(&draft->after, op, before);
+}
+
+uint32_t draft_find_op(const struct draft *draft, const char *name)
+{
+	return names_find(&draft->op_names, name);
+}
+
+uint32_t draft_find_tensor(const struct draft *draft, const char *name)
+{
+	return names_find(&draft->tensor_names, name);
+}
+
+struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor)
+{
+	return &draft->tensor[tensor];
+}
+
+struct op *draft_op_at(struct draft *draft, uint32_t op)
+{
+	return &draft->op[op];
+}
+
+static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
+{
+	if (draft_op(draft, &graph->op[op]) == NONE)
+		return false;
+	FOR_ROW(i, &graph->reads, op)
+		if (draft_read(draft, op, graph->reads.item[i]) != OK)
+			return false;
+	FOR_ROW(i, &graph->writes, op)
+		if (draft_write(draft, op, graph->writes.item[i]) != OK)
+			return false;
+	FOR_ROW(i, &graph->after, op)
+		if (draft_after(draft, op, graph->after.item[i]) != OK)
+			return false;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (draft_inplace(draft, op, graph->inplace[i].out, graph->inplace[i].in) != OK)
+			return false;
+	return true;
+}
+
+struct draft *draft_of(const struct graph *graph)
+{
+	struct draft *draft = draft_new();
+	if (!draft || draft_describe(draft, graph->name, graph->source, graph->extra) != OK)
+		goto failed;
+	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+		if (draft_tensor(draft, &graph->tensor[tensor]) == NONE)
+			goto failed;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (!copy_op(draft, graph, op))
+			goto failed;
+	return draft;
+failed:
+	draft_free(draft);
+	return NULL;
+}

@@ -1,0 +1,623 @@
+/* graph.c: builds the immutable graph of a draft and checks every rule on the way.
+ *
+ * The work is a line of small passes over a struct build; each fills a part of the
+ * graph, and the first that fails sets the error. Passes before order_ops() use the
+ * draft's op numbers; from then on ops are numbered in program order.
+ */
+#include <string.h>
+
+#include "draft.h"
+
+#define X(id, name) name,
+const char *const kind_names[KIND_COUNT] = { KINDS(X) };
+const char *const phase_names[PHASE_COUNT] = { PHASES(X) };
+#undef X
+#define X(id, name, bits) name,
+const char *const dtype_names[DTYPE_COUNT] = { DTYPES(X) };
+#undef X
+#define X(id, name, bits) bits,
+const uint8_t dtype_bits[DTYPE_COUNT] = { DTYPES(X) };
+#undef X
+
+int name_index(const char *const *names, int count, const char *name)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+struct edges { uint32_t *op, *pred, count; };
+
+struct build {
+	const struct draft *draft;
+	struct graph *graph;
+	struct error *error;
+	struct arena scratch;
+	uint32_t *root;           /* tensor -> root of its alias group */
+	uint32_t *place;          /* draft op -> position in program order */
+	struct csr reads, writes, inplace_in;   /* by draft op */
+	struct edges data;        /* data and declared control dependencies, by draft op */
+	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
+};
+
+static enum status out_of_memory(struct build *build)
+{
+	return fail(build->error, NO_MEMORY, "out of memory");
+}
+
+static enum status bad(struct build *build, unsigned line, enum status status)
+{
+	if (build->error)
+		build->error->line = line;
+	return status;
+}
+
+/* ---- records ------------------------------------------------------------------ */
+
+static enum status copy_tensors(struct build *build)
+{
+	struct graph *graph = build->graph;
+	const struct draft *draft = build->draft;
+	graph->tensors = draft->tensors;
+	graph->tensor = arena_alloc(&graph->arena, draft->tensors, sizeof *graph->tensor);
+	if (!graph->tensor)
+		return out_of_memory(build);
+	for (uint32_t id = 0; id < draft->tensors; id++) {
+		struct tensor *tensor = &graph->tensor[id];
+		*tensor = draft->tensor[id];
+		tensor->writer = NONE;
+		tensor->name = arena_text(&graph->arena, tensor->name, strlen(tensor->name));
+		if (tensor->extra)
+			tensor->extra = arena_text(&graph->arena, tensor->extra, strlen(tensor->extra));
+		if (tensor->shape) {
+			int64_t *shape = arena_alloc(&graph->arena, tensor->rank, sizeof *shape);
+			if (!shape)
+				return out_of_memory(build);
+			memcpy(shape, tensor->shape, tensor->rank * sizeof *shape);
+			tensor->shape = shape;
+		}
+		if (!tensor->name || (draft->tensor[id].extra && !tensor->extra))
+			return out_of_memory(build);
+		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
+		if (first == NONE)
+			return out_of_memory(build);
+		if (first != id)
+			return bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
+	}
+	return OK;
+}
+
+static bool copy_text(struct graph *graph, const char **text, const char *otherwise)
+{
+	if (!*text)
+		*text = otherwise;
+	if (!*text)
+		return true;
+	*text = arena_text(&graph->arena, *text, strlen(*text));
+	return *text != NULL;
+}
+
+/* Copies the ops to their places in program order. */
+static enum status copy_ops(struct build *build)
+{
+	struct graph *graph = build->graph;
+	const struct draft *draft = build->draft;
+	graph->ops = draft->ops;
+	graph->op = arena_alloc(&graph->arena, draft->ops, sizeof *graph->op);
+	if (!graph->op)
+		return out_of_memory(build);
+	for (uint32_t i = 0; i < draft->ops; i++)
+		graph->op[build->place[i]] = draft->op[i];
+	for (uint32_t id = 0; id < graph->ops; id++) {
+		struct op *op = &graph->op[id];
+		if (!copy_text(graph, &op->name, NULL) || !copy_text(graph, &op->type, "op") ||
+		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->extra, NULL))
+			return out_of_memory(build);
+		uint32_t first = names_add(&graph->op_names, op->name, id);
+		if (first == NONE)
+			return out_of_memory(build);
+		if (first != id)
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
+	}
+	return OK;
+}
+
+static enum status check_bytes(struct build *build, unsigned line, const char *what, const char *name, int64_t bytes, int64_t *sum)
+{
+	if (bytes < 0 || bytes > BYTES_MAX)
+		return bad(build, line, fail(build->error, BAD_INPUT, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
+			what, name, (long long)bytes));
+	if (*sum > BYTES_MAX - bytes)
+		return bad(build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
+	*sum += bytes;
+	return OK;
+}
+
+static enum status check_sizes(struct build *build)
+{
+	const struct draft *draft = build->draft;
+	int64_t tensors = 0, workspaces = 0;
+	enum status status = OK;
+	for (uint32_t id = 0; id < draft->tensors && status == OK; id++)
+		status = check_bytes(build, draft->tensor[id].line, "the size", draft->tensor[id].name, draft->tensor[id].bytes, &tensors);
+	for (uint32_t id = 0; id < draft->ops && status == OK; id++)
+		status = check_bytes(build, draft->op[id].line, "the workspace", draft->op[id].name, draft->op[id].workspace, &workspaces);
+	return status;
+}
+
+/* ---- aliases and writers --------------------------------------------------------- */
+
+/* Follows every alias to its root, halving paths. A chain longer than the number of tensors is a cycle. */
+static enum status find_roots(struct build *build)
+{
+	const struct draft *draft = build->draft;
+	build->root = arena_alloc(&build->scratch, draft->tensors, sizeof *build->root);
+	if (!build->root)
+		return out_of_memory(build);
+	for (uint32_t id = 0; id < draft->tensors; id++) {
+		uint32_t alias = draft->tensor[id].alias;
+		if (alias != NONE && alias >= draft->tensors)
+			return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of nothing",
+				draft->tensor[id].name));
+		build->root[id] = alias == NONE ? id : alias;
+	}
+	for (uint32_t id = 0; id < draft->tensors; id++) {
+		uint32_t at = id;
+		for (uint32_t steps = 0; build->root[at] != at; steps++) {
+			if (steps > draft->tensors)
+				return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of itself",
+					draft->tensor[id].name));
+			uint32_t parent = build->root[at];
+			if (build->root[parent] == at && parent != at)
+				return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT,
+					"\"%.100s\" and \"%.100s\" are aliases of each other", draft->tensor[at].name, draft->tensor[parent].name));
+			build->root[at] = build->root[parent];
+			at = build->root[at];
+		}
+		build->root[id] = at;
+	}
+	return OK;
+}
+
+static enum status find_writers(struct build *build)
+{
+	struct graph *graph = build->graph;
+	const struct pairs *writes = &build->draft->writes;
+	for (uint32_t i = 0; i < writes->count; i++) {
+		struct tensor *tensor = &graph->tensor[writes->other[i]];
+		const struct op *op = &build->draft->op[writes->op[i]];
+		if (tensor->writer == writes->op[i])
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name,
+				tensor->name));
+		if (tensor->writer != NONE)
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
+				tensor->name, build->draft->op[tensor->writer].name, op->name));
+		tensor->writer = writes->op[i];
+	}
+	return OK;
+}
+
+static bool row_has(const struct csr *csr, uint32_t row, uint32_t item)
+{
+	FOR_ROW(i, csr, row)
+		if (csr->item[i] == item)
+			return true;
+	return false;
+}
+
+/* An in-place pair names an input of its op and an output that is an alias of it (or none). */
+static enum status check_inplace(struct build *build)
+{
+	const struct draft *draft = build->draft;
+	for (uint32_t i = 0; i < draft->inplace_in.count; i++) {
+		uint32_t id = draft->inplace_in.op[i], in = draft->inplace_in.other[i], out = draft->inplace_out.other[i];
+		const struct op *op = &draft->op[id];
+		if (!row_has(&build->reads, id, in))
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in place but does not read it",
+				op->name, draft->tensor[in].name));
+		if (out == NONE)
+			continue;
+		if (!row_has(&build->writes, id, out))
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
+				draft->tensor[out].name, op->name));
+		if (build->root[out] != build->root[in])
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
+				draft->tensor[out].name, op->name, draft->tensor[in].name));
+	}
+	return OK;
+}
+
+static enum status index_arguments(struct build *build)
+{
+	const struct draft *draft = build->draft;
+	if (csr_of_pairs(&build->scratch, draft->ops, draft->reads.count, draft->reads.op, draft->reads.other, &build->reads) != OK ||
+	    csr_of_pairs(&build->scratch, draft->ops, draft->writes.count, draft->writes.op, draft->writes.other, &build->writes) != OK ||
+	    csr_of_pairs(&build->scratch, draft->ops, draft->inplace_in.count, draft->inplace_in.op, draft->inplace_in.other,
+			&build->inplace_in) != OK)
+		return out_of_memory(build);
+	return OK;
+}
+
+/* ---- program order ---------------------------------------------------------------- */
+
+/* Data and declared control dependencies by draft numbers: a tensor's writer before its readers,
+ * the allocator of a storage before everybody who touches it. */
+static enum status data_edges(struct build *build)
+{
+	const struct draft *draft = build->draft;
+	struct edges *edges = &build->data;
+	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count) + draft->after.count;
+	if (most >= NONE)
+		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
+	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
+	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
+	if (!edges->op || !edges->pred)
+		return out_of_memory(build);
+	const struct pairs *lists[] = { &draft->reads, &draft->writes };
+	for (int list = 0; list < 2; list++)
+		for (uint32_t i = 0; i < lists[list]->count; i++) {
+			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
+			uint32_t writers[] = { build->graph->tensor[tensor].writer, build->graph->tensor[build->root[tensor]].writer };
+			for (int w = 0; w < 2; w++)
+				if (writers[w] != NONE && writers[w] != op) {
+					edges->op[edges->count] = op;
+					edges->pred[edges->count++] = writers[w];
+				}
+		}
+	for (uint32_t i = 0; i < draft->after.count; i++) {
+		edges->op[edges->count] = draft->after.op[i];
+		edges->pred[edges->count++] = draft->after.other[i];
+	}
+	return OK;
+}
+
+/* Names the ops on one cycle: every op that waits has a predecessor that waits, so a walk along those ends in one. */
+static enum status report_cycle(struct build *build, const struct csr *pred, const uint32_t *waiting)
+{
+	const struct draft *draft = build->draft;
+	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
+	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen);   /* 1 + index in path */
+	if (!path || !seen)
+		return out_of_memory(build);
+	uint32_t at = 0, steps = 0;
+	while (!waiting[at])
+		at++;
+	while (!seen[at]) {
+		path[steps++] = at;
+		seen[at] = steps;
+		uint32_t i = pred->start[at];
+		while (!waiting[pred->item[i]])
+			i++;
+		at = pred->item[i];
+	}
+	char text[400];
+	size_t used = 0;
+	uint32_t begin = seen[at] - 1, length = steps - begin;
+	for (uint32_t i = begin; i < steps && used < sizeof text - 64; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "\"%.40s\" waits for ", draft->op[path[i]].name);
+	return bad(build, draft->op[at].line, fail(build->error, BAD_INPUT, "a cycle of %u op%s: %s%s\"%.40s\"", length,
+		length == 1 ? "" : "s", text, used < sizeof text - 64 ? "" : "... ", draft->op[at].name));
+}
+
+/* A min-heap of op numbers. */
+static void heap_push(uint32_t *heap, uint32_t *count, uint32_t value)
+{
+	uint32_t i = (*count)++;
+	for (; i && heap[(i - 1) / 2] > value; i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = value;
+}
+
+static uint32_t heap_pop(uint32_t *heap, uint32_t *count)
+{
+	uint32_t top = heap[0], value = heap[--*count], i = 0;
+	for (uint32_t child; (child = 2 * i + 1) < *count; i = child) {
+		if (child + 1 < *count && heap[child + 1] < heap[child])
+			child++;
+		if (heap[child] >= value)
+			break;
+		heap[i] = heap[child];
+	}
+	heap[i] = value;
+	return top;
+}
+
+/* place[] of the topological order that takes the first ready op of the file each time: the
+ * file's own order where that is one. */
+static enum status order_ops(struct build *build)
+{
+	uint32_t ops = build->draft->ops;
+	struct csr pred, succ;
+	enum status status = data_edges(build);
+	if (status != OK)
+		return status;
+	build->place = arena_alloc(&build->scratch, ops, sizeof *build->place);
+	uint32_t *waiting = arena_alloc(&build->scratch, ops, sizeof *waiting);
+	uint32_t *heap = arena_alloc(&build->scratch, ops, sizeof *heap);
+	if (!build->place || !waiting || !heap || csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
+		return out_of_memory(build);
+	csr_unique(&pred, ops);
+	if (csr_transpose(&build->scratch, &pred, ops, ops, &succ) != OK)
+		return out_of_memory(build);
+	uint32_t ready = 0, done = 0;
+	for (uint32_t op = 0; op < ops; op++) {
+		waiting[op] = csr_length(&pred, op);
+		if (waiting[op] && pred.item[pred.start[op + 1] - 1] > op)
+			build->graph->repaired++;
+		if (!waiting[op])
+			heap_push(heap, &ready, op);
+	}
+	while (ready) {
+		uint32_t op = heap_pop(heap, &ready);
+		build->place[op] = done++;
+		FOR_ROW(i, &succ, op)
+			if (--waiting[succ.item[i]] == 0)
+				heap_push(heap, &ready, succ.item[i]);
+	}
+	return done == ops ? OK : report_cycle(build, &pred, waiting);
+}
+
+/* ---- rows in program order ----------------------------------------------------------- */
+
+/* Rows of pairs, with op numbers (and where both are ops, both) turned into program order. */
+static enum status rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
+{
+	uint32_t *op = arena_alloc(&build->scratch, pairs->count, sizeof *op);
+	uint32_t *other = arena_alloc(&build->scratch, pairs->count, sizeof *other);
+	if (!op || !other)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < pairs->count; i++) {
+		op[i] = build->place[pairs->op[i]];
+		other[i] = both ? build->place[pairs->other[i]] : pairs->other[i];
+	}
+	return csr_of_pairs(&build->graph->arena, build->draft->ops, pairs->count, op, other, rows);
+}
+
+static enum status argument_rows(struct build *build)
+{
+	struct graph *graph = build->graph;
+	const struct draft *draft = build->draft;
+	struct csr out, in;
+	if (rows_of(build, &draft->reads, false, &graph->reads) != OK || rows_of(build, &draft->writes, false, &graph->writes) != OK ||
+	    rows_of(build, &draft->after, true, &graph->after) != OK || rows_of(build, &draft->inplace_out, false, &out) != OK ||
+	    rows_of(build, &draft->inplace_in, false, &in) != OK)
+		return out_of_memory(build);
+	graph->inplace_start = in.start;
+	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
+	if (!graph->inplace)
+		return out_of_memory(build);
+	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
+		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
+	for (uint32_t id = 0; id < graph->tensors; id++)
+		if (graph->tensor[id].writer != NONE)
+			graph->tensor[id].writer = build->place[graph->tensor[id].writer];
+	return OK;
+}
+
+static enum status make_storages(struct build *build)
+{
+	struct graph *graph = build->graph;
+	uint32_t *number = arena_alloc(&build->scratch, graph->tensors, sizeof *number);
+	if (!number)
+		return out_of_memory(build);
+	for (uint32_t id = 0; id < graph->tensors; id++)
+		if (build->root[id] == id)
+			number[id] = graph->storages++;
+	graph->storage = arena_alloc(&graph->arena, graph->storages, sizeof *graph->storage);
+	if (!graph->storage)
+		return out_of_memory(build);
+	uint32_t *one = arena_alloc(&build->scratch, graph->tensors, sizeof *one);
+	uint32_t *two = arena_alloc(&build->scratch, graph->tensors, sizeof *two);
+	if (!one || !two)
+		return out_of_memory(build);
+	for (uint32_t id = 0; id < graph->tensors; id++) {
+		struct tensor *tensor = &graph->tensor[id];
+		tensor->storage = one[id] = number[build->root[id]];
+		two[id] = id;
+		struct storage *storage = &graph->storage[tensor->storage];
+		storage->live_out |= tensor->kind == KIND_OUTPUT;
+		if (build->root[id] != id)
+			continue;
+		storage->bytes = tensor->bytes;
+		storage->root = id;
+		storage->allocator = tensor->writer;
+		storage->kind = tensor->kind;
+		storage->persistent = kind_persistent(tensor->kind);
+		storage->phase = tensor->writer == NONE ? PHASE_FORWARD : graph->op[tensor->writer].phase;
+		if (storage->persistent) {
+			storage->live_out = true;
+			graph->persistent_bytes += storage->bytes;
+		}
+	}
+	return csr_of_pairs(&graph->arena, graph->storages, graph->tensors, one, two, &graph->members) == OK ? OK : out_of_memory(build);
+}
+
+static enum status touch_rows(struct build *build)
+{
+	struct graph *graph = build->graph;
+	uint32_t total = graph->reads.start[graph->ops] + graph->writes.start[graph->ops], count = 0;
+	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
+	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
+	if (!op || !storage)
+		return out_of_memory(build);
+	for (uint32_t id = 0; id < graph->ops; id++) {
+		FOR_ROW(i, &graph->reads, id) {
+			op[count] = id;
+			storage[count++] = graph->tensor[graph->reads.item[i]].storage;
+		}
+		FOR_ROW(i, &graph->writes, id) {
+			op[count] = id;
+			storage[count++] = graph->tensor[graph->writes.item[i]].storage;
+		}
+	}
+	if (csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) != OK)
+		return out_of_memory(build);
+	csr_unique(&graph->touches, graph->ops);
+	if (csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) != OK)
+		return out_of_memory(build);
+	return OK;
+}
+
+static enum status add_edge(struct pairs *edges, uint32_t op, uint32_t pred)
+{
+	if (edges->count == edges->capacity) {
+		uint32_t capacity = edges->capacity ? edges->capacity * 2 : 1024;
+		uint32_t *ops = mem_resize(edges->op, capacity, sizeof *ops);
+		if (ops)
+			edges->op = ops;
+		uint32_t *others = mem_resize(edges->other, capacity, sizeof *others);
+		if (others)
+			edges->other = others;
+		if (!ops || !others)
+			return NO_MEMORY;
+		edges->capacity = capacity;
+	}
+	edges->op[edges->count] = op;
+	edges->other[edges->count++] = pred;
+	return OK;
+}
+
+static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+/* Who writes a storage in place keeps its place relative to all others that touch it: read after write,
+ * write after read, write after write. Linear in the users of the storage. */
+static enum status inplace_edges(struct build *build, uint32_t storage)
+{
+	struct graph *graph = build->graph;
+	uint32_t last_write = NONE, first_reader = graph->users.start[storage];
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		if (last_write != NONE && add_edge(&build->edges, op, last_write) != OK)
+			return NO_MEMORY;
+		if (!writes_in_place(graph, op, storage))
+			continue;
+		for (uint32_t j = first_reader; j < i; j++)
+			if (add_edge(&build->edges, op, graph->users.item[j]) != OK)
+				return NO_MEMORY;
+		last_write = op;
+		first_reader = i + 1;
+	}
+	return OK;
+}
+
+static enum status dependency_rows(struct build *build)
+{
+	struct graph *graph = build->graph;
+	enum status status = OK;
+	for (uint32_t i = 0; i < build->data.count && status == OK; i++)
+		status = add_edge(&build->edges, build->place[build->data.op[i]], build->place[build->data.pred[i]]);
+	for (uint32_t storage = 0; storage < graph->storages && status == OK; storage++)
+		status = inplace_edges(build, storage);
+	if (status != OK || csr_of_pairs(&graph->arena, graph->ops, build->edges.count, build->edges.op, build->edges.other, &graph->pred) != OK)
+		return out_of_memory(build);
+	csr_unique(&graph->pred, graph->ops);
+	return csr_transpose(&graph->arena, &graph->pred, graph->ops, graph->ops, &graph->succ) == OK ? OK : out_of_memory(build);
+}
+
+/* ---- fingerprint and life ---------------------------------------------------------------- */
+
+static uint64_t hash_name(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash_mix(hash);
+}
+
+static uint64_t hash_row(uint64_t hash, const struct csr *csr, uint32_t row)
+{
+	hash = hash_join(hash, csr_length(csr, row));
+	FOR_ROW(i, csr, row)
+		hash = hash_join(hash, csr->item[i]);
+	return hash;
+}
+
+static uint64_t fingerprint(const struct graph *graph)
+{
+	uint64_t hash = hash_join(graph->ops, graph->tensors);
+	for (uint32_t id = 0; id < graph->tensors; id++) {
+		const struct tensor *tensor = &graph->tensor[id];
+		hash = hash_join(hash_name(hash, tensor->name), (uint64_t)tensor->bytes);
+		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->kind << 16 | tensor->dtype << 8 | tensor->rank);
+		for (int d = 0; tensor->shape && d < tensor->rank; d++)
+			hash = hash_join(hash, (uint64_t)tensor->shape[d]);
+	}
+	for (uint32_t id = 0; id < graph->ops; id++) {
+		const struct op *op = &graph->op[id];
+		hash = hash_name(hash_name(hash_name(hash, op->name), op->type), op->module);
+		hash = hash_join(hash_join(hash_join(hash, op->phase), (uint64_t)op->workspace), (uint64_t)op->flops);
+		hash = hash_row(hash_row(hash_row(hash, &graph->reads, id), &graph->writes, id), &graph->pred, id);
+	}
+	return hash;
+}
+
+static enum status describe(struct build *build)
+{
+	struct graph *graph = build->graph;
+	graph->name = build->draft->name;
+	graph->source = build->draft->source;
+	graph->extra = build->draft->extra;
+	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL))
+		return out_of_memory(build);
+	graph->fingerprint = fingerprint(graph);
+	return OK;
+}
+
+struct graph *graph_build(const struct draft *draft, struct error *error, enum status *result)
+{
+	static enum status (*const passes[])(struct build *) = {
+		check_sizes, copy_tensors, find_roots, find_writers, index_arguments, check_inplace, order_ops, copy_ops,
+		argument_rows, make_storages, touch_rows, dependency_rows, describe,
+	};
+	enum status status = OK;
+	struct build build = { .draft = draft, .error = error };
+	build.graph = mem_alloc(1, sizeof *build.graph);
+	if (!build.graph)
+		status = out_of_memory(&build);
+	for (size_t i = 0; i < sizeof passes / sizeof *passes && status == OK; i++)
+		status = passes[i](&build);
+	arena_free(&build.scratch);
+	mem_free(build.edges.op);
+	mem_free(build.edges.other);
+	if (build.graph)
+		atomic_store(&build.graph->references, 1);
+	if (status != OK) {
+		graph_release(build.graph);
+		build.graph = NULL;
+	}
+	if (result)
+		*result = status;
+	return build.graph;
+}
+
+struct graph *graph_retain(struct graph *graph)
+{
+	atomic_fetch_add(&graph->references, 1);
+	return graph;
+}
+
+void graph_release(struct graph *graph)
+{
+	if (!graph || atomic_fetch_sub(&graph->references, 1) > 1)
+		return;
+	names_free(&graph->op_names);
+	names_free(&graph->tensor_names);
+	arena_free(&graph->arena);
+	mem_free(graph);
+}
+
+uint32_t graph_find_op(const struct graph *graph, const char *name)
+{
+	return names_find(&graph->op_names, name);
+}
+
+uint32_t graph_find_tensor(const struct graph *graph, const char *name)
+{
+	return names_find(&graph->tensor_names, name);
+}

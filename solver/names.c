@@ -1,0 +1,64 @@
+/* names.c: an index from unique names to dense ids. */
+#include <string.h>
+
+#include "names.h"
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);   /* FNV-1a */
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash_mix(hash);
+}
+
+/* The slot that holds the name, or the free one where it would go. */
+static uint32_t slot_of(const struct names *names, const char *name)
+{
+	uint32_t i = (uint32_t)hash_text(name) & names->mask;
+	while (names->slot[i].name && strcmp(names->slot[i].name, name) != 0)
+		i = (i + 1) & names->mask;
+	return i;
+}
+
+static bool grow(struct names *names)
+{
+	struct names bigger = { .mask = names->slot ? names->mask * 2 + 1 : 255, .used = names->used };
+	bigger.slot = mem_alloc((size_t)bigger.mask + 1, sizeof *bigger.slot);
+	if (!bigger.slot)
+		return false;
+	for (uint32_t i = 0; names->slot && i <= names->mask; i++)
+		if (names->slot[i].name)
+			bigger.slot[slot_of(&bigger, names->slot[i].name)] = names->slot[i];
+	mem_free(names->slot);
+	*names = bigger;
+	return true;
+}
+
+uint32_t names_add(struct names *names, const char *name, uint32_t id)
+{
+	if (!names->slot || names->used > names->mask / 2) {
+		if (!grow(names))
+			return NONE;
+	}
+	uint32_t i = slot_of(names, name);
+	if (!names->slot[i].name) {
+		names->slot[i].name = name;
+		names->slot[i].id = id;
+		names->used++;
+	}
+	return names->slot[i].id;
+}
+
+uint32_t names_find(const struct names *names, const char *name)
+{
+	if (!names->slot)
+		return NONE;
+	uint32_t i = slot_of(names, name);
+	return names->slot[i].name ? names->slot[i].id : NONE;
+}
+
+void names_free(struct names *names)
+{
+	mem_free(names->slot);
+	*names = (struct names){ 0 };
+}

@@ -1,0 +1,279 @@
+/* problem.c: the ordering problem of a graph, and the evaluation of orders. */
+#include "problem.h"
+
+/* ---- from a graph ------------------------------------------------------------- */
+
+static uint32_t *number_items(const struct graph *graph, struct problem *problem)
+{
+	uint32_t *item = arena_alloc(&problem->arena, graph->storages, sizeof *item);
+	for (uint32_t s = 0; item && s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		/* What nothing touches and nothing keeps is never there. */
+		bool there = storage->live_out || csr_length(&graph->users, s) > 0;
+		bool comes_and_goes = !storage->persistent && storage->bytes > 0 && there;
+		item[s] = comes_and_goes ? problem->items++ : NONE;
+	}
+	return item;
+}
+
+static enum status fill_items(const struct graph *graph, const struct memory_rules *rules, const uint32_t *item, struct problem *problem)
+{
+	struct arena *arena = &problem->arena;
+	problem->producer = arena_alloc(arena, problem->items, sizeof *problem->producer);
+	problem->size = arena_alloc(arena, problem->items, sizeof *problem->size);
+	problem->live_out = arena_alloc(arena, problem->items, sizeof *problem->live_out);
+	problem->storage = arena_alloc(arena, problem->items, sizeof *problem->storage);
+	if (!problem->producer || !problem->size || !problem->live_out || !problem->storage)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		int64_t bytes = align_up(storage->bytes, rules->alignment);
+		if (storage->persistent)
+			problem->base += bytes;
+		if (item[s] == NONE)
+			continue;
+		problem->producer[item[s]] = storage->allocator;
+		problem->size[item[s]] = bytes;
+		problem->live_out[item[s]] = storage->live_out;
+		problem->storage[item[s]] = s;
+	}
+	return OK;
+}
+
+/* uses, products and users: the items among what each op touches. */
+static enum status fill_rows(const struct graph *graph, const uint32_t *item, struct problem *problem)
+{
+	struct arena *arena = &problem->arena;
+	uint32_t touches = graph->touches.start[graph->ops], uses = 0, products = 0;
+	struct csr *use = &problem->uses, *product = &problem->products;
+	use->start = arena_alloc(arena, (size_t)graph->ops + 1, sizeof *use->start);
+	use->item = arena_alloc(arena, touches, sizeof *use->item);
+	product->start = arena_alloc(arena, (size_t)graph->ops + 1, sizeof *product->start);
+	product->item = arena_alloc(arena, problem->items, sizeof *product->item);
+	if (!use->start || !use->item || !product->start || !product->item)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		FOR_ROW(i, &graph->touches, op) {
+			uint32_t id = item[graph->touches.item[i]];
+			if (id == NONE)
+				continue;
+			if (problem->producer[id] == op)
+				product->item[products++] = id;
+			else
+				use->item[uses++] = id;
+		}
+		use->start[op + 1] = uses;
+		product->start[op + 1] = products;
+	}
+	return csr_transpose(arena, use, graph->ops, problem->items, &problem->users);
+}
+
+static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t rows, struct csr *copy)
+{
+	copy->start = arena_alloc(arena, (size_t)rows + 1, sizeof *copy->start);
+	copy->item = arena_alloc(arena, csr->start[rows], sizeof *copy->item);
+	if (!copy->start || !copy->item)
+		return NO_MEMORY;
+	memcpy(copy->start, csr->start, ((size_t)rows + 1) * sizeof *copy->start);
+	memcpy(copy->item, csr->item, csr->start[rows] * sizeof *copy->item);
+	return OK;
+}
+
+/* pred with the pins added. */
+static enum status fill_dependencies(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
+{
+	struct arena *arena = &problem->arena;
+	if (rules->pins == 0) {
+		enum status status = copy_csr(arena, &graph->pred, graph->ops, &problem->pred);
+		return status == OK ? copy_csr(arena, &graph->succ, graph->ops, &problem->succ) : status;
+	}
+	uint32_t edges = graph->pred.start[graph->ops], count = 0;
+	uint32_t *op = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *op);
+	uint32_t *pred = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *pred);
+	if (!op || !pred)
+		return NO_MEMORY;
+	for (uint32_t id = 0; id < graph->ops; id++)
+		FOR_ROW(i, &graph->pred, id) {
+			op[count] = id;
+			pred[count++] = graph->pred.item[i];
+		}
+	for (uint32_t i = 0; i < rules->pins; i++) {
+		op[count] = rules->pin[i].after;
+		pred[count++] = rules->pin[i].before;
+	}
+	if (csr_of_pairs(arena, graph->ops, count, op, pred, &problem->pred) != OK)
+		return NO_MEMORY;
+	csr_unique(&problem->pred, graph->ops);
+	return csr_transpose(arena, &problem->pred, graph->ops, graph->ops, &problem->succ);
+}
+
+/* The names of ops on a cycle: from an op that waits, along predecessors that wait. */
+static enum status report_contradiction(const struct graph *graph, const struct problem *problem, const uint32_t *waiting, struct error *error)
+{
+	uint32_t at = 0;
+	while (!waiting[at])
+		at++;
+	/* After as many steps as there are ops the walk is on the cycle. */
+	for (uint32_t step = 0; step < problem->ops; step++) {
+		uint32_t i = problem->pred.start[at];
+		while (!waiting[problem->pred.item[i]])
+			i++;
+		at = problem->pred.item[i];
+	}
+	uint32_t i = problem->pred.start[at];
+	while (!waiting[problem->pred.item[i]])
+		i++;
+	return fail(error, INFEASIBLE, "the order pins contradict the graph: \"%.100s\" and \"%.100s\" would have to run before each other",
+		graph->op[problem->pred.item[i]].name, graph->op[at].name);
+}
+
+/* The program order, or the nearest that the pins allow: the first op that is not held back each time. With few
+ * pins, few ops wait: a bitmap scan from the lowest waiting op is linear in practice. */
+static enum status fill_program(const struct graph *graph, struct problem *problem, struct error *error)
+{
+	uint32_t ops = problem->ops, done = 0, lowest = 0;
+	problem->program = arena_alloc(&problem->arena, ops, sizeof *problem->program);
+	uint32_t *waiting = arena_alloc(&problem->arena, ops, sizeof *waiting);
+	bool *taken = arena_alloc(&problem->arena, ops, sizeof *taken);
+	if (!problem->program || !waiting || !taken)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < ops; op++)
+		waiting[op] = csr_length(&problem->pred, op);
+	for (uint32_t at = 0; at < ops; ) {
+		if (taken[at] || waiting[at]) {
+			at++;
+			continue;
+		}
+		taken[at] = true;
+		problem->program[done++] = at;
+		uint32_t next = at + 1;
+		FOR_ROW(i, &problem->succ, at) {
+			uint32_t op = problem->succ.item[i];
+			if (--waiting[op] == 0 && op < next)
+				next = op;
+		}
+		while (lowest < ops && taken[lowest])
+			lowest++;
+		at = next > lowest ? next : lowest;
+	}
+	return done == ops ? OK : report_contradiction(graph, problem, waiting, error);
+}
+
+static enum status fill_ops(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
+{
+	problem->workspace = arena_alloc(&problem->arena, graph->ops, sizeof *problem->workspace);
+	problem->phase = arena_alloc(&problem->arena, graph->ops, sizeof *problem->phase);
+	if (!problem->workspace || !problem->phase)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
+		problem->phase[op] = graph->op[op].phase;
+	}
+	return OK;
+}
+
+enum status problem_of_graph(const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error)
+{
+	*problem = (struct problem){ .ops = graph->ops };
+	uint32_t *item = number_items(graph, problem);
+	enum status status = item ? fill_items(graph, rules, item, problem) : NO_MEMORY;
+	if (status == OK)
+		status = fill_rows(graph, item, problem);
+	if (status == OK)
+		status = fill_dependencies(graph, rules, problem);
+	if (status == OK)
+		status = fill_ops(graph, rules, problem);
+	if (status == OK)
+		status = fill_program(graph, problem, error);
+	if (status == NO_MEMORY)
+		fail(error, status, "out of memory");
+	if (status != OK)
+		problem_free(problem);
+	return status;
+}
+
+void problem_free(struct problem *problem)
+{
+	arena_free(&problem->arena);
+	*problem = (struct problem){ 0 };
+}
+
+/* ---- evaluation ------------------------------------------------------------------ */
+
+int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64_t *live, uint32_t *peak_position)
+{
+	uint32_t *left = mem_alloc(problem->items, sizeof *left);
+	if (!left)
+		return -1;
+	int64_t bytes = problem->base, peak;
+	for (uint32_t item = 0; item < problem->items; item++) {
+		left[item] = csr_length(&problem->users, item);
+		if (problem->producer[item] == NONE && (left[item] || problem->live_out[item]))
+			bytes += problem->size[item];
+	}
+	peak = problem->ops ? 0 : bytes;
+	uint32_t position_of_peak = NONE;
+	for (uint32_t position = 0; position < problem->ops; position++) {
+		uint32_t op = order[position];
+		FOR_ROW(i, &problem->products, op)
+			bytes += problem->size[problem->products.item[i]];
+		int64_t now = bytes + problem->workspace[op];
+		if (live)
+			live[position] = now;
+		if (position_of_peak == NONE || now > peak) {
+			peak = now;
+			position_of_peak = position;
+		}
+		FOR_ROW(i, &problem->products, op) {
+			uint32_t item = problem->products.item[i];
+			if (left[item] == 0 && !problem->live_out[item])
+				bytes -= problem->size[item];
+		}
+		FOR_ROW(i, &problem->uses, op) {
+			uint32_t item = problem->uses.item[i];
+			if (--left[item] == 0 && !problem->live_out[item])
+				bytes -= problem->size[item];
+		}
+	}
+	mem_free(left);
+	if (peak_position)
+		*peak_position = position_of_peak;
+	return peak;
+}
+
+bool problem_order_valid(const struct problem *problem, const uint32_t *order)
+{
+	bool *done = mem_alloc(problem->ops, sizeof *done);
+	bool valid = done != NULL;
+	for (uint32_t position = 0; position < problem->ops && valid; position++) {
+		uint32_t op = order[position];
+		valid = op < problem->ops && !done[op];
+		for (uint32_t i = 0; valid && i < csr_length(&problem->pred, op); i++)
+			valid = done[problem->pred.item[problem->pred.start[op] + i]];
+		if (valid)
+			done[op] = true;
+	}
+	mem_free(done);
+	return valid;
+}
+
+enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last)
+{
+	uint32_t *position = mem_alloc(problem->ops, sizeof *position);
+	if (!position)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < problem->ops; i++)
+		position[order[i]] = i;
+	uint32_t end = problem->ops ? problem->ops - 1 : 0;
+	for (uint32_t item = 0; item < problem->items; item++) {
+		uint32_t producer = problem->producer[item];
+		first[item] = last[item] = producer == NONE ? 0 : position[producer];
+		FOR_ROW(i, &problem->users, item)
+			if (position[problem->users.item[i]] > last[item])
+				last[item] = position[problem->users.item[i]];
+		if (problem->live_out[item])
+			last[item] = end;
+	}
+	mem_free(position);
+	return OK;
+}
