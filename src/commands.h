@@ -1,0 +1,77 @@
+/* commands.h: the command table. One row is the only place that knows a command: its keys, its footer
+ * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files.
+ */
+#ifndef TIDEMARK_COMMANDS_H
+#define TIDEMARK_COMMANDS_H
+
+#include <stdbool.h>
+
+/* Where a command is valid: a set of views, or everywhere. */
+enum context {
+	IN_OVERVIEW = 1 << 0, IN_MAP = 1 << 1, IN_ORDER = 1 << 2, IN_TENSORS = 1 << 3, IN_GRAPH = 1 << 4, IN_DEVICES = 1 << 5,
+	IN_RUNS = 1 << 6, IN_PANEL = 1 << 7, IN_ANY = (1 << 8) - 1
+};
+
+/* X(id, word, keys, footer, context, arguments, help)
+ * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of the footer.
+ * arguments: what follows the word at the prompt; rows with session words are run by session_command(). */
+#define COMMANDS(X) \
+	X(HELP, "help", "? F1", "help", IN_ANY, "", "list the commands that are valid here; type to narrow, Enter runs one") \
+	X(CLOSE, "close", "q", "back", IN_ANY, "", "leave the overlay or view; at the top leave the program") \
+	X(QUIT, "quit", "Q", "", IN_ANY, "", "leave the program") \
+	X(CANCEL, "cancel", "Esc", "", IN_ANY, "", "stop solving, or close the prompt") \
+	X(PROMPT, "prompt", ":", "", IN_ANY, "", "type a command") \
+	X(NEXT_VIEW, "next-view", "Tab", "", IN_ANY, "", "go to the next view") \
+	X(VIEW, "view", "1 2 3 4 5 6 7", "view", IN_ANY, "N", "go to view N") \
+	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
+	X(UP, "up", "k up", "", IN_ANY, "", "move up") \
+	X(DOWN, "down", "j down", "", IN_ANY, "", "move down") \
+	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
+	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
+	X(PAGE_UP, "page-up", "PgUp ^B", "", IN_ANY, "", "move a page up or left") \
+	X(PAGE_DOWN, "page-down", "PgDn ^F", "", IN_ANY, "", "move a page down or right") \
+	X(FIRST, "first", "g Home", "", IN_ANY, "", "go to the first op or row") \
+	X(LAST, "last", "G End", "", IN_ANY, "", "go to the last op or row") \
+	X(PEAK, "peak", "p", "peak", IN_ANY, "", "go to the op at the peak") \
+	X(PREVIOUS_PEAK, "previous-peak", "[ H", "", IN_ANY, "", "go to the previous local peak") \
+	X(NEXT_PEAK, "next-peak", "] L", "", IN_ANY, "", "go to the next local peak") \
+	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_ORDER, "", "zoom into the order around the cursor") \
+	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP | IN_ORDER, "", "zoom out of the order") \
+	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "", IN_MAP, "", "zoom into the addresses") \
+	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
+	X(SORT, "sort", "s", "sort", IN_TENSORS, "", "sort by the next column") \
+	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
+	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
+	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_ORDER, "TEXT", "show only rows that contain the text") \
+	X(GLYPHS, "glyphs", "a", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
+	X(COLOURS, "colours", "C", "", IN_ANY, "", "switch between the themes and monochrome") \
+	X(REDRAW, "redraw", "^L", "", IN_ANY, "", "draw the screen anew") \
+	X(SUSPEND, "suspend", "^Z", "", IN_ANY, "", "suspend; fg comes back") \
+	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE", "turn a knob") \
+	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
+	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; ...") \
+	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
+	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
+	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
+	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "pin this plan as the baseline that others are compared with") \
+	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
+	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE", "write the plan or a drawing: native, json, csv, dot, svg, ...") \
+	X(OPEN, "open", "", "", IN_ANY, "FILE", "open another graph") \
+	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
+	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name")
+
+#define X(id, word, keys, footer, context, arguments, help) COMMAND_##id,
+enum command_id { COMMANDS(X) COMMAND_COUNT };
+#undef X
+
+struct command {
+	const char *word, *keys, *footer, *arguments, *help;
+	unsigned context;
+};
+extern const struct command commands[COMMAND_COUNT];
+
+/* The command of that word (of the line's first word), or COMMAND_COUNT. */
+enum command_id command_find(const char *line);
+
+#endif

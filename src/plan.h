@@ -1,0 +1,82 @@
+/* plan.h: the immutable result of one scenario on one graph. The screen, reports and exports read nothing else. */
+#ifndef TIDEMARK_PLAN_H
+#define TIDEMARK_PLAN_H
+
+#include "scenario.h"
+#include "solver/graph.h"
+#include "solver/layout.h"
+#include "solver/order.h"
+
+/* How a stage's sub-problems came about. */
+struct stage_run {
+	double seconds;
+	uint32_t reused, solved;
+};
+
+struct plan {
+	struct graph *input;          /* as read */
+	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
+	struct scenario scenario;
+
+	/* order; positions count from 0 */
+	const char *order_winner;     /* which step of the strategy found it */
+	uint32_t *order;              /* [ops] op at each position */
+	uint32_t *position;           /* [ops] position of each op */
+	int64_t *live;                /* [ops] live bytes at each position, persistent included */
+	int64_t persistent_bytes;     /* rounded up to the alignment */
+	int64_t peak_bytes;
+	uint32_t peak_position;       /* NONE in a graph without ops */
+	int64_t program_peak_bytes;   /* of the program order */
+	int64_t order_bound_bytes;    /* no order has a lower peak */
+	bool order_proved;
+	const struct order_certificate *order_certificate;
+
+	/* layout, by storage of graph */
+	const char *layout_winner;
+	uint32_t *first, *last;       /* [storages] positions, inclusive; NONE: never there (0 bytes or untouched) */
+	int64_t *bytes;               /* [storages] rounded up to the alignment */
+	int64_t *offset;              /* [storages] -1 where first is NONE */
+	int64_t arena_bytes;
+	int64_t layout_bound_bytes;
+	bool layout_proved;
+	const struct layout_certificate *layout_certificate;
+	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
+
+	struct stage_run run[STAGE_COUNT];
+	bool limited;                 /* cut short by --time, a cancel or a signal */
+	bool complete;                /* false: a better plan of the same scenario may follow */
+	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
+	uint64_t serial;              /* rises with every plan that a session publishes */
+
+	struct arena arena;
+	atomic_uint references;
+};
+
+struct plan *plan_retain(struct plan *plan);
+void plan_release(struct plan *plan);
+
+/* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
+int64_t plan_budget(const struct plan *plan);
+
+/* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
+void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
+
+/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many. */
+uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
+
+/* Why a storage is alive at a position. */
+enum alive_reason {
+	ALIVE_PERSISTENT,   /* parameter, optimizer state, input: always */
+	ALIVE_PRODUCED,     /* this op writes it */
+	ALIVE_USED,         /* this op reads it */
+	ALIVE_CERTAIN,      /* in every order: made before this op, needed after it */
+	ALIVE_CUT,          /* in the min cut that proves the bound: something as large must be */
+	ALIVE_CHOICE        /* another order would free it earlier or make it later */
+};
+enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage);
+extern const char *const alive_reason_text[];
+
+/* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
+char *bytes_text(int64_t bytes, char *text, size_t size);
+
+#endif
