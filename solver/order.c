@@ -1,0 +1,291 @@
+/* order.c: the orderer's driver: seeds, bounds, and the steps that close the gap between them. */
+#include <string.h>
+
+#include "order_bound.h"
+#include "order_job.h"
+#include "order_seeds.h"
+
+#define DEFAULT_TICKS UINT64_C(400000000)
+
+#define X(id, name, help) name,
+const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
+#undef X
+
+/* ---- the job -------------------------------------------------------------------- */
+
+bool order_job_done(const struct order_job *job)
+{
+	return job->peak <= job->bound || (job->cap >= 0 && (job->peak <= job->cap || job->bound > job->cap));
+}
+
+static void tell(const struct order_job *job)
+{
+	if (job->options->improved)
+		job->options->improved(job->options->context, job->order, job->peak, job->bound, job->winner);
+}
+
+void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner)
+{
+	int64_t peak = order_profile(&job->model, order, job->count, job->live);
+	if (job->winner && peak >= job->peak)
+		return;
+	memcpy(job->order, order, job->model.ops * sizeof *order);
+	job->peak = peak;
+	job->winner = winner;
+	tell(job);
+}
+
+void order_job_raise(struct order_job *job, int64_t bound, struct order_certificate *certificate)
+{
+	if (bound <= job->bound) {
+		mem_free(certificate->arc);
+		return;
+	}
+	mem_free(job->certificate.arc);
+	job->bound = bound;
+	job->certificate = *certificate;
+	if (job->winner)
+		tell(job);
+}
+
+/* The run's own control: the caller's cancel flag and reports, effort counted from zero. */
+static struct control own_control(const struct control *outer, uint64_t ticks)
+{
+	struct control control = *outer;
+	control.ticks = 0;
+	control.limit = ticks;
+	if (outer->limit) {
+		uint64_t left = outer->limit > outer->ticks ? outer->limit - outer->ticks : 1;
+		control.limit = ticks && ticks < left ? ticks : left;
+	}
+	return control;
+}
+
+static enum status job_start(struct order_job *job, const struct problem *problem, const struct order_options *options,
+	const struct control *control)
+{
+	*job = (struct order_job) {
+		.problem = problem, .options = options, .cap = -1, .bound = -1,
+		.control = own_control(control, options->ticks ? options->ticks : DEFAULT_TICKS),
+		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
+	};
+	job->order = mem_alloc(problem->ops, sizeof *job->order);
+	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
+	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);
+	if (!job->order || !job->count || !job->live)
+		return NO_MEMORY;
+	enum status status = order_model_of(problem, &job->arena, &job->model);
+	if (status == OK)
+		job->reversed = order_model_reversed(&job->model);
+	return status;
+}
+
+/* Moves the job's findings into the result and frees the rest. */
+static enum status job_finish(struct order_job *job, enum status status, struct control *control, struct order_result *result)
+{
+	if (status == NO_MEMORY || !job->winner) {
+		mem_free(job->order);
+		job->order = NULL;
+	}
+	if (status == NO_MEMORY) {
+		mem_free(job->certificate.arc);
+		job->certificate = (struct order_certificate) { .op = NONE };
+	}
+	result->order = job->order;
+	result->peak = job->peak;
+	result->bound = job->bound;
+	result->proved = job->order && job->peak == job->bound;
+	result->winner = job->winner;
+	result->certificate = job->certificate;
+	result->ticks = job->control.ticks;
+	result->solved = job->solved;
+	result->reused = job->reused;
+	control->ticks += job->control.ticks;
+	arena_free(&job->arena);
+	if (status == LIMIT && result->proved)
+		status = OK;
+	return status;
+}
+
+void order_result_free(struct order_result *result)
+{
+	mem_free(result->order);
+	mem_free(result->certificate.arc);
+	mem_free(result->roam.segment);
+	mem_free(result->roam.branch);
+	*result = (struct order_result) { .certificate.op = NONE };
+}
+
+/* ---- seeds and LB2 ------------------------------------------------------------------ */
+
+static void reverse(uint32_t *order, uint32_t ops)
+{
+	for (uint32_t i = 0; i < ops / 2; i++) {
+		uint32_t swap = order[i];
+		order[i] = order[ops - 1 - i];
+		order[ops - 1 - i] = swap;
+	}
+}
+
+/* Program order by stages: stage_of maps a phase to the stage in which its ops run. */
+static enum status order_by_phase(const struct order_job *job, const uint8_t stage_of[PHASE_COUNT], uint32_t *order)
+{
+	const struct problem *problem = job->problem;
+	uint8_t *stage = mem_alloc(problem->ops, sizeof *stage);
+	uint32_t *rank = mem_alloc(problem->ops, sizeof *rank);
+	enum status status = stage && rank ? OK : NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
+		rank[problem->program[i]] = i;
+		stage[i] = stage_of[problem->phase[i]];
+	}
+	if (status == OK)
+		status = order_by_rank(&job->model, stage, rank, order);
+	mem_free(stage);
+	mem_free(rank);
+	return status;
+}
+
+static enum status seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order)
+{
+	static const uint8_t last[PHASE_COUNT] = {
+		[PHASE_FORWARD] = 0, [PHASE_BACKWARD] = 1, [PHASE_COMMUNICATION] = 1, [PHASE_UPDATE] = 2
+	};
+	enum status status = OK;
+	switch (strategy) {
+	case ORDER_PROGRAM:
+		memcpy(order, job->problem->program, job->problem->ops * sizeof *order);
+		break;
+	case ORDER_UPDATES_LAST:
+		return order_by_phase(job, last, order);
+	case ORDER_LIST:
+		return order_greedy(&job->model, ORDER_GREEDY_LIST, false, order);
+	case ORDER_LPMF:
+		return order_greedy(&job->model, ORDER_GREEDY_LPMF, false, order);
+	case ORDER_DFS:
+		return order_depth_first(&job->model, order);
+	default:
+		status = order_greedy(&job->reversed, ORDER_GREEDY_LPMF, true, order);
+		if (status == OK)
+			reverse(order, job->model.ops);
+	}
+	return status;
+}
+
+static enum status run_alive(struct order_job *job)
+{
+	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
+	if (!job->alive)
+		return NO_MEMORY;
+	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
+	if (status != OK) {
+		job->alive = NULL;
+		return status;
+	}
+	struct order_certificate certificate = { .proof = ORDER_PROOF_ALIVE, .op = NONE };
+	int64_t bound = -1;
+	for (uint32_t op = 0; op < job->model.ops; op++)
+		if (job->alive[op] > bound) {
+			bound = job->alive[op];
+			certificate.op = op;
+		}
+	if (certificate.op != NONE)
+		order_job_raise(job, bound, &certificate);
+	return OK;
+}
+
+static enum status run_seeds(struct order_job *job)
+{
+	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	enum status status = order ? OK : NO_MEMORY;
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy <= ORDER_REVERSE_LPMF && status == OK; strategy++) {
+		status = seed(job, strategy, order);
+		if (status != OK)
+			break;
+		order_job_offer(job, order, order_strategy_names[strategy]);
+		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
+			status = CANCELLED;
+	}
+	mem_free(order);
+	return status;
+}
+
+/* Without ops there is nothing to order, and the state's own bytes are the bound. */
+static void finish_empty(struct order_job *job)
+{
+	struct order_certificate certificate = { .proof = ORDER_PROOF_NONE, .op = NONE };
+	order_job_raise(job, job->peak, &certificate);
+}
+
+enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result)
+{
+	struct order_options options = { .strategy = ORDER_BEST };
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, &options, control);
+	if (status == OK)
+		status = run_seeds(&job);
+	if (status == OK)
+		status = run_alive(&job);
+	if (status == OK && problem->ops == 0)
+		finish_empty(&job);
+	return job_finish(&job, status, control, result);
+}
+
+/* ---- the whole run ----------------------------------------------------------------------- */
+
+static enum status run_one_seed(struct order_job *job)
+{
+	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	enum status status = order ? seed(job, job->options->strategy, order) : NO_MEMORY;
+	if (status == OK)
+		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
+	mem_free(order);
+	return status == OK ? run_alive(job) : status;
+}
+
+static enum status run_best(struct order_job *job)
+{
+	enum status status = run_seeds(job);
+	if (status == OK)
+		status = run_alive(job);
+	return status;
+}
+
+static enum status run(struct order_job *job)
+{
+	if (job->options->strategy < ORDER_ROAM)
+		return run_one_seed(job);
+	return run_best(job);
+}
+
+enum status order_solve(const struct problem *problem, const struct order_options *options,
+	struct control *control, struct order_result *result)
+{
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, options, control);
+	if (status == OK)
+		status = run(&job);
+	if (status == OK && problem->ops == 0)
+		finish_empty(&job);
+	return job_finish(&job, status, control, result);
+}
+
+enum status order_fit(const struct problem *problem, int64_t cap, const struct order_options *options,
+	struct control *control, struct order_result *result)
+{
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, options, control);
+	job.cap = cap;
+	if (status == OK)
+		status = run_best(&job);
+	if (status == OK && problem->ops == 0)
+		finish_empty(&job);
+	status = job_finish(&job, status, control, result);
+	if (status != OK && status != LIMIT)
+		return status;
+	if (result->order && result->peak <= cap)
+		return OK;
+	return result->bound > cap ? INFEASIBLE : LIMIT;
+}

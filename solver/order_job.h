@@ -1,0 +1,33 @@
+/* order_job.h: one run of the orderer: the best order and bound so far, and the steps that improve them. */
+#ifndef TIDEMARK_ORDER_JOB_H
+#define TIDEMARK_ORDER_JOB_H
+
+#include "order.h"
+#include "order_model.h"
+
+struct order_job {
+	const struct problem *problem;
+	const struct order_options *options;
+	struct control control;        /* the call's own: its ticks start at 0 */
+	struct order_model model, reversed;
+	int64_t *alive;                /* op -> LB2; NULL until computed */
+	uint32_t *order;               /* the best so far */
+	int64_t peak;
+	const char *winner;
+	int64_t bound;
+	struct order_certificate certificate;
+	int64_t cap;                   /* order_fit: stop as soon as peak <= cap or bound > cap; < 0: none */
+	uint32_t *count;               /* scratch [items] */
+	int64_t *live;                 /* scratch [ops] */
+	uint32_t solved, reused;
+	struct arena arena;
+};
+
+/* Takes over the order if it is better than the best so far. */
+void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner);
+/* Raises the bound, with what proves it. Takes over certificate->arc if it does, else frees it. */
+void order_job_raise(struct order_job *job, int64_t bound, struct order_certificate *certificate);
+/* Nothing is left to gain: proved, or the cap is decided. */
+bool order_job_done(const struct order_job *job);
+
+#endif

@@ -1,0 +1,71 @@
+/* unit_order.c: the orderer as a whole, against brute force over all orders. */
+#include <criterion/criterion.h>
+
+#include "random_problem.h"
+#include "solver/order.h"
+#include "support.h"
+
+static void check_result(const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
+{
+	cr_assert(problem_order_valid(problem, result->order), "seed %lu: the order is not valid", seed);
+	cr_assert_eq(problem_peak(problem, result->order, NULL, NULL), result->peak, "seed %lu: wrong peak", seed);
+	cr_assert_leq(result->bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->bound, optimum);
+	cr_assert_geq(result->peak, optimum, "seed %lu: peak %ld below the optimum %ld", seed, result->peak, optimum);
+	cr_assert_eq(result->proved, result->peak == result->bound);
+	if (result->proved)
+		cr_assert_eq(result->peak, optimum, "seed %lu: claimed optimal", seed);
+	if (result->certificate.proof != ORDER_PROOF_SEARCH) {
+		struct error error = { 0 };
+		enum status status = order_check_certificate(problem, &result->certificate, result->bound, &error);
+		cr_assert_eq(status, OK, "seed %lu: %s", seed, error.text);
+	}
+}
+
+Test(order, every_strategy_keeps_its_promises_on_random_problems)
+{
+	for (uint64_t round = 0; round < 4000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, random_below(&state, 10), &problem));
+		int64_t optimum = least_peak(&problem);
+		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
+			struct order_options options = { .strategy = strategy };
+			struct control control = { 0 };
+			struct order_result result;
+			enum status status = order_solve(&problem, &options, &control, &result);
+			cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
+			check_result(&problem, &result, optimum, seed);
+			order_result_free(&result);
+		}
+		struct control control = { 0 };
+		struct order_result result;
+		cr_assert_eq(order_quick(&problem, &control, &result), OK);
+		check_result(&problem, &result, optimum, seed);
+		order_result_free(&result);
+		problem_free(&problem);
+	}
+}
+
+Test(order, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	for (uint64_t round = 0; round < 20; round++) {
+		uint64_t state = test_seed() + round;
+		struct problem problem;
+		cr_assert(random_problem(&state, 9, &problem));
+		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
+			struct order_options options = { .strategy = strategy };
+			long before = memory_blocks();
+			enum status status = NO_MEMORY;
+			for (long n = 0; status == NO_MEMORY; n++) {
+				struct control control = { 0 };
+				struct order_result result;
+				memory_allow(n);
+				status = order_solve(&problem, &options, &control, &result);
+				memory_allow(-1);
+				order_result_free(&result);
+				cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+			}
+		}
+		problem_free(&problem);
+	}
+}
