@@ -36,7 +36,7 @@ struct build {
 	struct arena scratch;
 	uint32_t *root;           /* tensor -> root of its alias group */
 	uint32_t *place;          /* draft op -> position in program order */
-	struct csr reads, writes, inplace_in;   /* by draft op */
+	struct csr writes;        /* draft op -> tensors */
 	struct edges data;        /* data and declared control dependencies, by draft op */
 	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
 };
@@ -206,16 +206,13 @@ static bool row_has(const struct csr *csr, uint32_t row, uint32_t item)
 	return false;
 }
 
-/* An in-place pair names an input of its op and an output that is an alias of it (or none). */
+/* The result of an in-place pair is an output of its op and an alias of the storage that is written. */
 static enum status check_inplace(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	for (uint32_t i = 0; i < draft->inplace_in.count; i++) {
 		uint32_t id = draft->inplace_in.op[i], in = draft->inplace_in.other[i], out = draft->inplace_out.other[i];
 		const struct op *op = &draft->op[id];
-		if (!row_has(&build->reads, id, in))
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in place but does not read it",
-				op->name, draft->tensor[in].name));
 		if (out == NONE)
 			continue;
 		if (!row_has(&build->writes, id, out))
@@ -231,12 +228,9 @@ static enum status check_inplace(struct build *build)
 static enum status index_arguments(struct build *build)
 {
 	const struct draft *draft = build->draft;
-	if (csr_of_pairs(&build->scratch, draft->ops, draft->reads.count, draft->reads.op, draft->reads.other, &build->reads) != OK ||
-	    csr_of_pairs(&build->scratch, draft->ops, draft->writes.count, draft->writes.op, draft->writes.other, &build->writes) != OK ||
-	    csr_of_pairs(&build->scratch, draft->ops, draft->inplace_in.count, draft->inplace_in.op, draft->inplace_in.other,
-			&build->inplace_in) != OK)
-		return out_of_memory(build);
-	return OK;
+	const struct pairs *writes = &draft->writes;
+	return csr_of_pairs(&build->scratch, draft->ops, writes->count, writes->op, writes->other, &build->writes) == OK ? OK
+		: out_of_memory(build);
 }
 
 /* ---- program order ---------------------------------------------------------------- */
@@ -247,15 +241,15 @@ static enum status data_edges(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	struct edges *edges = &build->data;
-	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count) + draft->after.count;
+	const struct pairs *lists[] = { &draft->reads, &draft->writes, &draft->inplace_in };
+	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count + draft->inplace_in.count) + draft->after.count;
 	if (most >= NONE)
 		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
 	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
 	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
 	if (!edges->op || !edges->pred)
 		return out_of_memory(build);
-	const struct pairs *lists[] = { &draft->reads, &draft->writes };
-	for (int list = 0; list < 2; list++)
+	for (int list = 0; list < 3; list++)
 		for (uint32_t i = 0; i < lists[list]->count; i++) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
 			uint32_t writers[] = { build->graph->tensor[tensor].writer, build->graph->tensor[build->root[tensor]].writer };
@@ -436,7 +430,8 @@ static enum status make_storages(struct build *build)
 static enum status touch_rows(struct build *build)
 {
 	struct graph *graph = build->graph;
-	uint32_t total = graph->reads.start[graph->ops] + graph->writes.start[graph->ops], count = 0;
+	uint32_t ops = graph->ops, count = 0;
+	uint32_t total = graph->reads.start[ops] + graph->writes.start[ops] + graph->inplace_start[ops];
 	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
 	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
 	if (!op || !storage)
@@ -449,6 +444,10 @@ static enum status touch_rows(struct build *build)
 		FOR_ROW(i, &graph->writes, id) {
 			op[count] = id;
 			storage[count++] = graph->tensor[graph->writes.item[i]].storage;
+		}
+		for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
+			op[count] = id;
+			storage[count++] = graph->tensor[graph->inplace[i].in].storage;
 		}
 	}
 	if (csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) != OK)

@@ -1,0 +1,521 @@
+/* native.c: reads the native graph format, one JSON record a line. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "native.h"
+
+/* A name in an op record: resolved when all records are known, since tensors may stand after the ops. */
+struct reference {
+	const char *name;
+	uint32_t op;
+	unsigned line;
+	enum { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS } role;   /* of ALIAS, op is a tensor */
+};
+
+struct reader {
+	struct source *source;
+	struct error *error;
+	struct draft *draft;
+	struct arena names;
+	struct reference *reference;
+	size_t references, reference_capacity;
+	char *buffer;             /* read but not parsed: [begin, end) */
+	size_t begin, end, capacity;
+	bool at_end, described;
+	unsigned line;
+};
+
+static enum status bad(struct reader *reader, const char *format, ...)
+{
+	va_list arguments;
+	char text[400];
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	reader->error->line = reader->line;
+	return fail(reader->error, BAD_INPUT, "%s", text);
+}
+
+static enum status out_of_memory(struct reader *reader)
+{
+	return fail(reader->error, NO_MEMORY, "out of memory");
+}
+
+/* ---- lines --------------------------------------------------------------------- */
+
+static enum status fill(struct reader *reader)
+{
+	if (reader->begin > 0) {
+		memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
+		reader->end -= reader->begin;
+		reader->begin = 0;
+	}
+	if (reader->end == reader->capacity) {
+		if (reader->capacity >= NATIVE_LINE_MAX) {
+			reader->line++;
+			return bad(reader, "a line of more than %u MiB", NATIVE_LINE_MAX >> 20);
+		}
+		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
+		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
+		if (!buffer)
+			return out_of_memory(reader);
+		reader->buffer = buffer;
+		reader->capacity = capacity;
+	}
+	ssize_t got = reader->source->read(reader->source->context, reader->buffer + reader->end, reader->capacity - reader->end, reader->error);
+	if (got < 0) {
+		reader->error->line = reader->line + 1;
+		return BAD_INPUT;
+	}
+	reader->at_end = got == 0;
+	reader->end += (size_t)got;
+	return OK;
+}
+
+/* The next line without its newline; *text is NULL at the end. Valid until the next call. */
+static enum status next_line(struct reader *reader, char **text, size_t *length)
+{
+	size_t searched = 0;
+	for (;;) {
+		char *begin = reader->buffer + reader->begin;
+		size_t have = reader->end - reader->begin;
+		char *newline = have > searched ? memchr(begin + searched, '\n', have - searched) : NULL;
+		if (newline || (reader->at_end && have)) {
+			*text = begin;
+			*length = newline ? (size_t)(newline - begin) : have;
+			reader->begin += *length + (newline ? 1 : 0);
+			reader->line++;
+			return OK;
+		}
+		searched = have;
+		*text = NULL;
+		if (reader->at_end)
+			return OK;
+		enum status status = fill(reader);
+		if (status != OK)
+			return status;
+	}
+}
+
+/* ---- members of a record ----------------------------------------------------------- */
+
+/* One past the value that starts at text. The line is known to be valid JSON. */
+static const char *skip_value(const char *text)
+{
+	int depth = 0;
+	bool quoted = false;
+	for (;; text++) {
+		if (quoted) {
+			if (*text == '\\')
+				text++;
+			else if (*text == '"')
+				quoted = false;
+			continue;
+		}
+		if (depth == 0 && (*text == ',' || *text == '}' || *text == '\0'))
+			return text;
+		if (*text == '"')
+			quoted = true;
+		else if (*text == '{' || *text == '[')
+			depth++;
+		else if (*text == '}' || *text == ']')
+			depth--;
+	}
+}
+
+static bool listed(const char *const *keys, const char *key, size_t length)
+{
+	for (; *keys; keys++)
+		if (strlen(*keys) == length && memcmp(*keys, key, length) == 0)
+			return true;
+	return false;
+}
+
+/* The members of a record that we don't know, byte for byte, joined by commas; NULL where there are none. */
+static enum status unknown_members(struct reader *reader, const char *line, size_t length, const char *const *known, char **extra)
+{
+	char *text = NULL;
+	size_t used = 0;
+	*extra = NULL;
+	const char *at = memchr(line, '{', length);
+	for (at++; *at != '\0'; ) {
+		at += strspn(at, " \t\r,");
+		if (*at != '"')
+			break;
+		const char *begin = at, *end = skip_value(at);
+		const char *key_end = strchr(at + 1, '"');   /* a key with an escape is none of ours anyway */
+		at = end;
+		if (listed(known, begin + 1, (size_t)(key_end - begin - 1)))
+			continue;
+		while (end > begin && strchr(" \t\r", end[-1]))
+			end--;
+		if (!text && !(text = arena_alloc(&reader->names, length + 1, 1)))
+			return out_of_memory(reader);
+		if (used)
+			text[used++] = ',';
+		memcpy(text + used, begin, (size_t)(end - begin));
+		used += (size_t)(end - begin);
+	}
+	*extra = text;
+	return OK;
+}
+
+/* *text is the member's string, "" and false where there is none. */
+static enum status text_member(struct reader *reader, const json_t *record, const char *key, const char **text)
+{
+	const json_t *value = json_object_get(record, key);
+	if (!value)
+		return OK;
+	if (!json_is_string(value))
+		return bad(reader, "\"%s\" must be a string", key);
+	*text = json_string_value(value);
+	if (strlen(*text) != json_string_length(value))
+		return bad(reader, "\"%s\" contains a NUL character", key);
+	return OK;
+}
+
+static enum status number_member(struct reader *reader, const json_t *record, const char *key, int64_t *number, bool *there)
+{
+	const json_t *value = json_object_get(record, key);
+	*there = value != NULL;
+	if (!value)
+		return OK;
+	if (!json_is_integer(value))
+		return bad(reader, "\"%s\" must be an integer", key);
+	*number = json_integer_value(value);
+	return OK;
+}
+
+static enum status name_member(struct reader *reader, const json_t *record, const char **name)
+{
+	*name = NULL;
+	enum status status = text_member(reader, record, "id", name);
+	if (status == OK && (!*name || !**name))
+		return bad(reader, "the record has no \"id\"");
+	return status;
+}
+
+static enum status word_member(struct reader *reader, const json_t *record, const char *key, const char *const *words, int count, int *index)
+{
+	const char *word = NULL;
+	enum status status = text_member(reader, record, key, &word);
+	if (status != OK || !word)
+		return status;
+	*index = name_index(words, count, word);
+	return *index >= 0 ? OK : bad(reader, "unknown %s \"%.60s\"", key, word);
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static enum status refer(struct reader *reader, uint32_t op, int role, const char *name)
+{
+	if (reader->references == reader->reference_capacity) {
+		size_t capacity = reader->reference_capacity ? reader->reference_capacity * 2 : 1024;
+		void *moved = mem_resize(reader->reference, capacity, sizeof *reader->reference);
+		if (!moved)
+			return out_of_memory(reader);
+		reader->reference = moved;
+		reader->reference_capacity = capacity;
+	}
+	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
+		return out_of_memory(reader);
+	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };
+	return OK;
+}
+
+static enum status read_shape(struct reader *reader, const json_t *record, struct tensor *tensor, int64_t shape[RANK_MAX])
+{
+	const json_t *list = json_object_get(record, "shape");
+	if (!list || json_is_null(list))
+		return OK;
+	if (!json_is_array(list) || json_array_size(list) > RANK_MAX)
+		return bad(reader, "\"shape\" must be a list of at most %d sizes", RANK_MAX);
+	tensor->rank = (uint8_t)json_array_size(list);
+	for (size_t i = 0; i < tensor->rank; i++) {
+		const json_t *dim = json_array_get(list, i);
+		if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+			return bad(reader, "\"shape\" must hold sizes of 0 or more");
+		shape[i] = json_integer_value(dim);
+	}
+	tensor->shape = shape;
+	tensor->has_shape = true;
+	return OK;
+}
+
+/* Bytes of the shape and dtype, for records that state no bytes. */
+static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
+{
+	if (!tensor->shape || !tensor->has_dtype || dtype_bits[tensor->dtype] == 0)
+		return bad(reader, "tensor \"%.100s\" has neither \"bytes\" nor \"shape\" and \"dtype\"", tensor->name);
+	int64_t bits = dtype_bits[tensor->dtype];
+	for (int i = 0; i < tensor->rank; i++)
+		if (__builtin_mul_overflow(bits, tensor->shape[i], &bits) || bits > BYTES_MAX)
+			return bad(reader, "the size of tensor \"%.100s\" overflows", tensor->name);
+	tensor->bytes = (bits + 7) / 8;
+	return OK;
+}
+
+static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
+{
+	static const char *const known[] = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", NULL };
+	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
+	int64_t shape[RANK_MAX];
+	int kind = -1, dtype = -1;
+	const char *alias = NULL;
+	char *extra;
+	enum status status = name_member(reader, record, &tensor.name);
+	if (status == OK)
+		status = number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes);
+	if (status == OK)
+		status = word_member(reader, record, "kind", kind_names, KIND_COUNT, &kind);
+	if (status == OK)
+		status = word_member(reader, record, "dtype", dtype_names, DTYPE_COUNT, &dtype);
+	if (status == OK)
+		status = read_shape(reader, record, &tensor, shape);
+	if (status == OK)
+		status = text_member(reader, record, "alias", &alias);
+	if (status == OK)
+		status = unknown_members(reader, line, length, known, &extra);
+	if (status != OK)
+		return status;
+	tensor.extra = extra;
+	if (kind >= 0)
+		tensor.kind = (uint8_t)kind;
+	tensor.has_dtype = dtype >= 0;
+	if (dtype >= 0)
+		tensor.dtype = (uint8_t)dtype;
+	if (!tensor.has_bytes && !alias && (status = infer_bytes(reader, &tensor)) != OK)
+		return status;
+	if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
+		return bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
+	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
+		return bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
+	uint32_t id = draft_tensor(reader->draft, &tensor);
+	if (id == NONE)
+		return out_of_memory(reader);
+	return alias ? refer(reader, id, ALIAS, alias) : OK;
+}
+
+static enum status read_names(struct reader *reader, const json_t *record, const char *key, uint32_t op, int role)
+{
+	const json_t *list = json_object_get(record, key);
+	if (!list)
+		return OK;
+	if (!json_is_array(list))
+		return bad(reader, "\"%s\" must be a list of names", key);
+	enum status status = OK;
+	for (size_t i = 0; i < json_array_size(list) && status == OK; i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		status = name ? refer(reader, op, role, name) : bad(reader, "\"%s\" must be a list of names", key);
+	}
+	return status;
+}
+
+static enum status read_inplace(struct reader *reader, const json_t *record, uint32_t op)
+{
+	const json_t *list = json_object_get(record, "inplace");
+	if (!list)
+		return OK;
+	enum status status = json_is_array(list) ? OK : bad(reader, "\"inplace\" must be a list of [out, in] pairs");
+	for (size_t i = 0; status == OK && i < json_array_size(list); i++) {
+		const json_t *pair = json_array_get(list, i), *out = json_array_get(pair, 0), *in = json_array_get(pair, 1);
+		if (json_array_size(pair) != 2 || !json_is_string(in) || !(json_is_string(out) || json_is_null(out)))
+			return bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
+		status = refer(reader, op, INPLACE_OUT, json_string_value(out));
+		if (status == OK)
+			status = refer(reader, op, INPLACE_IN, json_string_value(in));
+	}
+	return status;
+}
+
+static enum status read_op(struct reader *reader, const json_t *record, const char *line, size_t length)
+{
+	static const char *const known[] = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after", NULL };
+	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
+	const char *module = NULL;
+	int phase = -1;
+	bool has_flops;
+	char *extra;
+	enum status status = name_member(reader, record, &op.name);
+	if (status == OK)
+		status = text_member(reader, record, "op", &op.type);
+	if (status == OK)
+		status = text_member(reader, record, "mod", &module);
+	if (status == OK)
+		status = word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase);
+	if (status == OK)
+		status = number_member(reader, record, "flops", &op.flops, &has_flops);
+	if (status == OK)
+		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
+	if (status == OK)
+		status = unknown_members(reader, line, length, known, &extra);
+	if (status != OK)
+		return status;
+	op.extra = extra;
+	op.has_phase = phase >= 0;
+	op.phase = phase >= 0 ? (uint8_t)phase : PHASE_FORWARD;
+	op.has_module = module != NULL;
+	op.module = module ? module : "";
+	if (op.workspace < 0 || op.workspace > BYTES_MAX || (has_flops && op.flops < 0))
+		return bad(reader, "op \"%.100s\" has a negative or absurd \"flops\" or \"workspace\"", op.name);
+	if (draft_find_op(reader->draft, op.name) != NONE)
+		return bad(reader, "there are two ops named \"%.100s\"", op.name);
+	uint32_t id = draft_op(reader->draft, &op);
+	if (id == NONE)
+		return out_of_memory(reader);
+	status = read_names(reader, record, "in", id, READ);
+	if (status == OK)
+		status = read_names(reader, record, "out", id, WRITE);
+	if (status == OK)
+		status = read_inplace(reader, record, id);
+	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
+}
+
+static enum status read_header(struct reader *reader, const json_t *record, const char *line, size_t length)
+{
+	static const char *const known[] = { "k", "v", "name", "source", NULL };
+	const char *name = NULL, *source = NULL;
+	int64_t version = 1;
+	bool there;
+	char *extra;
+	enum status status = number_member(reader, record, "v", &version, &there);
+	if (status == OK && version != 1)
+		return bad(reader, "format version %" PRId64 ": this program reads version 1", version);
+	if (status == OK)
+		status = text_member(reader, record, "name", &name);
+	if (status == OK)
+		status = text_member(reader, record, "source", &source);
+	if (status == OK)
+		status = unknown_members(reader, line, length, known, &extra);
+	if (status == OK && draft_describe(reader->draft, name, source, extra) != OK)
+		status = out_of_memory(reader);
+	return status;
+}
+
+static enum status read_end(struct reader *reader, const json_t *record, uint32_t ops, uint32_t tensors)
+{
+	int64_t count = 0;
+	bool there;
+	enum status status = number_member(reader, record, "ops", &count, &there);
+	if (status == OK && there && count != ops)
+		return bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, ops);
+	if (status == OK)
+		status = number_member(reader, record, "tensors", &count, &there);
+	if (status == OK && there && count != tensors)
+		return bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, tensors);
+	return status;
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+struct counts { uint32_t ops, tensors; bool ended; };
+
+static enum status read_record(struct reader *reader, const char *line, size_t length, struct counts *counts)
+{
+	json_error_t problem;
+	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
+	if (!record)
+		return bad(reader, "not a JSON record: %s", problem.text);
+	const char *type = json_string_value(json_object_get(record, "k"));
+	bool first = !reader->described;
+	enum status status;
+	if (!json_is_object(record) || !type)
+		status = bad(reader, "not a record of a graph: it has no \"k\"");
+	else if (counts->ended)
+		status = bad(reader, "there is a record after the end record");
+	else if (first != (strcmp(type, "graph") == 0))
+		status = bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
+	else if (first)
+		status = read_header(reader, record, line, length);
+	else if (strcmp(type, "tensor") == 0)
+		status = read_tensor(reader, record, line, length), counts->tensors++;
+	else if (strcmp(type, "op") == 0)
+		status = read_op(reader, record, line, length), counts->ops++;
+	else if (strcmp(type, "end") == 0)
+		status = read_end(reader, record, counts->ops, counts->tensors), counts->ended = true;
+	else
+		status = bad(reader, "unknown record \"%.40s\"", type);
+	reader->described = true;
+	json_decref(record);
+	return status;
+}
+
+static enum status read_records(struct reader *reader)
+{
+	struct counts counts = { 0 };
+	for (;;) {
+		char *line;
+		size_t length;
+		enum status status = next_line(reader, &line, &length);
+		if (status != OK)
+			return status;
+		if (!line)
+			break;
+		if (memchr(line, '\0', length))
+			return bad(reader, "the line contains a NUL byte");
+		while (length && strchr(" \t\r", line[length - 1]))
+			length--;
+		if (length == 0)
+			continue;
+		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */
+		line[length] = '\0';
+		status = read_record(reader, line, length, &counts);
+		if (status != OK)
+			return status;
+	}
+	if (reader->line == 0 || !reader->described)
+		return bad(reader, "the file is empty");
+	return counts.ended ? OK : bad(reader, "the file is truncated: there is no end record");
+}
+
+static enum status resolve(struct reader *reader)
+{
+	struct draft *draft = reader->draft;
+	uint32_t out = NONE;
+	for (size_t i = 0; i < reader->references; i++) {
+		const struct reference *reference = &reader->reference[i];
+		bool is_op = reference->role == AFTER;
+		uint32_t id = NONE;
+		reader->line = reference->line;
+		if (reference->name) {
+			id = is_op ? draft_find_op(draft, reference->name) : draft_find_tensor(draft, reference->name);
+			if (id == NONE)
+				return bad(reader, "there is no %s named \"%.100s\"", is_op ? "op" : "tensor", reference->name);
+		}
+		enum status status = OK;
+		switch (reference->role) {
+		case READ: status = draft_read(draft, reference->op, id); break;
+		case WRITE: status = draft_write(draft, reference->op, id); break;
+		case AFTER: status = draft_after(draft, reference->op, id); break;
+		case ALIAS: draft_tensor_at(draft, reference->op)->alias = id; break;
+		case INPLACE_OUT: out = id; break;
+		case INPLACE_IN: status = draft_inplace(draft, reference->op, out, id); break;
+		}
+		if (status != OK)
+			return out_of_memory(reader);
+	}
+	return OK;
+}
+
+struct graph *native_read(struct source *source, struct error *error, enum status *result)
+{
+	struct error unused;
+	struct reader reader = { .source = source, .error = error ? error : &unused };
+	*reader.error = (struct error){ 0 };
+	struct graph *graph = NULL;
+	reader.draft = draft_new();
+	enum status status = reader.draft ? read_records(&reader) : out_of_memory(&reader);
+	if (status == OK)
+		status = resolve(&reader);
+	if (status == OK)
+		graph = graph_build(reader.draft, reader.error, &status);
+	draft_free(reader.draft);
+	mem_free(reader.reference);
+	mem_free(reader.buffer);
+	arena_free(&reader.names);
+	if (result)
+		*result = status;
+	return graph;
+}
