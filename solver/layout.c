@@ -1,0 +1,334 @@
+/* layout.c: from buffers to offsets.
+ *
+ * Buffers that live through everything are stacked at the bottom, the rest falls apart into components in time, and each
+ * is solved by itself: a part's arena depends on nothing else, and equal parts are solved once.
+ */
+#include "layout_steps.h"
+
+#define X(id, name, help) name,
+const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
+#undef X
+#define X(id, name, help) help,
+const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
+#undef X
+const char *const layout_proof_names[LAYOUT_PROOF_COUNT] = { "load", "buffer", "search" };
+
+struct solve {
+	const struct buffers *buffers;
+	const struct layout_options *options;
+	struct control *control;
+	struct layout *layout;
+	struct error *error;
+	struct layout_model model;
+	int64_t base;            /* units at the bottom that what lives through everything takes */
+	uint32_t *rest;          /* the other buffers, by first section */
+	uint32_t rest_count;
+	int64_t height;          /* highest unit in use so far */
+	bool complete;           /* every part has a layout */
+};
+
+/* ---- what lives through everything --------------------------------------------------------------- */
+
+struct started { uint32_t first, buffer; };
+
+static int compare_started(const void *left, const void *right)
+{
+	const struct started *a = left, *b = right;
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+static bool resident(const struct layout_model *model, uint32_t b)
+{
+	const struct span *span = &model->span[model->span_start[b]];
+	return model->span_start[b + 1] - model->span_start[b] == 1 && span->first == 0 && span->last == model->sections
+		&& span->from == 0 && span->to == model->size[b];
+}
+
+/* Stacks the residents and lists the rest. Exact where nothing is pinned or aligned: then any layout can be
+ * turned into one with the residents at the bottom. */
+static enum status lift_residents(struct solve *solve)
+{
+	const struct layout_model *model = &solve->model;
+	struct started *started = mem_alloc(model->n, sizeof *started);
+	solve->rest = mem_alloc(model->n, sizeof *solve->rest);
+	if (!started || !solve->rest) {
+		mem_free(started);
+		return NO_MEMORY;
+	}
+	for (uint32_t b = 0; b < model->n; b++) {
+		if (!model->pins && !model->aligned && resident(model, b)) {
+			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
+			solve->base += model->size[b];
+		} else {
+			started[solve->rest_count++] = (struct started){ model->first[b], b };
+		}
+	}
+	qsort(started, solve->rest_count, sizeof *started, compare_started);
+	for (uint32_t i = 0; i < solve->rest_count; i++)
+		solve->rest[i] = started[i].buffer;
+	mem_free(started);
+	return OK;
+}
+
+/* ---- one part ------------------------------------------------------------------------------------------ */
+
+struct attempt {
+	struct layout_model part;
+	int64_t *offset, *trial;
+	uint32_t *order;
+	int64_t height;          /* of offset; INT64_MAX: none yet */
+	const char *strategy;
+};
+
+struct recipe { const char *keys, *name; };
+
+static const struct recipe dives[] = {
+	{ "TAW", "dive TAW" }, { "AWT", "dive AWT" }, { "ZTW", "dive ZTW" }, { "TWA", "dive TWA" }, { "OTA", "dive OTA" },
+};
+static const struct recipe fits[] = {
+	{ "ZW", "first fit by size" }, { "WZ", "first fit by lifetime" },
+};
+#define COUNT(array) (sizeof (array) / sizeof *(array))
+
+/* Keeps the trial if it is better. */
+static void keep(struct attempt *attempt, int64_t height, const char *strategy)
+{
+	if (height >= attempt->height)
+		return;
+	int64_t *swap = attempt->offset;
+	attempt->offset = attempt->trial;
+	attempt->trial = swap;
+	attempt->height = height;
+	attempt->strategy = strategy;
+}
+
+static enum status try_dive(struct attempt *attempt, const struct recipe *recipe, struct control *control)
+{
+	int64_t height;
+	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
+	if (status == OK)
+		status = layout_dive(&attempt->part, attempt->order, attempt->height, attempt->trial, &height, control);
+	if (status == OK)
+		keep(attempt, height, recipe->name);
+	return status;
+}
+
+static enum status try_fit(struct attempt *attempt, const struct recipe *recipe, bool tightest, struct control *control)
+{
+	int64_t height;
+	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
+	if (status == OK)
+		status = layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control);
+	if (status == OK)
+		keep(attempt, height, recipe->name);
+	return status;
+}
+
+#define FIT_MOST 20000   /* buffers, for the quadratic fits */
+
+static enum status try_cheap(struct attempt *attempt, int64_t enough, struct control *control)
+{
+	enum status status = OK;
+	for (size_t i = 0; i < COUNT(dives) && status == OK && attempt->height > enough; i++)
+		status = try_dive(attempt, &dives[i], control);
+	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && attempt->part.n <= FIT_MOST; i++)
+		status = try_fit(attempt, &fits[i], false, control);
+	return status;
+}
+
+/* The skyline knows neither pins nor holes; models that have them go through first fit in the same order. */
+static enum status try_skyline(struct attempt *attempt, const struct recipe *recipe, struct control *control)
+{
+	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
+		return try_fit(attempt, recipe, false, control);
+	int64_t height;
+	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
+	if (status == OK)
+		status = layout_skyline(&attempt->part, attempt->order, attempt->trial, &height, control);
+	if (status == OK)
+		keep(attempt, height, recipe->name);
+	return status;
+}
+
+static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, int64_t enough,
+				struct control *control)
+{
+	static const struct recipe best_fit = { "WZ", "best fit" }, first_fit = { "EWZ", "first fit" },
+				   by_size = { "ZW", "greedy by size" }, llfb = { "WZ", "llfb" }, skyline = { "AZ", "skyline" };
+	switch (options->strategy) {
+	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);
+	case LAYOUT_FIRST_FIT:      return try_fit(attempt, &first_fit, false, control);
+	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
+	case LAYOUT_LLFB:           return try_skyline(attempt, &llfb, control);
+	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
+	default:                    return try_cheap(attempt, enough, control);
+	}
+}
+
+static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
+{
+	struct attempt attempt = { .height = INT64_MAX };
+	enum status status = layout_model_part(&solve->model, solve->rest + from, to - from, first, last, &attempt.part);
+	if (status != OK)
+		return status;
+	uint32_t n = attempt.part.n;
+	attempt.offset = mem_alloc(n, sizeof *attempt.offset);
+	attempt.trial = mem_alloc(n, sizeof *attempt.trial);
+	attempt.order = mem_alloc(n, sizeof *attempt.order);
+	status = attempt.offset && attempt.trial && attempt.order ? OK : NO_MEMORY;
+	int64_t scale = attempt.part.unit / solve->model.unit;
+	int64_t enough = attempt.part.max_load;
+	if (solve->options->capacity > 0) {
+		int64_t capacity = (solve->options->capacity / solve->model.unit - solve->base) / scale;
+		enough = capacity > enough ? capacity : enough;
+	}
+	if (status == OK)
+		status = try_strategy(&attempt, solve->options, enough, solve->control);
+	solve->complete &= attempt.height < INT64_MAX;
+	if (status != NO_MEMORY && attempt.height < INT64_MAX) {
+		for (uint32_t b = 0; b < n; b++) {
+			uint32_t origin = solve->model.origin[attempt.part.origin[b]];
+			solve->layout->offset[origin] = (solve->base + attempt.offset[b] * scale) * solve->model.unit;
+		}
+		if (solve->base + attempt.height * scale > solve->height) {
+			solve->height = solve->base + attempt.height * scale;
+			solve->layout->strategy = attempt.strategy;
+		}
+	}
+	mem_free(attempt.offset);
+	mem_free(attempt.trial);
+	mem_free(attempt.order);
+	layout_model_free(&attempt.part);
+	return status;
+}
+
+/* ---- all parts -------------------------------------------------------------------------------------------- */
+
+/* A part ends where nothing goes on. */
+static enum status solve_parts(struct solve *solve)
+{
+	const struct layout_model *model = &solve->model;
+	enum status status = OK;
+	uint32_t from = 0;
+	solve->complete = true;
+	while (from < solve->rest_count && status == OK) {
+		uint32_t to = from, end = 0;
+		for (; to < solve->rest_count && (to == from || model->first[solve->rest[to]] < end); to++)
+			if (model->last[solve->rest[to]] > end)
+				end = model->last[solve->rest[to]];
+		status = solve_part(solve, from, to, model->first[solve->rest[from]], end);
+		from = to;
+	}
+	solve->complete &= from == solve->rest_count;
+	return status;
+}
+
+/* The load, or a single buffer that reaches higher. */
+static enum status simple_bound(struct solve *solve)
+{
+	const struct layout_model *model = &solve->model;
+	struct layout *layout = solve->layout;
+	layout->load = model->max_load * model->unit;
+	layout->moment = model->sections ? model->time[model->max_section] : 0;
+	layout->bound = layout->load;
+	layout->proof = LAYOUT_PROOF_LOAD;
+	for (uint32_t b = 0; b < model->n; b++) {
+		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
+		if (top <= layout->bound)
+			continue;
+		if (!layout->core && !(layout->core = mem_alloc(1, sizeof *layout->core)))
+			return NO_MEMORY;
+		layout->core[0] = model->origin[b];
+		layout->core_count = 1;
+		layout->bound = top;
+		layout->proof = LAYOUT_PROOF_BUFFER;
+	}
+	return OK;
+}
+
+/* Two pinned buffers in each other's way. */
+static enum status check_pins(const struct layout_model *model, struct error *error)
+{
+	for (uint32_t a = 0; model->pins && a < model->n; a++) {
+		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n; b++) {
+			if (model->fixed[b] < 0)
+				continue;
+			for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1]; j++) {
+				for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+					const struct span *s = &model->span[j], *t = &model->span[k];
+					if (s->first < t->last && t->first < s->last && model->fixed[a] + s->from < model->fixed[b] + t->to
+					    && model->fixed[b] + t->from < model->fixed[a] + s->to)
+						return fail(error, INFEASIBLE, "buffers %u and %u are pinned to overlapping places",
+							    model->origin[a], model->origin[b]);
+				}
+			}
+		}
+	}
+	return OK;
+}
+
+static enum status solve_caching(struct solve *solve)
+{
+	bool expandable = solve->options->strategy == LAYOUT_EXPANDABLE;
+	int64_t reserved = layout_caching(solve->buffers, expandable, solve->layout->offset);
+	if (reserved < 0)
+		return NO_MEMORY;
+	solve->layout->arena = reserved;
+	solve->layout->strategy = layout_strategy_names[solve->options->strategy];
+	return OK;
+}
+
+enum status layout_solve(const struct buffers *buffers, const struct layout_options *options, struct control *control,
+			 struct layout *layout, struct error *error)
+{
+	struct solve solve = { .buffers = buffers, .options = options, .control = control, .layout = layout, .error = error };
+	*layout = (struct layout){ .strategy = "nothing to place" };
+	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE;
+	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
+	if (status != OK)
+		return status;
+	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
+	status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
+	if (status == OK)
+		status = check_pins(&solve.model, error);
+	if (status == OK && caching) {
+		status = solve_caching(&solve);
+	} else if (status == OK) {
+		status = lift_residents(&solve);
+		solve.height = solve.base;
+		if (status == OK)
+			status = solve_parts(&solve);
+		if (!solve.complete) {
+			mem_free(layout->offset);
+			layout->offset = NULL;
+		}
+		layout->arena = solve.height * solve.model.unit;
+	}
+	layout->proved = status == OK && layout->arena == layout->bound;
+	if (status == NO_MEMORY)
+		layout_free(layout);
+	mem_free(solve.rest);
+	layout_model_free(&solve.model);
+	return status;
+}
+
+void layout_free(struct layout *layout)
+{
+	mem_free(layout->offset);
+	mem_free(layout->core);
+	*layout = (struct layout){ 0 };
+}
+
+int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *moment)
+{
+	struct layout_model model;
+	if (layout_model_build(buffers, alignment, &model, NULL) != OK)
+		return -1;
+	int64_t load = model.max_load * model.unit;
+	if (moment)
+		*moment = model.sections ? model.time[model.max_section] : 0;
+	layout_model_free(&model);
+	return load;
+}

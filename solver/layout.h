@@ -1,0 +1,120 @@
+/* layout.h: offsets for buffers that live over intervals of steps.
+ *
+ * Static memory layout (dynamic storage allocation): buffers whose lives overlap may not overlap in
+ * address, and the arena, the highest address in use, shall be small. It is never below the load, the
+ * largest sum of sizes alive at one step.
+ *
+ * A buffer is one rectangle, steps [lower, upper) x bytes [offset, offset + size), or, where it comes and
+ * goes, several pieces that share the one offset: gaps, windows, contiguous groups and memory that is
+ * reused in place are all said in pieces.
+ */
+#ifndef TIDEMARK_LAYOUT_H
+#define TIDEMARK_LAYOUT_H
+
+#include "base.h"
+
+/* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). */
+struct piece { int64_t lower, upper, from, to; };
+
+/* Arrays of n; the optional ones may be NULL. */
+struct buffers {
+	uint32_t n;
+	int64_t *lower, *upper;    /* life [lower, upper), lower < upper */
+	int64_t *size;             /* >= 0; buffers of size 0 get an offset but conflict with nothing */
+	int64_t *alignment;        /* optional: the offset is a multiple of it; >= 1 */
+	int64_t *fixed;            /* optional: the offset it must have, < 0: free */
+	int64_t *hint;             /* optional: an offset to start from, < 0: none */
+	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i; */
+	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
+};
+
+/* Strategies: id, name of the knob's value, what it does. */
+#define LAYOUT_STRATEGIES(X) \
+	X(BEST, "best", "cheap ones first, exact search where they are above the bound") \
+	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
+	X(DIVE, "dive", "lowest offset first in the best of several orders") \
+	X(BEST_FIT, "bestfit", "tightest hole, longest life first") \
+	X(FIRST_FIT, "firstfit", "lowest hole, longest life first") \
+	X(GREEDY_BY_SIZE, "greedy-by-size", "lowest hole, largest first") \
+	X(LLFB, "llfb", "lowest skyline segment, longest life that fits it") \
+	X(SKYLINE, "skyline", "lowest skyline segment, largest area that fits it") \
+	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
+	X(EXPANDABLE, "expandable", "the same with expandable segments")
+
+#define X(id, name, help) LAYOUT_##id,
+enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };
+#undef X
+extern const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT];
+extern const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT];
+
+/* What proves a bound. */
+enum layout_proof {
+	LAYOUT_PROOF_LOAD,         /* what is alive at step `moment` sums up to the bound */
+	LAYOUT_PROOF_BUFFER,       /* the core's one buffer, pinned or not, reaches up to it alone */
+	LAYOUT_PROOF_SEARCH,       /* exhausted search on the buffers of the core: re-run, not re-verified */
+	LAYOUT_PROOF_COUNT
+};
+extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search" */
+
+struct layout {
+	int64_t *offset;           /* [n] */
+	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
+	int64_t load;              /* the largest sum of sizes alive at one step */
+	int64_t bound;             /* no layout has a smaller arena; >= load */
+	bool proved;               /* arena == bound */
+	enum layout_proof proof;   /* of the bound */
+	int64_t moment;            /* the first step with the load */
+	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending */
+	uint32_t core_count;
+	const char *strategy;      /* static: what found the layout, "dive TWA" */
+};
+
+/* Results of components, kept by the caller from one run to the next. Both are called from the solving thread.
+ * The key covers everything that the value depends on: equal components have equal keys wherever they stand. */
+struct layout_cache {
+	/* Copies the value of `bytes` bytes; false where there is none. */
+	bool (*lookup)(void *context, const uint64_t key[2], void *value, size_t bytes);
+	void (*store)(void *context, const uint64_t key[2], const void *value, size_t bytes);
+	void *context;
+};
+
+struct layout_options {
+	enum layout_strategy strategy;
+	int64_t alignment;         /* >= 1: sizes are rounded up to it, offsets are multiples of it */
+	int64_t capacity;          /* > 0: stop at the first arena within it; INFEASIBLE is proved. 0: the smallest arena */
+	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
+	const struct layout_cache *cache; /* optional */
+};
+#define LAYOUT_EFFORT_DEFAULT UINT64_C(400000000) /* about a second or two */
+
+/* Offsets for all buffers, by the strategy asked for; arena, bound and proof.
+ * OK: done, as good as the effort allows; the layout is always valid, proved says whether it is the best one.
+ * INFEASIBLE: no layout fits the capacity, or the pins contradict each other; error names the buffers, and the
+ *   layout's bound and core say why, where a search proved it.
+ * CANCELLED, LIMIT (of control): the layout is the best so far, valid, unless offset is NULL.
+ * BAD_INPUT: a size, life, alignment or piece breaks a rule above. NO_MEMORY.
+ * After anything else than NO_MEMORY and BAD_INPUT free the layout with layout_free().
+ * Cheap strategies: O(n log n) or so for the dive and the bound, O(overlapping pairs) for the fits. */
+enum status layout_solve(const struct buffers *buffers, const struct layout_options *options, struct control *control,
+			 struct layout *layout, struct error *error);
+void layout_free(struct layout *layout);
+
+/* The largest sum of sizes (rounded up to the alignment) alive at one step; *moment: the first such step.
+ * Returns -1 when out of memory. O(n log n). */
+int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *moment);
+
+/* The independent checker: offsets are >= 0, aligned and as pinned, nothing that is alive at one step overlaps, the arena
+ * holds everything, and a bound by load or by one buffer is worked out again from scratch. Shares no code with the
+ * solvers. BAD_INPUT with the culprits in error. O(n log n). */
+enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
+
+/* ---- the caching allocator, the baseline that users know ------------------------------------- */
+
+/* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within
+ * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and
+ * merging; nothing is returned to the device. expandable: one growing segment per pool.
+ * offset: [n], address of each (segments one after another); may be NULL. Returns the bytes reserved, -1 when
+ * out of memory. O(n log n). */
+int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
+
+#endif

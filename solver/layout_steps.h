@@ -1,0 +1,26 @@
+/* layout_steps.h: the algorithms that layout.c puts together. Internal to solver/layout*.c.
+ *
+ * Those that place every buffer once write offset [n] in units and *height, the highest unit in use. They give up with
+ * *height = INT64_MAX as soon as the height reaches limit. LIMIT and CANCELLED leave offset undefined.
+ */
+#ifndef TIDEMARK_LAYOUT_STEPS_H
+#define TIDEMARK_LAYOUT_STEPS_H
+
+#include "layout_model.h"
+
+/* Lowest offset first; order: rank -> buffer, see layout_rank(). O((n + moves) log sections), O(n + sections) memory.
+ * Windows are taken for the piece's whole height from the buffer's bottom. */
+enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
+			struct control *control);
+
+/* In the order given, each into the lowest hole, or into the tightest. Knows pins, alignment and windows.
+ * O(n * placed pieces), but the lowest hole is often found early. */
+enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit, int64_t *offset,
+		       int64_t *height, struct control *control);
+
+/* Into the lowest segment of the skyline goes the first buffer in order that fits between its walls; where none does the
+ * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). For models without pins and gaps. O(n sections). */
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t *offset, int64_t *height,
+			   struct control *control);
+
+#endif

@@ -1,0 +1,163 @@
+/* unit_layout.c: offsets, bounds and their checker. */
+#include <criterion/criterion.h>
+
+#include "solver/layout.h"
+#include "support.h"
+
+#define MOST 64
+
+/* Random buffers with everything that may be special about them. */
+struct sample {
+	struct buffers buffers;
+	int64_t lower[MOST], upper[MOST], size[MOST], alignment[MOST], fixed[MOST], hint[MOST];
+	uint32_t piece_start[MOST + 1];
+	struct piece piece[MOST * 3];
+};
+
+static int64_t below(uint64_t *seed, int64_t limit)
+{
+	return (int64_t)(random_next(seed) % (uint64_t)limit);
+}
+
+enum { PLAIN = 0, ALIGNED = 1, PINNED = 2, GAPPED = 4, WINDOWED = 8 };
+
+/* One to three pieces with gaps between them. */
+static void cut_pieces(struct sample *sample, uint32_t i, uint64_t *seed, bool windowed)
+{
+	uint32_t *count = &sample->piece_start[i + 1];
+	*count = sample->piece_start[i];
+	int64_t step = sample->lower[i], upper = sample->upper[i], size = sample->size[i];
+	if (below(seed, 2))
+		return;
+	while (step < upper && *count - sample->piece_start[i] < 3) {
+		struct piece piece = { step, step + 1 + below(seed, upper - step), 0, size };
+		if (windowed && size > 1) {
+			piece.from = below(seed, size);
+			piece.to = piece.from + 1 + below(seed, size - piece.from);
+		}
+		sample->piece[(*count)++] = piece;
+		step = piece.upper + below(seed, 3);
+	}
+}
+
+static void draw(struct sample *sample, uint32_t n, int64_t steps, int64_t sizes, int kind, uint64_t *seed)
+{
+	memset(sample, 0, sizeof *sample);
+	sample->buffers = (struct buffers){ n, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL };
+	for (uint32_t i = 0; i < n; i++) {
+		sample->lower[i] = below(seed, steps);
+		sample->upper[i] = sample->lower[i] + 1 + below(seed, steps - sample->lower[i]);
+		sample->size[i] = 1 + below(seed, sizes);
+		sample->alignment[i] = INT64_C(1) << below(seed, 3);
+		sample->fixed[i] = below(seed, 4) ? -1 : below(seed, sizes) / sample->alignment[i] * sample->alignment[i];
+		if (!(kind & ALIGNED) && sample->fixed[i] >= 0)
+			sample->fixed[i] = below(seed, 2 * sizes);
+		cut_pieces(sample, i, seed, kind & WINDOWED);
+	}
+	if (kind & ALIGNED)
+		sample->buffers.alignment = sample->alignment;
+	if (kind & PINNED)
+		sample->buffers.fixed = sample->fixed;
+	if (kind & (GAPPED | WINDOWED)) {
+		sample->buffers.piece_start = sample->piece_start;
+		sample->buffers.piece = sample->piece;
+	}
+}
+
+static enum status solve(const struct buffers *buffers, enum layout_strategy strategy, int64_t alignment, struct layout *layout)
+{
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct layout_options options = { .strategy = strategy, .alignment = alignment, .effort = LAYOUT_EFFORT_DEFAULT };
+	return layout_solve(buffers, &options, &control, layout, &error);
+}
+
+Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	for (int round = 0; round < 2000; round++) {
+		int kind = round % 16;
+		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
+		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
+			bool caching = strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE;
+			struct layout layout;
+			int64_t alignment = caching || (kind & PINNED) ? 1 : 1 + round % 3;
+			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, alignment, &layout);
+			struct error error = { 0 };
+			cr_assert(status == OK || (status == INFEASIBLE && (kind & PINNED)), "round %d: status %d", round, status);
+			if (status == OK && !(caching && kind))
+				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %d %s: %s",
+					     (unsigned long long)test_seed(), round, layout_strategy_names[strategy], error.text);
+			layout_free(&layout);
+		}
+	}
+}
+
+Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
+{
+	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 4, 4 }, fixed[] = { -1, 4, -1 }, offset[] = { 0, 4, 0 };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
+	struct layout layout = { .offset = offset, .arena = 8, .load = 8, .bound = 8, .proved = true, .moment = 1 };
+	struct error error;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
+	offset[0] = 2;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	cr_assert_str_eq(error.text, "buffers 0 and 1 overlap at step 1");
+	offset[0] = 0;
+	offset[1] = 8;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	offset[1] = 4;
+	layout.load = layout.bound = 9;
+	layout.proved = false;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	layout.load = layout.bound = 8;
+	layout.moment = 0;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+}
+
+Test(layout, contradictory_pins_are_refused_by_name)
+{
+	int64_t lower[] = { 0, 1 }, upper[] = { 2, 3 }, size[] = { 4, 4 }, fixed[] = { 0, 3 };
+	struct buffers buffers = { .n = 2, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
+	struct layout layout;
+	struct control control = { 0 };
+	struct error error;
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
+	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), INFEASIBLE);
+	cr_assert_str_eq(error.text, "buffers 0 and 1 are pinned to overlapping places");
+	layout_free(&layout);
+}
+
+Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
+{
+	/* 1 MiB: the small pool's 2 MiB. 3 and 11 MiB: one segment of 20 MiB, whose free ends of 3 and 6 MiB cannot
+	 * take 17 MiB: a segment of 18 MiB; the expandable one grows by 20 MiB at its free end. */
+	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 }, offset[4];
+	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size };
+	cr_assert_eq(layout_caching(&buffers, false, offset), INT64_C(40) << 20);
+	cr_assert_eq(offset[3], INT64_C(22) << 20);
+	cr_assert_eq(layout_caching(&buffers, true, offset), INT64_C(42) << 20);
+	cr_assert_eq(offset[3], INT64_C(16) << 20);
+}
+
+Test(layout, running_out_of_memory_leaks_nothing)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	draw(&sample, 12, 10, 9, ALIGNED | GAPPED | WINDOWED, &seed);
+	for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
+		for (long n = 0;; n++) {
+			struct layout layout = { 0 };
+			long before = memory_blocks();
+			memory_allow(n);
+			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, 1, &layout);
+			memory_allow(-1);
+			if (status != NO_MEMORY) {
+				layout_free(&layout);
+				break;
+			}
+			cr_assert_eq(memory_blocks(), before, "%s, allocation %ld", layout_strategy_names[strategy], n);
+		}
+	}
+}
