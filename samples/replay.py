@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+"""Executes a training step that capture.py has traced, for real, in program order and in the order of a plan.
+
+    replay.py GRAPH [PLAN.json ...] [--json] [--workspace OUT]
+
+GRAPH comes from capture.py, PLAN.json from `tidemark plan GRAPH --json`. For each order one line says the peak
+that is predicted for it (from the graph alone, and with the ops' workspace where the graph has it) and the peak
+that was measured, on the heap and in the events of PyTorch's allocator, each in 10^6 bytes:
+
+    predicted       persistent bytes and storages, as step_graph.py computes them
+    with workspace  the same and what kernels allocate for themselves
+    heap            live bytes of malloc and free (heap_shim.c): workspace and whatever else is allocated
+    allocator       the same for what passes through PyTorch's CPU allocator only
+    results         "equal" when the loss and every updated parameter, buffer and optimizer state is equal, bit by
+                    bit, to the first run in program order
+
+Measured peaks are the heap's growth since just before the first op plus the graph's persistent bytes, which exist by
+then. Random ops are seeded by their place in the program, so that every order draws the same numbers. --workspace
+writes the graph anew with the workspace of each op, as measured in program order. Exit status 1: results differ.
+"""
+import argparse
+import ctypes
+import gc
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from capture import DTYPES
+from step_graph import read_graph, write_graph
+
+TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+LEAST_WORKSPACE = 4096  # bytes; less is the interpreter's own traffic
+
+
+def with_heap_shim():
+    """Runs this script again with heap_shim.c preloaded, and exits as it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/heap_shim.so"
+        source = pathlib.Path(__file__).with_name("heap_shim.c")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+        environment = dict(os.environ, LD_PRELOAD=library)
+        sys.exit(subprocess.run([sys.executable] + sys.argv, env=environment).returncode)
+
+
+class Heap:
+    """The counters of the preloaded heap_shim.c, in bytes."""
+
+    def __init__(self):
+        library = ctypes.CDLL(None)
+        self.live, self.peak, self.start_peak = library.heap_live, library.heap_peak, library.heap_start_peak
+        self.live.restype = self.peak.restype = ctypes.c_longlong
+
+
+def initial_tensor(record, generator):
+    """The value of a tensor that is there from the start: its `data`, or drawn as its `init` says."""
+    dtype, shape = TORCH_DTYPES[record["dtype"]], record["shape"]
+    if "data" in record:
+        return torch.tensor(record["data"], dtype=dtype).reshape(shape)
+    how, value = record["init"]
+    tensor = torch.empty(shape, dtype=dtype)
+    if how == "normal":
+        return tensor.normal_(0, value, generator=generator)
+    if how == "below":
+        return tensor.random_(0, value, generator=generator)
+    return tensor.fill_(value)
+
+
+def decode(argument, values):
+    """An op's argument, from JSON as capture.py writes it. values: name -> tensor."""
+    if isinstance(argument, list):
+        return [decode(item, values) for item in argument]
+    if not isinstance(argument, dict):
+        return argument
+    (key, value), = argument.items()
+    return values[value] if key == "t" else getattr(torch, value) if key == "torch" else float(value)
+
+
+def bind(slots, result, values):
+    """Stores an op's result under the names in `slots`, which is nested like the result."""
+    if isinstance(slots, list):
+        for slot, part in zip(slots, result):
+            bind(slot, part, values)
+    elif slots is not None:
+        values[slots] = result
+
+
+class Replay:
+    """Runs a graph's ops, in any order that keeps the dependencies."""
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.place = {op: i for i, op in enumerate(graph.ops)}
+        self.function = {}
+        for name, op in graph.ops.items():
+            namespace, packet, overload = op["op"].split(".")
+            self.function[name] = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+
+    def initial_values(self):
+        """name -> tensor for everything that is there from the start; the same values at every call."""
+        generator = torch.Generator().manual_seed(0)
+        return {name: initial_tensor(record, generator) for name, record in self.graph.tensors.items()
+                if name not in self.graph.writer}
+
+    def dead_after(self, order):
+        """For each position, the names that no later op mentions, but for persistent storages and outputs."""
+        last = {}
+        for i, op in enumerate(order):
+            for tensor in self.graph.ops[op]["in"] + self.graph.ops[op]["out"]:
+                last[tensor] = i
+        dead = [[] for _ in order]
+        for tensor, i in last.items():
+            stays = tensor not in self.graph.writer and self.graph.is_persistent(tensor)
+            if not stays and self.graph.tensors[tensor]["kind"] != "output":
+                dead[i].append(tensor)
+        return dead
+
+    def call(self, name, values):
+        """Runs one op on real tensors and binds its results."""
+        op = self.graph.ops[name]
+        if op.get("random"):
+            torch.manual_seed(self.place[name])
+        kwargs = {key: decode(value, values) for key, value in op["kwargs"].items()}
+        bind(op["result"], self.function[name](*decode(op["args"], values), **kwargs), values)
+
+    @torch.no_grad()
+    def run(self, order, heap, values):
+        """Runs an order. values: initial_values(), which is left with what remains at the end. Returns for each
+        position the growth of the heap, in bytes: (before the op since the start, at the most during the op)."""
+        dead, growth = self.dead_after(order), [(0, 0)] * len(order)
+        gc.collect()
+        gc.disable()
+        start = heap.live()
+        for i, name in enumerate(order):
+            before = heap.live()
+            heap.start_peak()
+            self.call(name, values)
+            growth[i] = before - start, heap.peak() - before
+            for tensor in dead[i]:
+                del values[tensor]
+        gc.enable()
+        return growth
+
+    def results(self, values):
+        """name -> digest of all bits of what remains at the end: outputs and persistent storages."""
+        return {name: hashlib.sha1(tensor.contiguous().view(-1).numpy()).hexdigest()
+                for name, tensor in sorted(values.items())}
+
+    def measure(self, order, heap):
+        """(the heap's growth as run() returns it, results()) of an order."""
+        values = self.initial_values()
+        growth = self.run(order, heap, values)
+        return growth, self.results(values)
+
+    def allocator_peak(self, order, heap):
+        """The peak, in bytes, of what passes through PyTorch's allocator during an order, persistent bytes included."""
+        values = self.initial_values()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+            self.run(order, heap, values)
+        live = peak = 0
+        for event in profiler.profiler.kineto_results.events():
+            if event.name() == "[memory]":
+                live += event.nbytes()
+                peak = max(peak, live)
+        return peak + self.graph.persistent_bytes()
+
+
+def record_workspace(replay, growth):
+    """Sets each op's `workspace` to what the heap grew by during the op beyond the storages that it makes."""
+    graph = replay.graph
+    for (name, op), (_, most) in zip(graph.ops.items(), growth):
+        made = sum(graph.tensors[out]["bytes"] for out in op["out"] if "alias" not in graph.tensors[out])
+        op.pop("workspace", None)
+        if most - made >= LEAST_WORKSPACE:
+            op["workspace"] = most - made
+
+
+def compare(replay, order, heap, expected):
+    """Runs an order; a dict with its predicted and measured peaks in bytes and whether the results are as expected."""
+    graph = replay.graph
+    graph.check_order(order)
+    growth, results = replay.measure(order, heap)
+    return {"predicted_bytes": graph.peak_bytes(order, workspace=False), "with_workspace_bytes": graph.peak_bytes(order),
+            "heap_bytes": graph.persistent_bytes() + max(before + most for before, most in growth),
+            "allocator_bytes": replay.allocator_peak(order, heap), "equal": results == expected}
+
+
+def print_row(name, row):
+    """One line of the table."""
+    cells = [f"{row[key] / 1e6:.3f}" for key in ("predicted_bytes", "with_workspace_bytes", "heap_bytes", "allocator_bytes")]
+    print(f"{name:24}" + "".join(f"{cell:>16}" for cell in cells) + ("     equal" if row["equal"] else "    DIFFER"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("graph")
+    parser.add_argument("plan", nargs="*")
+    parser.add_argument("--json", action="store_true", help="print a JSON object: order -> peaks in bytes")
+    parser.add_argument("--workspace", metavar="OUT", help="write the graph with each op's measured workspace")
+    options = parser.parse_args()
+    if "heap_shim" not in os.environ.get("LD_PRELOAD", ""):
+        with_heap_shim()
+    torch.set_num_threads(1)
+    graph, heap = read_graph(options.graph), Heap()
+    replay = Replay(graph)
+    orders = {"program order": list(graph.ops)}
+    for path in options.plan:
+        with open(path, encoding="utf-8") as plan:
+            orders[path] = json.load(plan)["order"]["ops"]
+    _, expected = replay.measure(list(graph.ops), heap)  # the first run also fills the libraries' caches
+    if options.workspace:
+        growth, _ = replay.measure(list(graph.ops), heap)
+        record_workspace(replay, growth)
+        write_graph(options.workspace, graph)
+    rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
+    if options.json:
+        print(json.dumps(rows))
+    else:
+        print(f"{'order':24}" + "".join(f"{h:>16}" for h in ("predicted", "with workspace", "heap", "allocator")) + "   results")
+        for name, row in rows.items():
+            print_row(name, row)
+    sys.exit(0 if all(row["equal"] for row in rows.values()) else 1)
+
+
+if __name__ == "__main__":
+    main()
