@@ -5,7 +5,6 @@
 #include "order_job.h"
 #include "order_seeds.h"
 
-#define DEFAULT_TICKS UINT64_C(400000000)
 
 #define X(id, name, help) name,
 const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
@@ -66,7 +65,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 {
 	*job = (struct order_job) {
 		.problem = problem, .options = options, .cap = -1, .bound = -1,
-		.control = own_control(control, options->ticks ? options->ticks : DEFAULT_TICKS),
+		.control = own_control(control, options->ticks ? options->ticks : ORDER_EFFORT_DEFAULT),
 		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
 	};
 	job->order = mem_alloc(problem->ops, sizeof *job->order);

@@ -90,9 +90,11 @@ struct order_store {
 	void (*keep)(void *context, const uint64_t key[2], const void *data, size_t bytes);
 };
 
+#define ORDER_EFFORT_DEFAULT UINT64_C(400000000) /* ticks: about two seconds */
+
 struct order_options {
 	enum order_strategy strategy;
-	uint64_t ticks;        /* effort for this call; 0: enough for most graphs, about two seconds */
+	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 20 */
 	const struct order_store *store; /* may be NULL */
 	/* Called with every better order or bound, from the solving thread; may be NULL. */

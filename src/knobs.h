@@ -7,7 +7,8 @@
 #ifndef TIDEMARK_KNOBS_H
 #define TIDEMARK_KNOBS_H
 
-#include "solver/base.h"
+#include "solver/layout.h"
+#include "solver/order.h"
 
 /* Stages of the pipeline, in data-flow order (DESIGN section 2). */
 #define STAGES(X) \
@@ -29,11 +30,14 @@ enum knob_type {
 
 #define KNOB_GIVEN (-1)   /* "given": as the graph or the device preset has it; also "none" and "auto": see words */
 
-#define ORDER_WORDS "program|updates-last|list|lpmf|dfs|reverse-lpmf|roam|best"
-#define LAYOUT_WORDS "caching|firstfit|greedy|bestfit|llfb|skyline|roam|best"
+/* The words of a solver's strategies, from its own table. */
+#define STRATEGY_WORD(id, name, help) name "|"
+
+#define EFFORT_DEFAULT 3  /* of order_effort and layout_effort: the solvers' own default */
+#define EFFORT_MAX 10
 
 /* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
- * words: of a choice "a|b|c"; of the others a single word for -1 ("given", "auto", "none") or NULL. */
+ * words: of a choice "a|b|c" (a last "|" is fine); of the others a single word for -1 ("given", "auto", "none") or NULL. */
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
@@ -61,12 +65,12 @@ enum knob_type {
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, and with it the state per parameter") \
 	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "which activations are computed again in the backward pass instead of kept") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "gradient accumulation steps") \
-	X(order, "order", CHOICE, ORDER_WORDS, 0, 7, 7, ORDER, "how the order of the ops is chosen") \
-	X(order_effort, "order", NUMBER, NULL, 0, 10, 3, ORDER, "work spent on the order: each step is about four times the one before") \
+	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
+	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order: each step is about four times the one before") \
 	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into their input's memory where the graph says so") \
 	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops where it is known") \
-	X(layout, "layout", CHOICE, LAYOUT_WORDS, 0, 7, 7, LAYOUT, "how offsets are chosen") \
-	X(layout_effort, "layout", NUMBER, NULL, 0, 10, 3, LAYOUT, "work spent on the layout: each step is about four times the one before") \
+	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, "how offsets are chosen") \
+	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout: each step is about four times the one before") \
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "sizes are rounded up to it in peak, bound and arena alike") \
 	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments")
 

@@ -30,6 +30,7 @@ struct plan {
 	int64_t order_bound_bytes;    /* no order has a lower peak */
 	bool order_proved;
 	const struct order_certificate *order_certificate;
+	const struct order_roam *roam;             /* segments and branches of order=roam, else empty */
 
 	/* layout, by storage of graph */
 	const char *layout_winner;
@@ -39,7 +40,7 @@ struct plan {
 	int64_t arena_bytes;
 	int64_t layout_bound_bytes;
 	bool layout_proved;
-	const struct layout_certificate *layout_certificate;
+	const struct layout *layout;               /* the solver's result, with the proof of its bound */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 
 	struct stage_run run[STAGE_COUNT];
@@ -48,7 +49,8 @@ struct plan {
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
 	uint64_t serial;              /* rises with every plan that a session publishes */
 
-	struct arena arena;
+	struct ordered *ordered;      /* the stages' results, which hold the arrays above (stages.h) */
+	struct laid_out *laid_out;
 	atomic_uint references;
 };
 
@@ -74,7 +76,9 @@ enum alive_reason {
 	ALIVE_CHOICE        /* another order would free it earlier or make it later */
 };
 enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage);
-extern const char *const alive_reason_text[];
+/* The same for many storages at once: reason[i] of storage[i]. O(graph + count). */
+void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, enum alive_reason *reason);
+extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "in the cut", "by this order" */
 
 /* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
 char *bytes_text(int64_t bytes, char *text, size_t size);

@@ -1,0 +1,193 @@
+/* knobs.c: the knob table and what follows from it: parsing, printing, stepping. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "knobs.h"
+
+#define X(id, name) name,
+const char *const stage_names[STAGE_COUNT] = { STAGES(X) };
+#undef X
+
+#define X(id, group, type, words, minimum, maximum, normal, stage, help) \
+	{ #id, group, words, help, KNOB_##type, STAGE_##stage, minimum, maximum, normal },
+const struct knob knobs[KNOB_COUNT] = { KNOBS(X) };
+#undef X
+
+static bool same_name(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++)
+		if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+			return false;
+	return *a == *b;
+}
+
+enum knob_id knob_find(const char *name)
+{
+	enum knob_id knob = 0;
+	while (knob < KNOB_COUNT && !same_name(knobs[knob].name, name))
+		knob++;
+	return knob;
+}
+
+const char *knob_unavailable(enum knob_id knob)
+{
+	switch (knobs[knob].stage) {
+	case STAGE_SHARD:
+		if (knob == K_memory || knob == K_reserve)
+			return NULL;
+		return "sharding over devices is not built in yet";
+	case STAGE_SCALE:
+		return "scaling a graph is not built in yet";
+	case STAGE_RECOMPUTE:
+		return "recomputation is not built in yet";
+	default:
+		return NULL;
+	}
+}
+
+bool knob_word(const char *words, int i, char *word, size_t size)
+{
+	for (; words && i > 0; i--) {
+		words = strchr(words, '|');
+		words = words ? words + 1 : NULL;
+	}
+	if (!words || !*words)
+		return false;
+	snprintf(word, size, "%.*s", (int)strcspn(words, "|"), words);
+	return true;
+}
+
+/* ---- units ------------------------------------------------------------------------- */
+
+struct unit { const char *name; double scale; };
+
+static const struct unit byte_units[] = {
+	{ "TiB", 1099511627776.0 }, { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 },
+	{ "TB", 1e12 }, { "GB", 1e9 }, { "MB", 1e6 }, { "kB", 1e3 }, { "B", 1.0 }, { NULL, 0 },
+};
+static const struct unit rate_units[] = {
+	{ "TB/s", 1e12 }, { "GB/s", 1e9 }, { "MB/s", 1e6 }, { "GiB/s", 1073741824.0 }, { "MiB/s", 1048576.0 }, { "B/s", 1.0 }, { NULL, 0 },
+};
+static const struct unit time_units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1.0 }, { NULL, 0 } };
+static const struct unit percent_units[] = { { "%", 1.0 }, { NULL, 0 } };
+
+static const struct unit *units_of(enum knob_type type)
+{
+	switch (type) {
+	case KNOB_BYTES: return byte_units;
+	case KNOB_RATE: return rate_units;
+	case KNOB_TIME: return time_units;
+	case KNOB_PERCENT: return percent_units;
+	default: return NULL;
+	}
+}
+
+/* A number, with or without a fraction, and perhaps a unit. Integers without a fraction are exact. */
+static bool parse_quantity(const char *text, const struct unit *units, int64_t *value)
+{
+	char *end;
+	double number = strtod(text, &end);
+	if (end == text || !isfinite(number) || isspace((unsigned char)*text))
+		return false;
+	while (*end == ' ')
+		end++;
+	double scale = 1;
+	if (*end) {
+		while (units && units->name && strcmp(units->name, end) != 0)
+			units++;
+		if (!units || !units->name)
+			return false;
+		scale = units->scale;
+	} else if (!strpbrk(text, ".eExX")) {
+		*value = strtoll(text, NULL, 10);
+		return fabs(number) < 9e18;
+	}
+	number = round(number * scale);
+	if (fabs(number) > 9e18)
+		return false;
+	*value = (int64_t)number;
+	return true;
+}
+
+static enum status parse_choice(const struct knob *knob, const char *text, int64_t *value, struct error *error)
+{
+	char word[64];
+	const char *words = knob->type == KNOB_SWITCH ? "off|on" : knob->words;
+	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
+		if (strcmp(word, text) == 0) {
+			*value = i;
+			return OK;
+		}
+	size_t length = strlen(words);
+	return fail(error, BAD_INPUT, "%s=%.60s: expected one of %.*s", knob->name, text,
+		(int)(length && words[length - 1] == '|' ? length - 1 : length), words);
+}
+
+enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct error *error)
+{
+	const struct knob *knob = &knobs[id];
+	if (knob->type == KNOB_SWITCH && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0))
+		text = "on";
+	else if (knob->type == KNOB_SWITCH && (strcmp(text, "false") == 0 || strcmp(text, "0") == 0))
+		text = "off";
+	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH)
+		return parse_choice(knob, text, value, error);
+	if (knob->words && strcmp(text, knob->words) == 0) {
+		*value = KNOB_GIVEN;
+		return OK;
+	}
+	int64_t number;
+	if (parse_quantity(text, units_of(knob->type), &number) && number >= knob->minimum && number <= knob->maximum) {
+		*value = number;
+		return OK;
+	}
+	char low[40], high[40];
+	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%sa value from %s to %s", knob->name, text, knob->words ? knob->words : "",
+		knob->words ? " or " : "", knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
+}
+
+char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)
+{
+	const struct knob *knob = &knobs[id];
+	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
+		if (!knob_word(knob->type == KNOB_SWITCH ? "off|on" : knob->words, (int)value, text, size))
+			snprintf(text, size, "?");
+		return text;
+	}
+	if (value == KNOB_GIVEN && knob->words) {
+		snprintf(text, size, "%s", knob->words);
+		return text;
+	}
+	/* The largest unit that divides the value: what is printed is read back exactly. */
+	const struct unit *unit = units_of(knob->type);
+	for (; unit && unit->name; unit++)
+		if (value && value % (int64_t)unit->scale == 0) {
+			snprintf(text, size, "%" PRId64 "%s", value / (int64_t)unit->scale, unit->name);
+			return text;
+		}
+	snprintf(text, size, "%" PRId64, value);
+	return text;
+}
+
+int64_t knob_step(enum knob_id id, int64_t value, int direction)
+{
+	const struct knob *knob = &knobs[id];
+	int64_t next;
+	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
+		int64_t count = knob->maximum + 1;
+		return (value + direction + count) % count;
+	}
+	if (value == KNOB_GIVEN)
+		next = direction > 0 ? (knob->minimum > 0 ? knob->minimum : 1) : KNOB_GIVEN;
+	else if (knob->maximum <= 100)
+		next = value + direction;
+	else if (direction > 0)
+		next = value ? value * 2 : 1;
+	else
+		next = value / 2;
+	if (next < knob->minimum)
+		return knob->words ? KNOB_GIVEN : knob->minimum;
+	return next > knob->maximum ? knob->maximum : next;
+}

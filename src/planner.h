@@ -1,0 +1,26 @@
+/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. */
+#ifndef TIDEMARK_PLANNER_H
+#define TIDEMARK_PLANNER_H
+
+#include "plan.h"
+#include "store.h"
+
+#define STORE_BYTES_DEFAULT ((size_t)512 << 20)
+
+struct planner {
+	struct store *store;
+	struct control control;     /* the caller sets cancel and report; ticks accumulate */
+};
+
+enum planner_depth {
+	PLAN_QUICK,                 /* heuristics alone: a plan to show at once; complete is false */
+	PLAN_COMPLETE               /* what the scenario asks for */
+};
+
+/* The plan of a scenario: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
+ * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.
+ * A cancelled run that has a plan returns it with limited set. */
+struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,
+	struct error *error, enum status *status);
+
+#endif

@@ -1,0 +1,177 @@
+/* scenario.c: knob values and pins. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "scenario.h"
+
+void scenario_init(struct scenario *scenario)
+{
+	*scenario = (struct scenario){ 0 };
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		scenario->value[knob] = knobs[knob].normal;
+}
+
+static void pin_done(struct pin *pin)
+{
+	mem_free(pin->a);
+	mem_free(pin->b);
+}
+
+void scenario_done(struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		pin_done(&scenario->pin[i]);
+	mem_free(scenario->pin);
+	*scenario = (struct scenario){ 0 };
+}
+
+static char *copy_text(const char *text)
+{
+	char *copy = mem_alloc(strlen(text) + 1, 1);
+	if (copy)
+		memcpy(copy, text, strlen(text));
+	return copy;
+}
+
+static enum status add_pin(struct scenario *scenario, const struct pin *pin)
+{
+	struct pin *pins = mem_resize(scenario->pin, (size_t)scenario->pins + 1, sizeof *pins);
+	if (!pins)
+		return NO_MEMORY;
+	scenario->pin = pins;
+	struct pin copy = { pin->kind, copy_text(pin->a), pin->b ? copy_text(pin->b) : NULL, pin->number };
+	if (!copy.a || (pin->b && !copy.b)) {
+		pin_done(&copy);
+		return NO_MEMORY;
+	}
+	pins[scenario->pins++] = copy;
+	return OK;
+}
+
+enum status scenario_copy(struct scenario *to, const struct scenario *from)
+{
+	scenario_init(to);
+	memcpy(to->value, from->value, sizeof to->value);
+	for (uint32_t i = 0; i < from->pins; i++)
+		if (add_pin(to, &from->pin[i]) != OK) {
+			scenario_done(to);
+			return NO_MEMORY;
+		}
+	return OK;
+}
+
+/* ---- words --------------------------------------------------------------------------- */
+
+#define WORDS_MAX 8
+
+/* Splits at blanks; names with blanks stand in double quotes. Words point into text. -1: too many, or a quote is open. */
+static int split(char *text, char *words[WORDS_MAX])
+{
+	int count = 0;
+	for (;;) {
+		text += strspn(text, " \t");
+		if (!*text)
+			return count;
+		if (count == WORDS_MAX)
+			return -1;
+		bool quoted = *text == '"';
+		words[count++] = quoted ? ++text : text;
+		char *end = quoted ? strchr(text, '"') : text + strcspn(text, " \t");
+		if (!end)
+			return -1;
+		text = *end ? end + 1 : end;
+		*end = '\0';
+	}
+}
+
+static bool is(char *const *words, int i, const char *word)
+{
+	return strcmp(words[i], word) == 0;
+}
+
+static bool whole_number(const char *text, int64_t *number)
+{
+	char *end;
+	*number = strtoll(text, &end, 10);
+	return end != text && *end == '\0' && *number >= 0;
+}
+
+static bool parse_words(char **words, int count, struct pin *pin)
+{
+	int64_t unused;
+	if (count > 0 && is(words, 0, "pin")) {
+		words++;
+		count--;
+	}
+	if (count == 4 && is(words, 0, "op") && is(words, 2, "before"))
+		*pin = (struct pin){ PIN_ORDER, words[1], words[3], 0 };
+	else if (count == 4 && is(words, 0, "tensor") && is(words, 2, "at")) {
+		/* Offsets are written like sizes: 4MiB, 65536. */
+		*pin = (struct pin){ PIN_OFFSET, words[1], NULL, 0 };
+		return knob_parse(K_reserve, words[3], &pin->number, NULL) == OK;
+	} else if (count == 6 && is(words, 0, "tensor") && is(words, 2, "shard") && is(words, 4, "on")) {
+		*pin = (struct pin){ PIN_PLACEMENT, words[1], words[5], 0 };
+		return whole_number(words[3], &pin->number);
+	} else if (count == 3 && is(words, 0, "layer") && is(words, 2, "recompute")) {
+		*pin = (struct pin){ PIN_RECOMPUTE, words[1], NULL, 0 };
+		return whole_number(words[1], &unused);
+	} else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
+		*pin = (struct pin){ PIN_RESIDENT, words[1], NULL, 0 };
+	else if (count == 2 && is(words, 0, "offload"))
+		*pin = (struct pin){ PIN_OFFLOAD, words[1], NULL, 0 };
+	else
+		return false;
+	return true;
+}
+
+enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error)
+{
+	char *copy = copy_text(text), *words[WORDS_MAX];
+	struct pin pin;
+	if (!copy)
+		return fail(error, NO_MEMORY, "out of memory");
+	int count = split(copy, words);
+	enum status status;
+	if (count < 0 || !parse_words(words, count, &pin)) {
+#define X(id, syntax, help) "\"" syntax "\", "
+		status = fail(error, BAD_INPUT, "\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
+#undef X
+	} else if (add_pin(scenario, &pin) != OK) {
+		status = fail(error, NO_MEMORY, "out of memory");
+	} else {
+		status = OK;
+	}
+	mem_free(copy);
+	return status;
+}
+
+enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error)
+{
+	if (n == 0 || n > scenario->pins)
+		return fail(error, BAD_INPUT, scenario->pins ? "there is no pin %u: there are %u" : "there is no pin %u: there are none", n,
+			scenario->pins);
+	pin_done(&scenario->pin[n - 1]);
+	memmove(&scenario->pin[n - 1], &scenario->pin[n], (scenario->pins - n) * sizeof *scenario->pin);
+	scenario->pins--;
+	return OK;
+}
+
+/* A name as a word: in quotes where it holds blanks. */
+static const char *quote(const char *name)
+{
+	return strpbrk(name, " \t") ? "\"" : "";
+}
+
+char *pin_text(const struct pin *pin, char *text, size_t size)
+{
+	const char *a = quote(pin->a), *b = pin->b ? quote(pin->b) : "";
+	switch (pin->kind) {
+	case PIN_ORDER: snprintf(text, size, "pin op %s%s%s before %s%s%s", a, pin->a, a, b, pin->b, b); break;
+	case PIN_OFFSET: snprintf(text, size, "pin tensor %s%s%s at %" PRId64, a, pin->a, a, pin->number); break;
+	case PIN_PLACEMENT: snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b); break;
+	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
+	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;
+	default: snprintf(text, size, "offload %s%s%s", a, pin->a, a); break;
+	}
+	return text;
+}

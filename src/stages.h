@@ -1,0 +1,65 @@
+/* stages.h: the stages between graph and plan: pure functions of their inputs and of the knobs that they declare. */
+#ifndef TIDEMARK_STAGES_H
+#define TIDEMARK_STAGES_H
+
+#include "plan.h"
+#include "store.h"
+
+/* The result of the order stage, shared between plans. */
+struct ordered {
+	struct graph *graph;
+	struct problem problem;
+	struct order_result result;
+	int64_t *live;              /* [ops] by position */
+	uint32_t *position;         /* [ops] of each op */
+	uint32_t peak_position;
+	int64_t program_peak;
+	struct stage_run run;
+	bool cut_short;             /* cancelled: must not be kept under its key */
+	struct key key;             /* of everything that it depends on */
+	struct arena arena;
+	atomic_uint references;
+};
+
+/* The result of the layout stage. */
+struct laid_out {
+	uint32_t *first, *last;     /* [storages] */
+	int64_t *bytes, *offset;    /* [storages] */
+	struct layout layout;
+	int64_t caching;
+	struct stage_run run;
+	bool cut_short;
+	struct arena arena;
+	atomic_uint references;
+};
+
+struct ordered *ordered_retain(struct ordered *ordered);
+void ordered_release(void *ordered);
+struct laid_out *laid_out_retain(struct laid_out *laid_out);
+void laid_out_release(void *laid_out);
+
+/* What a stage runs with. */
+struct stage_context {
+	struct store *store;
+	struct control *control;
+	/* Called with every better order while the order stage runs; may be NULL. */
+	void (*improved)(void *context, int64_t peak, int64_t bound);
+	void *improved_context;
+	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
+};
+
+/* The graph as planned: in_place applied. A new reference. Later stages between reading and ordering belong here.
+ * BAD_INPUT and the reason where a knob asks for what this graph can't give. */
+struct graph *stage_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+	struct error *error, enum status *status);
+
+/* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
+struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status);
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status);
+
+/* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
+enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
+
+#endif

@@ -1,0 +1,165 @@
+/* store.c: results by fingerprint, least recently used out first. */
+#include <string.h>
+
+#include "store.h"
+
+/* A store that can't grow just forgets: out of memory must not end the program. */
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(size) mem_alloc(1, size)
+#define uthash_free(block, size) mem_free(block)
+#include <uthash.h>
+
+struct entry {
+	struct key key;
+	void *value;
+	size_t bytes;
+	void (*release)(void *);
+	struct entry *newer, *older;
+	UT_hash_handle hh;
+};
+
+struct store {
+	struct entry *table;
+	struct entry *newest, *oldest;
+	size_t bytes, limit;
+};
+
+struct blob { size_t bytes; unsigned char data[]; };
+
+struct key key_of(const char *what)
+{
+	struct key key = { { UINT64_C(0x7469646d), UINT64_C(0x61726b31) } };
+	key_add_bytes(&key, what, strlen(what));
+	return key;
+}
+
+void key_add(struct key *key, uint64_t value)
+{
+	key->half[0] = hash_join(key->half[0], value);
+	key->half[1] = hash_join(key->half[1] ^ UINT64_C(0xa5a5a5a5a5a5a5a5), value);
+}
+
+void key_add_bytes(struct key *key, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+	key_add(key, size);
+	for (; size; ) {
+		uint64_t word = 0;
+		size_t take = size < sizeof word ? size : sizeof word;
+		memcpy(&word, at, take);
+		key_add(key, word);
+		at += take;
+		size -= take;
+	}
+}
+
+struct store *store_new(size_t limit)
+{
+	struct store *store = mem_alloc(1, sizeof *store);
+	if (store)
+		store->limit = limit;
+	return store;
+}
+
+static void unlink_entry(struct store *store, struct entry *entry)
+{
+	*(entry->newer ? &entry->newer->older : &store->newest) = entry->older;
+	*(entry->older ? &entry->older->newer : &store->oldest) = entry->newer;
+}
+
+static void link_newest(struct store *store, struct entry *entry)
+{
+	entry->newer = NULL;
+	entry->older = store->newest;
+	*(store->newest ? &store->newest->newer : &store->oldest) = entry;
+	store->newest = entry;
+}
+
+static void drop(struct store *store, struct entry *entry)
+{
+	HASH_DEL(store->table, entry);
+	unlink_entry(store, entry);
+	store->bytes -= entry->bytes;
+	entry->release(entry->value);
+	mem_free(entry);
+}
+
+void store_free(struct store *store)
+{
+	if (!store)
+		return;
+	while (store->oldest)
+		drop(store, store->oldest);
+	mem_free(store);
+}
+
+void store_set_limit(struct store *store, size_t limit)
+{
+	store->limit = limit;
+	while (store->oldest && store->bytes > limit)
+		drop(store, store->oldest);
+}
+
+size_t store_bytes(const struct store *store)
+{
+	return store->bytes;
+}
+
+void *store_find(struct store *store, const struct key *key)
+{
+	struct entry *entry;
+	HASH_FIND(hh, store->table, key, sizeof *key, entry);
+	if (!entry)
+		return NULL;
+	unlink_entry(store, entry);
+	link_newest(store, entry);
+	return entry->value;
+}
+
+void store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *))
+{
+	struct entry *entry;
+	HASH_FIND(hh, store->table, key, sizeof *key, entry);
+	if (entry)
+		drop(store, entry);
+	bytes += sizeof *entry;
+	entry = bytes <= store->limit ? mem_alloc(1, sizeof *entry) : NULL;
+	if (!entry) {
+		release(value);
+		return;
+	}
+	*entry = (struct entry){ .key = *key, .value = value, .bytes = bytes, .release = release };
+	HASH_ADD(hh, store->table, key, sizeof *key, entry);
+	if (!entry->hh.tbl) {
+		release(value);
+		mem_free(entry);
+		return;
+	}
+	link_newest(store, entry);
+	store->bytes += bytes;
+	while (store->bytes > store->limit)
+		drop(store, store->oldest);
+}
+
+size_t store_find_blob(struct store *store, const uint64_t key[2], void *data, size_t bytes)
+{
+	struct key wanted = { { key[0], key[1] } };
+	struct blob *blob = store_find(store, &wanted);
+	if (!blob)
+		return 0;
+	if (bytes > blob->bytes)
+		bytes = blob->bytes;
+	memcpy(data, blob->data, bytes);
+	return bytes;
+}
+
+void store_keep_blob(struct store *store, const uint64_t key[2], const void *data, size_t bytes)
+{
+	struct key kept = { { key[0], key[1] } };
+	struct blob *blob = mem_alloc(1, sizeof *blob + bytes);
+	if (!blob)
+		return;
+	blob->bytes = bytes;
+	memcpy(blob->data, data, bytes);
+	store_keep(store, &kept, blob, sizeof *blob + bytes, mem_free);
+}
