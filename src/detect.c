@@ -1,0 +1,208 @@
+/* detect.c: looks at magic bytes, at the first words of texts, and at the outermost fields of protocol buffers. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <strings.h>
+
+#include "detect.h"
+
+#define X(id, name, advice) name,
+static const char *const kind_name[INPUT_KIND_COUNT] = { INPUT_KINDS(X) };
+#undef X
+#define X(id, name, advice) advice,
+static const char *const kind_advice[INPUT_KIND_COUNT] = { INPUT_KINDS(X) };
+#undef X
+
+const char *input_kind_name(enum input_kind kind)
+{
+	return kind_name[kind];
+}
+
+const char *input_kind_advice(enum input_kind kind)
+{
+	return kind_advice[kind];
+}
+
+/* A part of the input; at moves forward. */
+struct view { const char *at, *end; };
+
+static bool starts(const struct view *view, const char *text)
+{
+	size_t length = strlen(text);
+	return (size_t)(view->end - view->at) >= length && memcmp(view->at, text, length) == 0;
+}
+
+static bool contains(const struct view *view, const char *text)
+{
+	size_t length = strlen(text);
+	for (const char *at = view->at; (size_t)(view->end - at) >= length; at++)
+		if (memcmp(at, text, length) == 0)
+			return true;
+	return false;
+}
+
+static struct view first_line(const struct view *view)
+{
+	const char *end = memchr(view->at, '\n', (size_t)(view->end - view->at));
+	return (struct view){ view->at, end ? end : view->end };
+}
+
+static void skip_until(struct view *view, const char *text)
+{
+	while (view->at < view->end && !starts(view, text))
+		view->at++;
+}
+
+static void skip_space(struct view *view)
+{
+	while (view->at < view->end && strchr(" \t\r\n\f\v", *view->at) && *view->at)
+		view->at++;
+}
+
+/* ---- texts ------------------------------------------------------------------------- */
+
+/* The word at the beginning, ignoring case, and not just the beginning of a word. */
+static bool word(const struct view *view, const char *text)
+{
+	size_t length = strlen(text);
+	if ((size_t)(view->end - view->at) < length || strncasecmp(view->at, text, length) != 0)
+		return false;
+	char next = view->at + length < view->end ? view->at[length] : ' ';
+	return strchr(" \t\r\n\f\v{\"</#", next) != NULL && next != '\0';
+}
+
+static bool is_dot(struct view view)
+{
+	for (;;) {
+		skip_space(&view);
+		if (starts(&view, "//") || starts(&view, "#"))
+			skip_until(&view, "\n");
+		else if (starts(&view, "/*"))
+			skip_until(&view, "*/"), view.at += view.at < view.end ? 2 : 0;
+		else
+			return word(&view, "digraph") || word(&view, "graph") || word(&view, "strict");
+	}
+}
+
+static enum input_kind json_kind(const struct view *view)
+{
+	struct view line = first_line(view);
+	if (contains(&line, "\"k\"") && (contains(&line, "\"graph\"") || contains(&line, "\"tensor\"") || contains(&line, "\"op\"")))
+		return INPUT_NATIVE;
+	if (contains(view, "\"problem\"") || (contains(view, "\"nodes\"") && contains(view, "\"intervals\"")))
+		return INPUT_IOPDDL;
+	return contains(view, "\"tidemark\"") ? INPUT_PLAN : INPUT_JSON;
+}
+
+/* Some column is called lower and some other upper. */
+static bool is_minimalloc(const struct view *view)
+{
+	struct view line = first_line(view);
+	return contains(&line, ",") && contains(&line, "lower") && contains(&line, "upper");
+}
+
+/* ---- protocol buffers ------------------------------------------------------------------ */
+
+static bool varint(struct view *view, uint64_t *value)
+{
+	*value = 0;
+	for (int shift = 0; shift < 64 && view->at < view->end; shift += 7) {
+		unsigned char byte = (unsigned char)*view->at++;
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return true;
+	}
+	return false;
+}
+
+/* The next field's number, its bytes in *body where it has any (they may reach past the end); 0 where there is none. */
+static unsigned field(struct view *view, struct view *body)
+{
+	uint64_t tag, length;
+	*body = (struct view){ view->at, view->at };
+	if (!varint(view, &tag) || tag >> 3 == 0 || tag >> 3 > 1000)
+		return 0;
+	if ((tag & 7) == 0)
+		return varint(view, &length) ? (unsigned)(tag >> 3) : 0;
+	if ((tag & 7) != 2 || !varint(view, &length))
+		return 0;
+	uint64_t left = (uint64_t)(view->end - view->at);
+	*body = (struct view){ view->at, length < left ? view->at + length : view->end };
+	view->at = body->end;
+	return (unsigned)(tag >> 3);
+}
+
+/* ModelProto: ir_version, then producer, graph (7), opset_import (8), ... and nothing else. */
+static bool is_onnx(struct view view)
+{
+	struct view body;
+	if (!starts(&view, "\x08") || field(&view, &body) != 1)
+		return false;
+	bool model = false;
+	while (view.at < view.end) {
+		unsigned number = field(&view, &body);
+		if (number == 0)
+			break;
+		if (number > 26)
+			return false;
+		model |= number == 7 || number == 8 || number == 2;
+	}
+	return model;
+}
+
+static bool printable(const struct view *view)
+{
+	for (const char *at = view->at; at < view->end; at++)
+		if (*at < ' ' || *at > '~')
+			return false;
+	return view->at < view->end;
+}
+
+/* HloModuleProto: name (1), entry_computation_name (2), computations (3). */
+static bool is_hlo_module(struct view view)
+{
+	struct view name, entry, body;
+	return field(&view, &name) == 1 && printable(&name) && field(&view, &entry) == 2 && printable(&entry) && field(&view, &body) == 3;
+}
+
+/* HloProto holds the module in field 1; an HloSnapshot holds the HloProto in field 1. */
+static bool is_hlo(struct view view)
+{
+	struct view body;
+	for (int level = 0; level < 3 && starts(&view, "\x0a"); level++) {
+		if (is_hlo_module(view))
+			return true;
+		if (field(&view, &body) != 1)
+			return false;
+		view = body;
+	}
+	return false;
+}
+
+enum input_kind input_detect(const char *data, size_t size)
+{
+	struct view view = { data, data + size };
+	if (starts(&view, "PK\003\004"))
+		return INPUT_ZIP;
+	if (size > 2 && data[0] == '\x80' && data[1] >= 2 && data[1] <= 5)
+		return INPUT_PICKLE;
+	if (size > 8 && memcmp(data + 4, "TFL3", 4) == 0)
+		return INPUT_TFLITE;
+	if (is_onnx(view))
+		return INPUT_ONNX;
+	if (is_hlo(view))
+		return INPUT_HLO;
+	if (starts(&view, "\xef\xbb\xbf"))
+		view.at += 3;
+	skip_space(&view);
+	if (view.at == view.end)
+		return INPUT_EMPTY;
+	if (*view.at == '{')
+		return json_kind(&view);
+	if (is_dot(view))
+		return INPUT_DOT;
+	if (word(&view, "HloModule"))
+		return INPUT_HLO_TEXT;
+	if (word(&view, "module") || starts(&view, "#loc"))
+		return INPUT_MLIR;
+	return is_minimalloc(&view) ? INPUT_MINIMALLOC : INPUT_UNKNOWN;
+}

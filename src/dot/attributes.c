@@ -1,0 +1,207 @@
+/* attributes.c: finds and reads node attributes. */
+#include <jansson.h>
+#include <math.h>
+
+#include "attributes.h"
+#include "src/dot_text.h"
+#include "src/native.h"
+
+#define X(id, name) name,
+static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };
+#undef X
+
+/* Graphviz's own node attributes say how a node looks, not what it is. */
+static const char *const drawing[] = {
+	"area", "class", "color", "colorscheme", "comment", "distortion", "fillcolor", "fixedsize", "fontcolor", "fontname", "fontsize",
+	"gradientangle", "group", "height", "href", "id", "image", "imagepos", "imagescale", "labelloc", "layer", "margin", "nojustify",
+	"ordering", "orientation", "penwidth", "peripheries", "pin", "pos", "rank", "rects", "regular", "root", "samplepoints", "shape",
+	"shapefile", "showboxes", "sides", "skew", "sortv", "style", "target", "tooltip", "URL", "vertices", "width", "xlabel", "xlp", "z",
+};
+
+/* Keys of native records: never unknown there. */
+static const char *const native[] = { "k", "id", "shape", "alias", "mod", "in", "out", "after" };
+
+static bool listed(const char *const *list, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(list[i], name) == 0)
+			return true;
+	return false;
+}
+
+static bool native_key(const char *key)
+{
+	return listed(native, sizeof native / sizeof *native, key) ||
+		(listed(names, ATTRIBUTE_LABEL, key) && strcmp(key, "extra") && strcmp(key, "name") && strcmp(key, "dims") &&
+		 strcmp(key, "alias_of") && strcmp(key, "module") && strcmp(key, "step") && strcmp(key, "persistent"));
+}
+
+enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attributes *attributes)
+{
+	uint32_t count = 0;
+	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); )
+		count++;
+	attributes->foreign = arena_alloc(arena, count, sizeof *attributes->foreign);
+	if (!attributes->foreign)
+		return NO_MEMORY;
+	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); ) {
+		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
+		if (known >= 0)
+			attributes->symbol[known] = symbol;
+		else if (!listed(drawing, sizeof drawing / sizeof *drawing, symbol->name) && !native_key(symbol->name))
+			attributes->foreign[attributes->foreigns++] = symbol;
+	}
+	return OK;
+}
+
+const char *attribute_of(const struct attributes *attributes, Agnode_t *node, enum attribute attribute)
+{
+	const char *value = attributes->symbol[attribute] ? agxget(node, attributes->symbol[attribute]) : NULL;
+	return value && *value ? value : NULL;
+}
+
+bool parse_integer(const char *text, int64_t *value)
+{
+	int64_t number = 0;
+	if (!*text)
+		return false;
+	for (; *text; text++)
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *text - '0', &number))
+			return false;
+	*value = number;
+	return true;
+}
+
+bool parse_bytes(const char *text, int64_t *bytes)
+{
+	static const struct { const char *name; int64_t bytes; } units[] = {
+		{ "B", 1 }, { "KiB", 1 << 10 }, { "MiB", 1 << 20 }, { "GiB", 1 << 30 }, { "TiB", INT64_C(1) << 40 },
+	};
+	if (parse_integer(text, bytes))
+		return true;
+	size_t digits = strspn(text, "0123456789.");
+	char number[40];
+	if (digits == 0 || digits >= sizeof number)
+		return false;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	text += digits;
+	text += strspn(text, " ");
+	char *end;
+	double value = strtod(number, &end);
+	for (size_t i = 0; i < sizeof units / sizeof *units && !*end; i++)
+		if (strcmp(text, units[i].name) == 0) {
+			value *= (double)units[i].bytes;
+			*bytes = value <= (double)BYTES_MAX ? (int64_t)value : 0;
+			return value <= (double)BYTES_MAX && floor(value) >= value;
+		}
+	return false;
+}
+
+bool parse_dims(const char *text, int64_t shape[RANK_MAX], uint8_t *rank)
+{
+	*rank = 0;
+	if (strcmp(text, "scalar") == 0)
+		return true;
+	for (;;) {
+		char number[24];
+		text += strspn(text, " ");
+		size_t length = strcspn(text, ", ");
+		if (*rank == RANK_MAX || length >= sizeof number)
+			return false;
+		memcpy(number, text, length);
+		number[length] = '\0';
+		if (!parse_integer(number, &shape[(*rank)++]))
+			return false;
+		text += length;
+		text += strspn(text, " ");
+		if (!*text)
+			return true;
+		if (*text++ != ',')
+			return false;
+	}
+}
+
+/* ---- unknown keys ---------------------------------------------------------------- */
+
+/* The members as an object, or NULL. */
+static json_t *members(const char *extra)
+{
+	size_t length = strlen(extra);
+	char *text = mem_alloc(length + 3, 1);
+	if (!text)
+		return NULL;
+	*text = '{';
+	memcpy(text + 1, extra, length);
+	text[length + 1] = '}';
+	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	mem_free(text);
+	return object;
+}
+
+enum status check_extra(const char *extra, struct error *error)
+{
+	json_t *object = members(extra);
+	const char *key, *taken = NULL;
+	json_t *value;
+	json_object_foreach(object, key, value)
+		if (native_key(key))
+			taken = key;
+	enum status status = OK;
+	if (!object || strchr(extra, '\n'))
+		status = fail(error, BAD_INPUT, "extra must hold JSON members on one line: \\\"key\\\": value, ...");
+	else if (taken)
+		status = fail(error, BAD_INPUT, "extra holds \"%.60s\", which has an attribute of its own", taken);
+	json_decref(object);
+	return status;
+}
+
+static char *stream_text(struct arena *arena, char *text, size_t length)
+{
+	char *copy = text && length ? arena_text(arena, text, length) : NULL;
+	free(text);
+	return copy;
+}
+
+enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, struct arena *arena, char **extra, struct error *error)
+{
+	*extra = NULL;
+	const char *value = attribute_of(attributes, node, ATTRIBUTE_EXTRA);
+	char *given = value ? arena_text(arena, value, strlen(value)) : NULL;
+	if (value && !given)
+		return NO_MEMORY;
+	if (given)
+		dot_decode(given);
+	enum status status = given ? check_extra(given, error) : OK;
+	*extra = given;
+	if (status != OK || !attributes->foreigns)
+		return status;
+	json_t *object = given ? members(given) : NULL;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	if (!stream) {
+		json_decref(object);
+		return NO_MEMORY;
+	}
+	if (given)
+		fputs(given, stream);
+	bool any = given != NULL;
+	for (uint32_t i = 0; i < attributes->foreigns; i++) {
+		const char *key = attributes->foreign[i]->name;
+		value = agxget(node, attributes->foreign[i]);
+		if (!value || !*value || json_object_get(object, key))
+			continue;
+		if (any)
+			putc(',', stream);
+		json_write_text(stream, key);
+		putc(':', stream);
+		json_write_text(stream, value);
+		any = true;
+	}
+	json_decref(object);
+	bool failed = ferror(stream);
+	failed |= fclose(stream) != 0;
+	*extra = stream_text(arena, text, length);
+	return failed || (any && !*extra) ? NO_MEMORY : OK;
+}

@@ -1,0 +1,207 @@
+/* main.c: tidemark-dot, a filter: DOT to native, native to DOT, DOT to pictures. */
+#include <errno.h>
+#include <getopt.h>
+#include <graphviz/graphviz_version.h>
+#include <unistd.h>
+
+#include "attributes.h"
+#include "guard.h"
+#include "parse.h"
+#include "read.h"
+#include "render.h"
+#include "src/detect.h"
+#include "src/dot_write.h"
+#include "src/input.h"
+
+#define FORMATS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
+#define X(id, name) FORMAT_##id,
+enum format { FORMATS(X) FORMAT_COUNT };
+#undef X
+#define X(id, name) name,
+static const char *const format_names[FORMAT_COUNT] = { FORMATS(X) };
+#undef X
+
+struct options {
+	const char *input, *output;
+	int format;              /* -1: native of DOT, DOT of native */
+	bool positions;          /* draw nodes where the text says */
+	struct limits limits;
+};
+
+static const char help[] =
+	"Usage: tidemark-dot [OPTION]... [FILE]\n"
+	"Convert between DOT and Tidemark's native graphs, and draw DOT. FILE may be\n"
+	"compressed; without it, or with -, standard input is read.\n"
+	"\n"
+	"  -t, --to FORMAT     native, dot, svg, pdf or png; by default native for DOT\n"
+	"                      and dot for a native graph\n"
+	"  -o, --output FILE   write to FILE instead of standard output\n"
+	"  -p, --positions     draw nodes at their pos= instead of laying out\n"
+	"  -m, --memory BYTES  end when more memory is needed (default 4GiB)\n"
+	"  -s, --time SECONDS  end after so much processor time (default 600)\n"
+	"  -e, --edges N       refuse DOT with more edges (default 1000000)\n"
+	"  -h, --help          print this and exit\n"
+	"  -V, --version       print the versions and exit\n"
+	"\n"
+	"Exit status: 0 fine, 2 usage, 3 bad input, 4 a limit was hit.\n";
+
+static int usage(const char *text)
+{
+	fprintf(stderr, "tidemark-dot: %s\nTry 'tidemark-dot --help'.\n", text);
+	return EXIT_USAGE;
+}
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{ "to", required_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' }, { "positions", no_argument, NULL, 'p' },
+		{ "memory", required_argument, NULL, 'm' }, { "time", required_argument, NULL, 's' }, { "edges", required_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
+	};
+	int c;
+	while ((c = getopt_long(argc, argv, "t:o:pm:s:e:hV", table, NULL)) != -1) {
+		switch (c) {
+		case 't':
+			options->format = name_index(format_names, FORMAT_COUNT, optarg);
+			if (options->format < 0)
+				return usage("--to: native, dot, svg, pdf or png");
+			break;
+		case 'o': options->output = optarg; break;
+		case 'p': options->positions = true; break;
+		case 'm':
+			if (!parse_bytes(optarg, &options->limits.memory))
+				return usage("--memory: a size like 4GiB");
+			break;
+		case 's':
+			if (!parse_integer(optarg, &options->limits.seconds))
+				return usage("--time: whole seconds");
+			break;
+		case 'e':
+			if (!parse_integer(optarg, &options->limits.edges))
+				return usage("--edges: a number");
+			break;
+		case 'h': fputs(help, stdout); return EXIT_FINE;
+		case 'V': puts("tidemark-dot " TIDEMARK_VERSION "\nGraphviz " PACKAGE_VERSION); return EXIT_FINE;
+		default: fputs("Try 'tidemark-dot --help'.\n", stderr); return EXIT_USAGE;
+		}
+	}
+	if (optind + 1 < argc)
+		return usage("more than one file");
+	options->input = optind < argc ? argv[optind] : "-";
+	return -1;
+}
+
+/* Converts DOT in content to the format, into stream. */
+static enum status convert_dot(const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
+{
+	struct normal normal;
+	enum status status = normal_form(content, size, &normal, error);
+	Agraph_t *dot = NULL;
+	if (status == OK && !(dot = parse_dot(&normal, options->limits.edges, error)))
+		status = BAD_INPUT;
+	if (status == OK && options->format > FORMAT_DOT) {
+		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
+	} else if (status == OK) {
+		struct graph *graph = read_dot(dot, &normal, error, &status);
+		if (graph && !(options->format == FORMAT_DOT ? dot_write : native_write)(graph, stream))
+			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
+		graph_release(graph);
+	}
+	if (dot)
+		agclose(dot);
+	normal_free(&normal);
+	return status;
+}
+
+static enum status convert_native(const struct options *options, struct input *input, FILE *stream, struct error *error)
+{
+	struct source source = input_source(input);
+	enum status status;
+	struct graph *graph = native_read(&source, error, &status);
+	if (!graph)
+		return status;
+	if (options->format <= FORMAT_DOT) {
+		if (!(options->format == FORMAT_NATIVE ? native_write : dot_write)(graph, stream))
+			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
+		graph_release(graph);
+		return status;
+	}
+	char *text = NULL;
+	size_t length = 0;
+	FILE *dot = open_memstream(&text, &length);
+	if (!dot || !dot_write(graph, dot))
+		status = fail(error, NO_MEMORY, "out of memory");
+	if (dot && fclose(dot) != 0 && status == OK)
+		status = fail(error, NO_MEMORY, "out of memory");
+	graph_release(graph);
+	if (status == OK)
+		status = convert_dot(options, text, length, stream, error);
+	free(text);
+	return status;
+}
+
+static enum status convert(const struct options *options, FILE *stream, struct error *error)
+{
+	struct input *input = input_open(options->input, error);
+	if (!input)
+		return BAD_INPUT;
+	size_t size;
+	const char *peek = input_peek(input, &size);
+	enum input_kind kind = input_detect(peek, size);
+	enum status status;
+	if (kind == INPUT_NATIVE) {
+		status = convert_native(options, input, stream, error);
+	} else if (kind == INPUT_DOT) {
+		char *content = input_all(input, (size_t)1 << 30, &size, error);
+		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
+		mem_free(content);
+	} else {
+		status = fail(error, BAD_INPUT, "neither DOT nor a native graph, but a%s %s", strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "",
+			input_kind_name(kind));
+	}
+	input_close(input);
+	return status;
+}
+
+static int report(const struct options *options, enum status status, const struct error *error)
+{
+	if (status == OK)
+		return EXIT_FINE;
+	if (error->line)
+		fprintf(stderr, "tidemark-dot: %s:%u: %s\n", options->input, error->line, error->text);
+	else
+		fprintf(stderr, "tidemark-dot: %s: %s\n", options->input, error->text);
+	return status == BAD_INPUT ? EXIT_INPUT : EXIT_LIMIT;
+}
+
+/* The result is written when it is complete: a failure leaves nothing half done. */
+static enum status deliver(const struct options *options, const char *data, size_t length, struct error *error)
+{
+	FILE *file = options->output ? fopen(options->output, "wb") : stdout;
+	if (!file)
+		return fail(error, BAD_INPUT, "can't write %s: %s", options->output, strerror(errno));
+	bool written = fwrite(data, 1, length, file) == length;
+	written &= (options->output ? fclose(file) : fflush(file)) == 0;
+	return written ? OK : fail(error, BAD_INPUT, "can't write %s: %s", options->output ? options->output : "standard output", strerror(errno));
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
+	int code = parse_options(argc, argv, &options);
+	if (code >= 0)
+		return code;
+	guard_start(&options.limits, options.input);
+	struct error error = { 0 };
+	char *data = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&data, &length);
+	enum status status = stream ? convert(&options, stream, &error) : fail(&error, NO_MEMORY, "out of memory");
+	if (stream && fclose(stream) != 0 && status == OK)
+		status = fail(&error, NO_MEMORY, "out of memory");
+	if (status == OK)
+		status = deliver(&options, data, length, &error);
+	free(data);
+	return report(&options, status, &error);
+}

@@ -1,0 +1,115 @@
+/* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph at a
+ * time. Returning NULL from the allocator or 0 for a node's id crashes libcgraph: there the process ends. */
+#include "guard.h"
+#include "parse.h"
+
+static struct {
+	const char *text;           /* not yet given to the parser */
+	size_t left;
+	int64_t edges, edges_most;
+	char message[400];          /* pieces of the error message so far */
+} reading;
+
+static void *memory_open(Agdisc_t *disc)
+{
+	return disc;
+}
+
+static void *memory_or_end(void *block)
+{
+	if (!block)
+		guard_end(EXIT_LIMIT, "out of memory (--memory)");
+	return block;
+}
+
+static void *memory_alloc(void *state, size_t size)
+{
+	(void)state;
+	return memory_or_end(calloc(1, size));
+}
+
+static void *memory_resize(void *state, void *block, size_t old, size_t size)
+{
+	(void)state;
+	char *grown = memory_or_end(realloc(block, size));
+	if (size > old)
+		memset(grown + old, 0, size - old);
+	return grown;
+}
+
+static void memory_free(void *state, void *block)
+{
+	(void)state;
+	free(block);
+}
+
+static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
+{
+	if (create && (type == AGOUTEDGE || type == AGINEDGE) && ++reading.edges > reading.edges_most)
+		guard_end(EXIT_INPUT, "too many edges (--edges sets the limit)");
+	return AgIdDisc.map(state, type, text, id, create);
+}
+
+static int read_text(void *channel, char *buffer, int size)
+{
+	(void)channel;
+	size_t count = reading.left < (size_t)size ? reading.left : (size_t)size;
+	memcpy(buffer, reading.text, count);
+	reading.text += count;
+	reading.left -= count;
+	return (int)count;
+}
+
+/* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. */
+static int collect(char *piece)
+{
+	size_t used = strlen(reading.message);
+	snprintf(reading.message + used, sizeof reading.message - used, "%s", piece);
+	return 0;
+}
+
+/* "Error: <unknown>: syntax error in line 3 near 'x'" */
+static void explain(struct error *error)
+{
+	const char *at = strstr(reading.message, "in line ");
+	char near[100] = "";
+	if (at)
+		error->line = (unsigned)strtoul(at + strlen("in line "), NULL, 10);
+	const char *quote = at ? strstr(at, "near '") : NULL;
+	if (quote)
+		snprintf(near, sizeof near, " near %.80s", quote + strlen("near "));
+	near[strcspn(near, "\n")] = '\0';
+	if (strstr(reading.message, "syntax error"))
+		fail(error, BAD_INPUT, "syntax error%s", near);
+	else if (strstr(reading.message, "memory exhausted"))
+		fail(error, BAD_INPUT, "a chain of subgraphs that is too long, or braces nested too deeply");
+	else
+		fail(error, BAD_INPUT, "%.*s", (int)strcspn(reading.message, "\n"), *reading.message ? reading.message : "there is no graph in it");
+}
+
+Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error)
+{
+	static Agmemdisc_t memory = { memory_open, memory_alloc, memory_resize, memory_free, NULL };
+	static Agiddisc_t id;
+	static Agiodisc_t io;
+	static Agdisc_t disc = { &memory, &id, &io };
+	id = AgIdDisc;
+	id.map = map_id;
+	io = AgIoDisc;
+	io.afread = read_text;
+	reading.text = normal->text;
+	reading.left = normal->length;
+	reading.edges = 0;
+	reading.edges_most = edges_most;
+	*reading.message = '\0';
+	agseterrf(collect);
+	agreseterrors();
+	agreadline(1);
+	Agraph_t *graph = agread(&reading, &disc);
+	if (graph && !agerrors())   /* after an error there may be half a graph */
+		return graph;
+	explain(error);
+	if (graph)
+		agclose(graph);
+	return NULL;
+}

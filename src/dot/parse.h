@@ -1,0 +1,13 @@
+/* parse.h: DOT text to libcgraph's graph, with libcgraph's traps closed. */
+#ifndef TIDEMARK_DOT_PARSE_H
+#define TIDEMARK_DOT_PARSE_H
+
+#include <graphviz/cgraph.h>
+
+#include "normal.h"
+
+/* Parses one graph; what follows its closing brace is ignored. NULL with *error (line included).
+ * Ends the process when there are more than edges_most edges or memory runs out. */
+Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error);
+
+#endif

@@ -1,0 +1,467 @@
+/* read.c: nodes become tensors and ops, edges become arguments.
+ *
+ * libcgraph keeps nodes in the order of their first mention. Ops are ordered by step=, those without one following
+ * the op before them.
+ */
+#include "attributes.h"
+#include "read.h"
+#include "src/dot_text.h"
+
+/* What a node is, bound to it. */
+struct record {
+	Agrec_t header;
+	uint32_t op, tensor;       /* of the draft; a teaching node is both */
+	const char *name, *module; /* module: the path of the clusters around it, NULL where there are none */
+	int64_t step;
+	uint32_t sequence;
+	Agnode_t *node;
+};
+
+/* libcgraph takes names as char *. */
+static char record_name[] = "tidemark", order_name[] = "order", source_name[] = "source", extra_name[] = "extra";
+
+struct reader {
+	Agraph_t *dot;
+	const struct normal *normal;
+	struct draft *draft;
+	struct error *error;
+	struct arena arena;        /* decoded texts */
+	struct attributes attributes;
+	Agsym_t *order;            /* of edges */
+	bool full;
+};
+
+static struct record *record_of(Agnode_t *node)
+{
+	return (struct record *)node->base.data;   /* bound first and locked there */
+}
+
+static enum status out_of_memory(struct reader *reader)
+{
+	return fail(reader->error, NO_MEMORY, "out of memory");
+}
+
+static unsigned line_of(const struct reader *reader, Agnode_t *node)
+{
+	return normal_line(reader->normal, agnameof(node));
+}
+
+static enum status bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
+{
+	reader->error->line = line_of(reader, node);
+	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what, value ? " \"" : "", value ? value : "", value ? "\"" : "");
+}
+
+static char *decoded(struct reader *reader, const char *text)
+{
+	char *copy = arena_text(&reader->arena, text, strlen(text));
+	if (copy)
+		dot_decode(copy);
+	return copy;
+}
+
+/* ---- values -------------------------------------------------------------------------- */
+
+static enum status bytes_value(struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what, int64_t *bytes, bool *there)
+{
+	const char *text = attribute_of(&reader->attributes, node, attribute);
+	*there = text != NULL;
+	if (!text || (parse_bytes(text, bytes) && *bytes <= BYTES_MAX))
+		return OK;
+	return bad(reader, node, what, text);
+}
+
+static enum status word_value(struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what,
+	const char *const *words, int count, uint8_t *value, bool *there)
+{
+	const char *text = attribute_of(&reader->attributes, node, attribute);
+	*there = text != NULL;
+	if (!text)
+		return OK;
+	int index = name_index(words, count, text);
+	if (index < 0)
+		return bad(reader, node, what, text);
+	*value = (uint8_t)index;
+	return OK;
+}
+
+static enum status extra_value(struct reader *reader, Agnode_t *node, const char **extra)
+{
+	char *text;
+	enum status status = unknown_keys(&reader->attributes, node, &reader->arena, &text, reader->error);
+	if (status == BAD_INPUT)
+		reader->error->line = line_of(reader, node);
+	*extra = text;
+	return status == NO_MEMORY ? out_of_memory(reader) : status;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+static bool is_tensor(const struct reader *reader, Agnode_t *node)
+{
+	return attribute_of(&reader->attributes, node, ATTRIBUTE_KIND) != NULL;
+}
+
+static enum status bind_node(struct reader *reader, Agnode_t *node)
+{
+	struct record *record = agbindrec(node, record_name, sizeof *record, 1);
+	record->op = record->tensor = NONE;
+	record->module = NULL;
+	record->step = 0;
+	record->sequence = 0;
+	record->node = node;
+	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
+	record->name = decoded(reader, name ? name : agnameof(node));
+	if (!record->name)
+		return out_of_memory(reader);
+	return *record->name ? OK : bad(reader, node, "the name is empty", NULL);
+}
+
+static enum status add_tensor(struct reader *reader, Agnode_t *node)
+{
+	struct record *record = record_of(node);
+	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node) };
+	int64_t shape[RANK_MAX];
+	bool there;
+	enum status status = word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there);
+	if (status == OK)
+		status = bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &tensor.bytes, &tensor.has_bytes);
+	if (status == OK)
+		status = word_value(reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype);
+	if (status == OK)
+		status = extra_value(reader, node, &tensor.extra);
+	if (status != OK)
+		return status;
+	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
+	if (dims && !parse_dims(dims, shape, &tensor.rank))
+		return bad(reader, node, "not a list of sizes:", dims);
+	tensor.has_shape = dims != NULL;
+	tensor.shape = dims ? shape : NULL;
+	if (!tensor.has_bytes && !attribute_of(&reader->attributes, node, ATTRIBUTE_ALIAS_OF)) {
+		int64_t bits = dtype_bits[tensor.dtype];
+		if (!tensor.has_shape || bits == 0)
+			return bad(reader, node, "a tensor needs bytes=, or dims= and dtype=", NULL);
+		for (int i = 0; i < tensor.rank; i++)
+			if (__builtin_mul_overflow(bits, shape[i], &bits) || bits > BYTES_MAX)
+				return bad(reader, node, "the size overflows", NULL);
+		tensor.bytes = (bits + 7) / 8;
+	}
+	record->tensor = draft_tensor(reader->draft, &tensor);
+	return record->tensor == NONE ? out_of_memory(reader) : OK;
+}
+
+static enum status add_op(struct reader *reader, Agnode_t *node)
+{
+	struct record *record = record_of(node);
+	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = line_of(reader, node) };
+	enum status status = word_value(reader, node, ATTRIBUTE_PHASE, "unknown phase", phase_names, PHASE_COUNT, &op.phase, &op.has_phase);
+	if (status == OK)
+		status = bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace);
+	if (status == OK)
+		status = extra_value(reader, node, &op.extra);
+	if (status != OK)
+		return status;
+	const char *flops = attribute_of(&reader->attributes, node, ATTRIBUTE_FLOPS);
+	if (flops && !parse_integer(flops, &op.flops))
+		return bad(reader, node, "not a number of operations:", flops);
+	const char *type = attribute_of(&reader->attributes, node, ATTRIBUTE_OP);
+	const char *label = reader->full ? NULL : attribute_of(&reader->attributes, node, ATTRIBUTE_LABEL);
+	if (!type && label && !strchr(label, '\\') && !aghtmlstr(agxget(node, reader->attributes.symbol[ATTRIBUTE_LABEL])))
+		type = label;
+	if (type && !(op.type = decoded(reader, type)))
+		return out_of_memory(reader);
+	const char *module = attribute_of(&reader->attributes, node, ATTRIBUTE_MODULE);
+	op.has_module = module || record->module;
+	if (module && !(op.module = decoded(reader, module)))
+		return out_of_memory(reader);
+	if (!module && record->module)
+		op.module = record->module;
+	if (reader->full && attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES))
+		return bad(reader, node, "bytes= on an op: a tensor needs kind=", NULL);
+	record->op = draft_op(reader->draft, &op);
+	return record->op == NONE ? out_of_memory(reader) : OK;
+}
+
+/* The one result of a teaching node, and what it keeps for itself. */
+static enum status add_result(struct reader *reader, Agnode_t *node)
+{
+	struct record *record = record_of(node);
+	enum phase phase = draft_op_at(reader->draft, record->op)->phase;
+	struct tensor result = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node),
+		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, .has_bytes = true };
+	struct tensor kept = result;
+	bool there;
+	enum status status = bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there);
+	if (status == OK)
+		status = bytes_value(reader, node, ATTRIBUTE_PERSISTENT, "not a size in bytes:", &kept.bytes, &there);
+	if (status != OK)
+		return status;
+	record->tensor = draft_tensor(reader->draft, &result);
+	if (record->tensor == NONE || draft_write(reader->draft, record->op, record->tensor) != OK)
+		return out_of_memory(reader);
+	if (!there)
+		return OK;
+	char name[600];
+	snprintf(name, sizeof name, "%.500s.persistent", record->name);
+	kept.name = name;
+	kept.kind = KIND_PARAMETER;
+	uint32_t id = draft_tensor(reader->draft, &kept);
+	return id == NONE || draft_read(reader->draft, record->op, id) != OK ? out_of_memory(reader) : OK;
+}
+
+static int by_step(const void *a, const void *b)
+{
+	const struct record *one = *(struct record *const *)a, *two = *(struct record *const *)b;
+	if (one->step != two->step)
+		return one->step < two->step ? -1 : 1;
+	return one->sequence < two->sequence ? -1 : 1;
+}
+
+/* Tensors as they come; ops are collected into list and sorted. */
+static enum status add_nodes(struct reader *reader, struct record **list, uint32_t *ops)
+{
+	int64_t step = 0;
+	uint32_t sequence = 0;
+	enum status status = OK;
+	for (Agnode_t *node = agfstnode(reader->dot); node && status == OK; node = agnxtnode(reader->dot, node)) {
+		struct record *record = record_of(node);
+		record->sequence = sequence++;
+		if (reader->full && is_tensor(reader, node)) {
+			status = add_tensor(reader, node);
+			continue;
+		}
+		const char *text = attribute_of(&reader->attributes, node, ATTRIBUTE_STEP);
+		if (text && !parse_integer(text, &step))
+			return bad(reader, node, "not a step:", text);
+		record->step = step;
+		list[(*ops)++] = record;
+	}
+	if (*ops)
+		qsort(list, *ops, sizeof *list, by_step);
+	for (uint32_t i = 0; i < *ops && status == OK; i++) {
+		status = add_op(reader, list[i]->node);
+		if (status == OK && !reader->full)
+			status = add_result(reader, list[i]->node);
+	}
+	return status;
+}
+
+/* ---- edges ------------------------------------------------------------------------------- */
+
+static bool is_control(const struct reader *reader, Agedge_t *edge)
+{
+	const char *order = reader->order ? agxget(edge, reader->order) : NULL;
+	return order && *order && strcmp(order, "0") != 0;
+}
+
+static enum status bad_edge(struct reader *reader, Agnode_t *from, Agnode_t *to, const char *what)
+{
+	reader->error->line = line_of(reader, from);
+	return fail(reader->error, BAD_INPUT, "edge \"%.60s\" -> \"%.60s\": %s", agnameof(from), agnameof(to), what);
+}
+
+/* An edge into an op: something that it reads, or an op that it waits for. */
+static enum status add_argument(struct reader *reader, Agnode_t *from, Agnode_t *to, bool control)
+{
+	const struct record *source = record_of(from), *op = record_of(to);
+	enum status status;
+	if (control && source->op == NONE)
+		return bad_edge(reader, from, to, "order=1 stands between two ops");
+	if (!control && source->tensor == NONE)
+		return bad_edge(reader, from, to, "from op to op: a tensor must stand between them, or order=1 on the edge");
+	if (control)
+		status = draft_after(reader->draft, op->op, source->op);
+	else
+		status = draft_read(reader->draft, op->op, source->tensor);
+	return status == OK ? OK : out_of_memory(reader);
+}
+
+static enum status add_edge(struct reader *reader, Agedge_t *edge)
+{
+	Agnode_t *from = agtail(edge), *to = aghead(edge);
+	if (record_of(to)->op != NONE)
+		return add_argument(reader, from, to, is_control(reader, edge));
+	if (record_of(from)->op == NONE)
+		return bad_edge(reader, from, to, "from tensor to tensor: an op must stand between them, or alias_of= say it");
+	enum status status = draft_write(reader->draft, record_of(from)->op, record_of(to)->tensor);
+	return status == OK ? OK : out_of_memory(reader);
+}
+
+static int by_sequence(const void *a, const void *b)
+{
+	uint32_t one = AGSEQ(*(Agedge_t *const *)a), two = AGSEQ(*(Agedge_t *const *)b);
+	return one < two ? -1 : one > two;
+}
+
+/* libcgraph lists a node's edges by neighbour: sorted, they are in the order of the file, which is that of the arguments. */
+static enum status add_edges(struct reader *reader)
+{
+	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
+	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
+	if (!list)
+		return out_of_memory(reader);
+	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node))
+		for (Agedge_t *edge = agfstout(reader->dot, node); edge; edge = agnxtout(reader->dot, edge))
+			list[count++] = edge;
+	if (count)
+		qsort(list, count, sizeof *list, by_sequence);
+	enum status status = OK;
+	for (uint32_t i = 0; i < count && status == OK; i++)
+		status = add_edge(reader, list[i]);
+	return status;
+}
+
+/* The tensor of a name in alias_of= or inplace=, NONE where there is none. */
+static uint32_t find_tensor(struct reader *reader, const char *text, size_t length)
+{
+	char *name = arena_text(&reader->arena, text, length);
+	if (!name)
+		return NONE;
+	dot_decode(name);
+	return draft_find_tensor(reader->draft, name);
+}
+
+static enum status add_alias(struct reader *reader, Agnode_t *node)
+{
+	const char *text = attribute_of(&reader->attributes, node, ATTRIBUTE_ALIAS_OF);
+	if (!text || !reader->full || record_of(node)->tensor == NONE)
+		return OK;
+	uint32_t alias = find_tensor(reader, text, strlen(text));
+	if (alias == NONE)
+		return bad(reader, node, "alias_of: there is no tensor", text);
+	draft_tensor_at(reader->draft, record_of(node)->tensor)->alias = alias;
+	return OK;
+}
+
+/* One pair "out:in" or ":in". Names may hold colons: the first split into two known names counts. */
+static enum status add_pair(struct reader *reader, Agnode_t *node, const char *text, size_t length)
+{
+	for (const char *colon = text; (colon = memchr(colon, ':', (size_t)(text + length - colon))); colon++) {
+		uint32_t out = colon == text ? NONE : find_tensor(reader, text, (size_t)(colon - text));
+		uint32_t in = find_tensor(reader, colon + 1, (size_t)(text + length - colon - 1));
+		if (in == NONE || (out == NONE && colon > text))
+			continue;
+		return draft_inplace(reader->draft, record_of(node)->op, out, in) == OK ? OK : out_of_memory(reader);
+	}
+	return bad(reader, node, "inplace must be \"out:in\" with names of tensors, not", text);
+}
+
+static enum status add_inplace(struct reader *reader, Agnode_t *node)
+{
+	const char *text = attribute_of(&reader->attributes, node, ATTRIBUTE_INPLACE);
+	if (!text || record_of(node)->op == NONE)
+		return OK;
+	enum status status = OK;
+	while (*text && status == OK) {
+		size_t length = strcspn(text, ",");
+		status = add_pair(reader, node, text, length);
+		text += length;
+		text += strspn(text, ", ");
+	}
+	return status;
+}
+
+/* ---- the graph ----------------------------------------------------------------------------- */
+
+/* The subgraph after this one in the order parent, children; NULL at the end. */
+static Agraph_t *next_subgraph(Agraph_t *root, Agraph_t *subgraph)
+{
+	Agraph_t *next = agfstsubg(subgraph);
+	while (!next && subgraph != root) {
+		next = agnxtsubg(subgraph);
+		subgraph = agparent(subgraph);
+	}
+	return next;
+}
+
+/* Clusters are modules: `subgraph cluster_encoder { subgraph cluster_0 {` is encoder.0. Inner ones come
+ * later and overwrite. */
+static enum status name_modules(struct reader *reader)
+{
+	for (Agraph_t *sub = next_subgraph(reader->dot, reader->dot); sub; sub = next_subgraph(reader->dot, sub)) {
+		const char *name = agnameof(sub);
+		if (!name || strncmp(name, "cluster", 7) != 0)
+			continue;
+		name += 7 + (name[7] == '_');
+		const char *path = NULL;
+		for (Agnode_t *node = agfstnode(sub); node; node = agnxtnode(sub, node)) {
+			struct record *record = record_of(node);
+			if (!path) {
+				const char *outer = agparent(sub) == reader->dot ? NULL : record->module;
+				char text[600];
+				snprintf(text, sizeof text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
+				if (!(path = decoded(reader, text)))
+					return out_of_memory(reader);
+			}
+			record->module = path;
+		}
+	}
+	return OK;
+}
+
+static enum status describe(struct reader *reader)
+{
+	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name), *extra = agget(reader->dot, extra_name);
+	char *texts[3] = { NULL };
+	if (name && *name && *name != '%' && !(texts[0] = decoded(reader, name)))
+		return out_of_memory(reader);
+	if (source && *source && !(texts[1] = decoded(reader, source)))
+		return out_of_memory(reader);
+	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
+		return out_of_memory(reader);
+	enum status status = texts[2] ? check_extra(texts[2], reader->error) : OK;
+	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2]) != OK)
+		status = out_of_memory(reader);
+	return status;
+}
+
+static enum status for_nodes(struct reader *reader, enum status (*visit)(struct reader *, Agnode_t *))
+{
+	enum status status = OK;
+	for (Agnode_t *node = agfstnode(reader->dot); node && status == OK; node = agnxtnode(reader->dot, node))
+		status = visit(reader, node);
+	return status;
+}
+
+static enum status read_all(struct reader *reader)
+{
+	if (!agisdirected(reader->dot))
+		return fail(reader->error, BAD_INPUT, "the edges have no direction: write digraph and ->");
+	uint32_t nodes = (uint32_t)agnnodes(reader->dot), ops = 0;
+	struct record **list = arena_alloc(&reader->arena, nodes, sizeof *list);
+	if (!list || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)
+		return out_of_memory(reader);
+	reader->order = agattr(reader->dot, AGEDGE, order_name, NULL);
+	enum status status = OK;
+	for (Agnode_t *node = agfstnode(reader->dot); node && status == OK; node = agnxtnode(reader->dot, node)) {
+		status = bind_node(reader, node);
+		reader->full |= is_tensor(reader, node);
+	}
+	if (status == OK)
+		status = describe(reader);
+	if (status == OK)
+		status = name_modules(reader);
+	if (status == OK)
+		status = add_nodes(reader, list, &ops);
+	if (status == OK)
+		status = add_edges(reader);
+	if (status == OK)
+		status = for_nodes(reader, add_alias);
+	return status == OK ? for_nodes(reader, add_inplace) : status;
+}
+
+struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error, enum status *result)
+{
+	struct error unused;
+	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
+	reader.draft = draft_new();
+	enum status status = reader.draft ? read_all(&reader) : out_of_memory(&reader);
+	struct graph *graph = NULL;
+	if (status == OK)
+		graph = graph_build(reader.draft, reader.error, &status);
+	draft_free(reader.draft);
+	arena_free(&reader.arena);
+	if (result)
+		*result = status;
+	return graph;
+}

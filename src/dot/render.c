@@ -1,0 +1,24 @@
+/* render.c: one layout, one picture. */
+#include <graphviz/gvc.h>
+
+#include "render.h"
+
+enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *stream, struct error *error)
+{
+	char *data = NULL;
+	unsigned length = 0;
+	GVC_t *context = gvContext();
+	if (!context)
+		return fail(error, NO_MEMORY, "out of memory");
+	enum status status = OK;
+	if (gvLayout(context, dot, engine) != 0)
+		status = fail(error, BAD_INPUT, "Graphviz could not lay out the graph with %s", engine);
+	else if (gvRenderData(context, dot, format, &data, &length) != 0 || !data)
+		status = fail(error, BAD_INPUT, "Graphviz could not write %s", format);
+	else if (fwrite(data, 1, length, stream) != length)
+		status = fail(error, BAD_INPUT, "can't write the picture");
+	gvFreeRenderData(data);
+	gvFreeLayout(context, dot);
+	gvFreeContext(context);
+	return status;
+}
