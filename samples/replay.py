@@ -98,6 +98,8 @@ class Replay:
         self.place = {op: i for i, op in enumerate(graph.ops)}
         self.function = {}
         for name, op in graph.ops.items():
+            if "args" not in op:
+                raise ValueError(f"op {name} has no `args`: trace the model with capture.py")
             namespace, packet, overload = op["op"].split(".")
             self.function[name] = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
 
@@ -183,47 +185,61 @@ def record_workspace(replay, growth):
 def compare(replay, order, heap, expected):
     """Runs an order; a dict with its predicted and measured peaks in bytes and whether the results are as expected."""
     graph = replay.graph
-    graph.check_order(order)
     growth, results = replay.measure(order, heap)
     return {"predicted_bytes": graph.peak_bytes(order, workspace=False), "with_workspace_bytes": graph.peak_bytes(order),
             "heap_bytes": graph.persistent_bytes() + max(before + most for before, most in growth),
             "allocator_bytes": replay.allocator_peak(order, heap), "equal": results == expected}
 
 
-def print_row(name, row):
-    """One line of the table."""
-    cells = [f"{row[key] / 1e6:.3f}" for key in ("predicted_bytes", "with_workspace_bytes", "heap_bytes", "allocator_bytes")]
-    print(f"{name:24}" + "".join(f"{cell:>16}" for cell in cells) + ("     equal" if row["equal"] else "    DIFFER"))
+def print_rows(rows):
+    """The table: one line for each order, peaks in 10^6 bytes."""
+    print(f"{'order':24}{'predicted':>16}{'with workspace':>16}{'heap':>16}{'allocator':>16}  results")
+    for name, row in rows.items():
+        peaks = [row[f"{key}_bytes"] / 1e6 for key in ("predicted", "with_workspace", "heap", "allocator")]
+        print(f"{name:24}" + "".join(f"{peak:16.3f}" for peak in peaks) + ("  equal" if row["equal"] else "  DIFFER"))
 
 
-def main():
+def parse_arguments():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("graph")
     parser.add_argument("plan", nargs="*")
     parser.add_argument("--json", action="store_true", help="print a JSON object: order -> peaks in bytes")
     parser.add_argument("--workspace", metavar="OUT", help="write the graph with each op's measured workspace")
-    options = parser.parse_args()
-    if "heap_shim" not in os.environ.get("LD_PRELOAD", ""):
-        with_heap_shim()
-    torch.set_num_threads(1)
+    return parser.parse_args()
+
+
+def replay_all(options):
+    """Does what the command line asks for; returns order -> compare()'s row."""
     graph, heap = read_graph(options.graph), Heap()
-    replay = Replay(graph)
-    orders = {"program order": list(graph.ops)}
+    replay, program = Replay(graph), list(graph.ops)
+    orders = {"program order": program}
     for path in options.plan:
         with open(path, encoding="utf-8") as plan:
             orders[path] = json.load(plan)["order"]["ops"]
-    _, expected = replay.measure(list(graph.ops), heap)  # the first run also fills the libraries' caches
+        graph.check_order(orders[path])
+    _, expected = replay.measure(program, heap)  # the first run also fills the libraries' caches
     if options.workspace:
-        growth, _ = replay.measure(list(graph.ops), heap)
+        growth, _ = replay.measure(program, heap)
         record_workspace(replay, growth)
         write_graph(options.workspace, graph)
-    rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
+    return {name: compare(replay, order, heap, expected) for name, order in orders.items()}
+
+
+def main():
+    options = parse_arguments()
+    if "heap_shim" not in os.environ.get("LD_PRELOAD", ""):
+        with_heap_shim()
+    torch.set_num_threads(1)
+    try:
+        rows = replay_all(options)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"replay.py: {error}", file=sys.stderr)
+        sys.exit(3)
     if options.json:
         print(json.dumps(rows))
     else:
-        print(f"{'order':24}" + "".join(f"{h:>16}" for h in ("predicted", "with workspace", "heap", "allocator")) + "   results")
-        for name, row in rows.items():
-            print_row(name, row)
+        print_rows(rows)
     sys.exit(0 if all(row["equal"] for row in rows.values()) else 1)
 
 

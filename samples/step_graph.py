@@ -9,6 +9,7 @@ each checks the other. All sizes are bytes; orders are lists of op names.
     live bytes       persistent + alive storages + the running op's workspace; inputs are freed after the op
 """
 import gzip
+import io
 import json
 
 PERSISTENT = {"input", "parameter", "buffer", "constant", "optimizer"}
@@ -107,9 +108,9 @@ class StepGraph:
 
 
 def open_text(path, mode):
-    """A text file, compressed if its name ends in .gz."""
+    """A text file, compressed (without a time stamp) if its name ends in .gz."""
     if str(path).endswith(".gz"):
-        return gzip.open(path, mode + "t", encoding="utf-8")
+        return io.TextIOWrapper(gzip.GzipFile(path, mode + "b", mtime=0), encoding="utf-8")
     return open(path, mode, encoding="utf-8")
 
 
