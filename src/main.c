@@ -1,8 +1,65 @@
-/* main.c: the program's entry. */
-#include <stdio.h>
+/* main.c: the program's entry: a subcommand, or a graph to explore. */
+#include <jansson.h>
+#include <locale.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
-int main(void)
+#include "batch.h"
+#include "export.h"
+#include "subcommands.h"
+
+static const struct subcommand {
+	const char *name, *synopsis, *help;
+	int (*run)(int argc, char **argv);
+} subcommands[] = {
+#define X(name, synopsis, help) { #name, synopsis, help, name##_command },
+	SUBCOMMANDS(X)
+#undef X
+};
+
+static int print_help(void)
 {
-	puts("tidemark " TIDEMARK_VERSION);
-	return 0;
+	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
+	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
+	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
+	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
+	for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
+		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
+	fputs("\n  -h, --help      this text\n  -V, --version   version of the program and its libraries\n\n"
+	      "GRAPH is a native graph (JSON Lines, gz or not) or - for standard input. See tidemark(1).\n", stdout);
+	return EXIT_FINE;
+}
+
+static int print_version(void)
+{
+	printf("tidemark %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, jansson_version_str(), zlibVersion());
+	return EXIT_FINE;
+}
+
+/* Where standard output is no terminal: the report. */
+static int report(const char *path)
+{
+	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
+	return plan_command(2, arguments);
+}
+
+int main(int argc, char **argv)
+{
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	if (argc < 2)
+		return print_help();
+	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
+		return print_help();
+	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
+		return print_version();
+	for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			return subcommands[i].run(argc - 1, argv + 1);
+	if (argv[1][0] == '-' && argv[1][1])
+		return usage_error("", "unknown option %s", argv[1]);
+	if (argc > 2)
+		return usage_error("", "unknown command %s", argv[1]);
+	return report(argv[1]);
 }

@@ -47,6 +47,11 @@ void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[K
 	*workspace = plan->graph->ops ? plan->ordered->problem.workspace[plan->order[position]] : 0;
 }
 
+uint32_t plan_item_storage(const struct plan *plan, uint32_t item)
+{
+	return plan->ordered->problem.storage[item];
+}
+
 struct sized { int64_t bytes; uint32_t storage; };
 
 static int larger_first(const void *left, const void *right)
@@ -97,7 +102,7 @@ static int64_t cut_flow(const struct plan *plan, uint32_t storage)
 	const struct order_certificate *certificate = plan->order_certificate;
 	int64_t flow = 0;
 	for (uint32_t i = 0; i < certificate->arcs; i++)
-		if (certificate->arc[i].item != NONE && plan->ordered->problem.storage[certificate->arc[i].item] == storage)
+		if (certificate->arc[i].item != NONE && plan_item_storage(plan, certificate->arc[i].item) == storage)
 			flow += certificate->arc[i].flow;
 	return flow;
 }

@@ -63,6 +63,9 @@ int64_t plan_budget(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
 
+/* The storage behind an item of the order's problem (certificates speak of items). */
+uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
+
 /* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many. */
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
 

@@ -25,6 +25,25 @@ void scenario_done(struct scenario *scenario)
 	*scenario = (struct scenario){ 0 };
 }
 
+enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
+{
+	char name[64];
+	const char *value = strchr(assignment, '=');
+	if (!value)
+		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
+	snprintf(name, sizeof name, "%.*s", (int)(value - assignment), assignment);
+	enum knob_id knob = knob_find(name);
+	if (knob == KNOB_COUNT)
+		return fail(error, BAD_INPUT, "there is no knob \"%s\"", name);
+	int64_t number;
+	enum status status = knob_parse(knob, value + 1, &number, error);
+	if (status == OK && number != knobs[knob].normal && knob_unavailable(knob))
+		status = fail(error, BAD_INPUT, "%s can't be set: %s", knobs[knob].name, knob_unavailable(knob));
+	if (status == OK)
+		scenario->value[knob] = number;
+	return status;
+}
+
 static char *copy_text(const char *text)
 {
 	char *copy = mem_alloc(strlen(text) + 1, 1);

@@ -104,7 +104,7 @@ static struct key order_key(const struct graph *graph, const struct scenario *sc
 	return key;
 }
 
-static enum status make_problem(struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
+enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
 	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
 	if (!pin)
@@ -186,7 +186,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 	atomic_store(&ordered->references, 1);
 	ordered->graph = graph_retain(graph);
 	ordered->key = key;
-	*status = make_problem(graph, scenario, &ordered->problem, error);
+	*status = scenario_problem(graph, scenario, &ordered->problem, error);
 	if (*status == OK) {
 		*status = run_order(stage, scenario, quick, ordered);
 		ordered->cut_short = *status == CANCELLED;

@@ -53,6 +53,9 @@ struct stage_context {
 struct graph *stage_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
 	struct error *error, enum status *status);
 
+/* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
+enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
+
 /* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status);

@@ -1,0 +1,127 @@
+/* export.c: the export table, and writing files whole or not at all. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export.h"
+#include "native.h"
+#include "plan_json.h"
+#include "report.h"
+
+static enum status write_native(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	(void)error;
+	bool input = options->stage && strcmp(options->stage, "input") == 0;
+	native_write(input ? plan->input : plan->graph, stream);
+	return OK;
+}
+
+static enum status write_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	(void)options;
+	(void)error;
+	plan_write_json(plan, false, stream);
+	return OK;
+}
+
+static enum status write_text(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	(void)error;
+	report_write(plan, options->utf8, stream);
+	return OK;
+}
+
+/* A CSV field: in quotes where it needs them. */
+static void csv_text(FILE *stream, const char *text)
+{
+	bool quoted = strpbrk(text, ",\"\n\r") != NULL;
+	if (!quoted) {
+		fputs(text, stream);
+		return;
+	}
+	fputc('"', stream);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', stream);
+		fputc(*text, stream);
+	}
+	fputc('"', stream);
+}
+
+static enum status write_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	(void)options;
+	(void)error;
+	fputs("step,op,type,phase,live_bytes,peak\n", stream);
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		const struct op *op = &plan->graph->op[plan->order[i]];
+		fprintf(stream, "%u,", i);
+		csv_text(stream, op->name);
+		fputc(',', stream);
+		csv_text(stream, op->type);
+		fprintf(stream, ",%s,%" PRId64 ",%d\n", phase_names[op->phase], plan->live[i], i == plan->peak_position);
+	}
+	return OK;
+}
+
+const struct export_kind export_kinds[] = {
+	{ "native", "the graph in the native format", false, write_native },
+	{ "json", "the plan for scripts and for `check`", true, write_json },
+	{ "csv", "the timeline: live bytes at every op", true, write_csv },
+	{ "text", "the report", true, write_text },
+};
+const int export_kind_count = sizeof export_kinds / sizeof *export_kinds;
+
+const struct export_kind *export_find(const char *name)
+{
+	for (int i = 0; i < export_kind_count; i++)
+		if (strcmp(export_kinds[i].name, name) == 0)
+			return &export_kinds[i];
+	return NULL;
+}
+
+static enum status flushed(FILE *stream, const char *path, struct error *error)
+{
+	if (fflush(stream) == 0 && !ferror(stream))
+		return OK;
+	return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+}
+
+enum status export_to(const struct export_kind *kind, const struct plan *plan, const struct export_options *options, const char *path,
+	bool force, struct error *error)
+{
+	if (!path || strcmp(path, "-") == 0) {
+		enum status status = kind->write(plan, options, stdout, error);
+		return status == OK ? flushed(stdout, "standard output", error) : status;
+	}
+	if (!force && access(path, F_OK) == 0)
+		return fail(error, BAD_INPUT, "%s exists already", path);
+	size_t length = strlen(path) + 8;
+	char *temporary = mem_alloc(length, 1);
+	if (!temporary)
+		return fail(error, NO_MEMORY, "out of memory");
+	snprintf(temporary, length, "%s.XXXXXX", path);
+	int descriptor = mkstemp(temporary);
+	FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+	enum status status;
+	if (!stream) {
+		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	} else {
+		status = kind->write(plan, options, stream, error);
+		if (status == OK)
+			status = flushed(stream, path, error);
+		mode_t mask = umask(0);
+		umask(mask);
+		fchmod(fileno(stream), 0666 & ~mask);
+		if (fclose(stream) != 0 && status == OK)
+			status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+		if (status == OK && rename(temporary, path) != 0)
+			status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+		if (status != OK)
+			unlink(temporary);
+	}
+	mem_free(temporary);
+	return status;
+}

@@ -1,0 +1,31 @@
+/* export.h: the export table: every kind of file that a plan or graph can be written as. */
+#ifndef TIDEMARK_EXPORT_H
+#define TIDEMARK_EXPORT_H
+
+#include <stdio.h>
+
+#include "plan.h"
+
+/* What an export needs beside the plan. */
+struct export_options {
+	const char *view;        /* "graph", "timeline", "map", "segments"; NULL: the kind's own */
+	const char *stage;       /* "input" or "device"; NULL: device */
+	bool utf8;
+};
+
+struct export_kind {
+	const char *name, *help;
+	bool needs_plan;         /* else the graph alone */
+	enum status (*write)(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+};
+extern const struct export_kind export_kinds[];
+extern const int export_kind_count;
+
+/* The kind of that name, or NULL. */
+const struct export_kind *export_find(const char *name);
+
+/* Writes to path ("-" or NULL: standard output). A file appears whole or not at all. force: replaces what is there. */
+enum status export_to(const struct export_kind *kind, const struct plan *plan, const struct export_options *options, const char *path,
+	bool force, struct error *error);
+
+#endif

@@ -1,0 +1,213 @@
+/* plan_json.c: writes the plan file. */
+#include <inttypes.h>
+
+#include "native.h"
+#include "plan_json.h"
+
+static void text_member(FILE *stream, const char *key, const char *text)
+{
+	fprintf(stream, "\"%s\": ", key);
+	json_write_text(stream, text);
+}
+
+static void next_text_member(FILE *stream, const char *key, const char *text)
+{
+	fputs(", ", stream);
+	text_member(stream, key, text);
+}
+
+static const char *truth(bool value)
+{
+	return value ? "true" : "false";
+}
+
+/* ---- scenario ------------------------------------------------------------------------ */
+
+static void write_scenario(const struct scenario *scenario, FILE *stream)
+{
+	char text[512];
+	fputs(" \"scenario\": {", stream);
+	for (int id = 0; id < KNOB_COUNT; id++) {
+		int64_t value = scenario->value[id];
+		bool word = knobs[id].type == KNOB_CHOICE || knobs[id].type == KNOB_SWITCH || value == KNOB_GIVEN;
+		fputs(id ? ", " : "", stream);
+		if (word)
+			text_member(stream, knobs[id].name, knob_text(id, value, text, sizeof text));
+		else
+			fprintf(stream, "\"%s\": %" PRId64, knobs[id].name, value);
+	}
+	fputs(", \"pins\": [", stream);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		fputs(i ? ", " : "", stream);
+		json_write_text(stream, pin_text(&scenario->pin[i], text, sizeof text));
+	}
+	fputs("]},\n", stream);
+}
+
+/* ---- order ---------------------------------------------------------------------------- */
+
+static const char *item_name(const struct plan *plan, uint32_t item)
+{
+	const struct graph *graph = plan->graph;
+	return graph->tensor[graph->storage[plan_item_storage(plan, item)].root].name;
+}
+
+static void op_or_null(const struct plan *plan, uint32_t op, FILE *stream)
+{
+	if (op == NONE)
+		fputs("null", stream);
+	else
+		json_write_text(stream, plan->graph->op[op].name);
+}
+
+/* An arc: [tensor or null, later op or null, op or null for the end, bytes]. */
+static void write_arc(const struct plan *plan, const struct order_arc *arc, FILE *stream)
+{
+	putc('[', stream);
+	if (arc->item == NONE)
+		fputs("null", stream);
+	else
+		json_write_text(stream, item_name(plan, arc->item));
+	fputs(", ", stream);
+	op_or_null(plan, arc->from, stream);
+	fputs(", ", stream);
+	op_or_null(plan, arc->to, stream);
+	fprintf(stream, ", %" PRId64 "]", arc->flow);
+}
+
+static void write_order_certificate(const struct plan *plan, FILE *stream)
+{
+	const struct order_certificate *certificate = plan->order_certificate;
+	fputs("\"certificate\": {", stream);
+	text_member(stream, "by", order_proof_names[certificate->proof]);
+	if (certificate->op != NONE && certificate->proof != ORDER_PROOF_NONE && certificate->proof != ORDER_PROOF_SEARCH)
+		next_text_member(stream, "op", plan->graph->op[certificate->op].name);
+	if (certificate->proof == ORDER_PROOF_CUT) {
+		fputs(", \"flow\": [", stream);
+		for (uint32_t i = 0; i < certificate->arcs; i++) {
+			fputs(i ? ", " : "", stream);
+			write_arc(plan, &certificate->arc[i], stream);
+		}
+		putc(']', stream);
+	}
+	putc('}', stream);
+}
+
+static void write_order(const struct plan *plan, FILE *stream)
+{
+	char word[64];
+	fputs(" \"order\": {", stream);
+	text_member(stream, "strategy", knob_text(K_order, plan->scenario.value[K_order], word, sizeof word));
+	next_text_member(stream, "winner", plan->order_winner);
+	fprintf(stream, ", \"peak_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"proved\": %s,\n  ", plan->peak_bytes,
+		plan->order_bound_bytes, truth(plan->order_proved));
+	write_order_certificate(plan, stream);
+	fputs(",\n  \"ops\": [", stream);
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		fputs(i ? ", " : "", stream);
+		json_write_text(stream, plan->graph->op[plan->order[i]].name);
+	}
+	fputs("]},\n", stream);
+}
+
+/* ---- layout ------------------------------------------------------------------------------ */
+
+/* The core holds buffers: storages that are there, in order. */
+static uint32_t storage_of_buffer(const struct plan *plan, uint32_t buffer)
+{
+	uint32_t storage = 0;
+	for (;; storage++)
+		if (plan->first[storage] != NONE && buffer-- == 0)
+			return storage;
+}
+
+static void write_layout_certificate(const struct plan *plan, FILE *stream)
+{
+	const struct layout *layout = plan->layout;
+	fputs("\"certificate\": {", stream);
+	text_member(stream, "by", layout_proof_names[layout->proof]);
+	if (layout->proof == LAYOUT_PROOF_LOAD) {
+		fprintf(stream, ", \"moment\": %" PRId64, layout->moment);
+	} else {
+		fputs(", \"core\": [", stream);
+		for (uint32_t i = 0; i < layout->core_count; i++) {
+			uint32_t storage = storage_of_buffer(plan, layout->core[i]);
+			fputs(i ? ", " : "", stream);
+			json_write_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
+		}
+		putc(']', stream);
+	}
+	putc('}', stream);
+}
+
+static void write_layout(const struct plan *plan, FILE *stream)
+{
+	char word[64];
+	bool first = true;
+	fputs(" \"layout\": {", stream);
+	text_member(stream, "strategy", knob_text(K_layout, plan->scenario.value[K_layout], word, sizeof word));
+	next_text_member(stream, "winner", plan->layout_winner);
+	fprintf(stream, ", \"arena_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"proved\": %s,\n  ", plan->arena_bytes,
+		plan->layout_bound_bytes, truth(plan->layout_proved));
+	write_layout_certificate(plan, stream);
+	fprintf(stream, ", \"caching_allocator_bytes\": %" PRId64 ",\n  \"buffers\": [", plan->caching_bytes);
+	for (uint32_t s = 0; s < plan->graph->storages; s++) {
+		if (plan->first[s] == NONE)
+			continue;
+		fputs(first ? "\n   {" : ",\n   {", stream);
+		text_member(stream, "tensor", plan->graph->tensor[plan->graph->storage[s].root].name);
+		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u}", plan->offset[s], plan->bytes[s],
+			plan->first[s], plan->last[s]);
+		first = false;
+	}
+	fputs("]},\n", stream);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static void write_shard(const struct plan *plan, FILE *stream)
+{
+	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0;
+	char word[64];
+	if (plan->graph->ops)
+		plan_categories(plan, plan->peak_position, bytes, &workspace);
+	fputs(" \"shard\": {", stream);
+	text_member(stream, "strategy", knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
+	fprintf(stream, ", \"mesh\": {}, \"placements\": {}, \"redundant_bytes\": 0, \"comm_bytes\": 0,\n  \"stages\": [{\"rank\": 0, \"peak_bytes\": %"
+		PRId64, plan->peak_bytes);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		fprintf(stream, ", \"%s\": %" PRId64, kind_names[kind], bytes[kind]);
+	fprintf(stream, ", \"workspace\": %" PRId64 "}]}", workspace);
+}
+
+static void write_run(const struct plan *plan, FILE *stream)
+{
+	fputs(",\n \"run\": {\"seconds\": {", stream);
+	for (int stage = STAGE_ORDER; stage < STAGE_COUNT; stage++)
+		fprintf(stream, "%s\"%s\": %.6f", stage > STAGE_ORDER ? ", " : "", stage_names[stage], plan->run[stage].seconds);
+	fputs("}, \"cache\": {", stream);
+	for (int stage = STAGE_ORDER; stage < STAGE_COUNT; stage++)
+		fprintf(stream, "%s\"%s\": {\"reused\": %u, \"solved\": %u}", stage > STAGE_ORDER ? ", " : "", stage_names[stage],
+			plan->run[stage].reused, plan->run[stage].solved);
+	fprintf(stream, "}, \"limited\": %s}", truth(plan->limited));
+}
+
+bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream)
+{
+	const struct graph *input = plan->input;
+	fputs("{\"tidemark\": 1,\n \"graph\": {", stream);
+	text_member(stream, "name", input->name);
+	fprintf(stream, ", \"ops\": %u, \"tensors\": %u, \"storages\": %u},\n", input->ops, input->tensors, input->storages);
+	write_scenario(&plan->scenario, stream);
+	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
+		plan->peak_bytes);
+	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);
+	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 "},\n", plan->program_peak_bytes);
+	write_order(plan, stream);
+	write_layout(plan, stream);
+	write_shard(plan, stream);
+	if (with_run)
+		write_run(plan, stream);
+	fputs("}\n", stream);
+	return !ferror(stream);
+}

@@ -1,0 +1,12 @@
+/* plan_json.h: the plan file (DESIGN section 7): written for scripts, read again by `check`. */
+#ifndef TIDEMARK_PLAN_JSON_H
+#define TIDEMARK_PLAN_JSON_H
+
+#include <stdio.h>
+
+#include "plan.h"
+
+/* with_run: also the run part, the only one that may differ between two equal runs. False on a stream error. */
+bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream);
+
+#endif

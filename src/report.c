@@ -1,0 +1,128 @@
+/* report.c: a plan as text for people. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report.h"
+
+#define CURVE_COLUMNS 72
+#define CURVE_ROWS 8
+#define LISTED 12
+
+static const char *gap_text(int64_t value, int64_t bound, bool proved, char *text, size_t size)
+{
+	if (proved)
+		snprintf(text, size, "proved optimal");
+	else
+		snprintf(text, size, "at most %.3f %% above the optimum", bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0.0);
+	return text;
+}
+
+static void line(FILE *stream, const char *label, int64_t bytes, const char *remark)
+{
+	char text[32];
+	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes, *remark ? "   " : "", remark);
+}
+
+static void write_numbers(const struct plan *plan, FILE *stream)
+{
+	char gap[80], remark[400];
+	const struct graph *graph = plan->graph;
+	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
+	line(stream, "persistent", plan->persistent_bytes, "parameters, optimizer state, inputs, buffers");
+	line(stream, "peak, program order", plan->program_peak_bytes, "");
+	snprintf(remark, sizeof remark, "by %s; %s", plan->order_winner,
+		gap_text(plan->peak_bytes, plan->order_bound_bytes, plan->order_proved, gap, sizeof gap));
+	line(stream, "peak, this plan", plan->peak_bytes, remark);
+	line(stream, "bound on any order", plan->order_bound_bytes, "");
+	snprintf(remark, sizeof remark, "by %s; %s", plan->layout_winner,
+		gap_text(plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved, gap, sizeof gap));
+	line(stream, "arena", plan->arena_bytes, remark);
+	double load = plan->layout->load > 0 ? (double)plan->layout->load : 1;
+	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan->arena_bytes / load - 1));
+	line(stream, "live buffers at most", plan->layout->load, remark);
+	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
+		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
+	line(stream, "caching allocator", plan->caching_bytes, remark);
+	int64_t budget = plan_budget(plan);
+	if (budget >= 0)
+		line(stream, "memory cap", budget, plan->arena_bytes <= budget ? "the plan fits" : "THE PLAN DOES NOT FIT");
+	if (plan->limited)
+		fputs("  (cut short: a better plan may exist)\n", stream);
+}
+
+/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ---------------- */
+
+static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
+{
+	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
+	uint32_t ops = plan->graph->ops;
+	uint32_t columns = ops < CURVE_COLUMNS ? ops : CURVE_COLUMNS;
+	int64_t height[CURVE_COLUMNS];
+	if (ops == 0 || plan->peak_bytes == 0)
+		return;
+	for (uint32_t c = 0; c < columns; c++) {
+		height[c] = 0;
+		for (uint32_t i = (uint32_t)((uint64_t)c * ops / columns); i < (uint64_t)(c + 1) * ops / columns; i++)
+			if (plan->live[i] > height[c])
+				height[c] = plan->live[i];
+	}
+	char text[32];
+	fprintf(stream, "\nlive bytes over the order\n");
+	for (int row = CURVE_ROWS - 1; row >= 0; row--) {
+		fprintf(stream, "  %10s |", row == CURVE_ROWS - 1 ? bytes_text(plan->peak_bytes, text, sizeof text) : row == 0 ? "0 B" : "");
+		for (uint32_t c = 0; c < columns; c++) {
+			double level = (double)height[c] / (double)plan->peak_bytes * CURVE_ROWS - row;
+			int part = level >= 1 ? 8 : level <= 0 ? 0 : (int)(level * 8 + 0.999);
+			fputs(utf8 ? eighths[part] : part > 4 ? "#" : part ? "." : " ", stream);
+		}
+		fputc('\n', stream);
+	}
+	fprintf(stream, "  %10s +", "");
+	uint32_t peak_column = (uint32_t)((uint64_t)plan->peak_position * columns / ops);
+	for (uint32_t c = 0; c < columns; c++)
+		fputc(c == peak_column ? '^' : '-', stream);
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)\n", "", plan->peak_position + 1, ops,
+		plan->graph->op[plan->order[plan->peak_position]].name, plan->graph->op[plan->order[plan->peak_position]].type);
+}
+
+static void write_blame(const struct plan *plan, FILE *stream)
+{
+	const struct graph *graph = plan->graph;
+	if (plan->peak_position == NONE)
+		return;
+	int64_t bytes[KIND_COUNT], workspace;
+	char text[32];
+	plan_categories(plan, plan->peak_position, bytes, &workspace);
+	fputs("\nalive at the peak\n", stream);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (bytes[kind])
+			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], bytes_text(bytes[kind], text, sizeof text),
+				100.0 * (double)bytes[kind] / (double)plan->peak_bytes);
+	if (workspace)
+		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
+	uint32_t *list = mem_alloc(graph->storages, sizeof *list);
+	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
+	uint32_t count = list && reason ? plan_alive(plan, plan->peak_position, list) : 0, shown = 0;
+	if (count)
+		plan_reasons(plan, plan->peak_position, list, count, reason);
+	if (count)
+		fputs("\nlargest that come and go\n", stream);
+	for (uint32_t i = 0; i < count && shown < LISTED; i++) {
+		const struct storage *storage = &graph->storage[list[i]];
+		if (storage->persistent)
+			continue;
+		fprintf(stream, "  %-22s %12s  %-14s %s\n", kind_names[storage->kind], bytes_text(plan->bytes[list[i]], text, sizeof text),
+			alive_reason_text[reason[i]], graph->tensor[storage->root].name);
+		shown++;
+	}
+	mem_free(list);
+	mem_free(reason);
+}
+
+bool report_write(const struct plan *plan, bool utf8, FILE *stream)
+{
+	write_numbers(plan, stream);
+	write_curve(plan, utf8, stream);
+	write_blame(plan, stream);
+	return !ferror(stream);
+}
