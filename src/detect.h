@@ -4,13 +4,13 @@
 
 #include <stddef.h>
 
-#define INPUT_KINDS(X) /* name for people; what to do about one that can't be read here, NULL for those that can */ \
+#define INPUT_KINDS(X) /* name for people; what to do with one that is no graph to open */ \
 	X(NATIVE, "native graph", NULL) \
 	X(DOT, "DOT graph", NULL) \
-	X(ONNX, "ONNX model", NULL) \
-	X(HLO, "XLA HLO proto", NULL) \
-	X(MINIMALLOC, "MiniMalloc CSV", NULL) \
-	X(IOPDDL, "IOPDDL problem", NULL) \
+	X(ONNX, "ONNX model", "this version doesn't read it yet: capture the training step with samples/capture.py") \
+	X(HLO, "XLA HLO proto", "this version doesn't read it yet") \
+	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
+	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
 	X(HLO_TEXT, "XLA HLO text", "dump a proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
@@ -28,7 +28,7 @@ enum input_kind { INPUT_KINDS(X) INPUT_KIND_COUNT };
 /* The kind of an input from its first bytes, uncompressed (64 KiB are enough). O(size). */
 enum input_kind input_detect(const char *data, size_t size);
 const char *input_kind_name(enum input_kind kind);
-/* A sentence or command for kinds that nothing reads, NULL for the others. */
+/* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);
 
 #endif

@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "detect.h"
+#include "dot_child.h"
 #include "input.h"
 
 #define PEEK_BYTES (64u << 10)
@@ -138,14 +140,38 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 	return NULL;
 }
 
+#define TEXT_MOST ((size_t)1 << 30)   /* bytes of a format that is not read as a stream */
+
+static struct graph *open_dot(struct input *input, struct error *error, enum status *status)
+{
+	size_t size;
+	char *text = input_all(input, TEXT_MOST, &size, error);
+	struct graph *graph = text ? dot_child_read(text, size, NULL, error, status) : NULL;
+	mem_free(text);
+	return graph;
+}
+
 struct graph *graph_open(const char *path, struct error *error, enum status *status)
 {
 	struct input *input = input_open(path, error);
 	*status = BAD_INPUT;
 	if (!input)
 		return NULL;
+	size_t size;
+	const char *beginning = input_peek(input, &size);
+	enum input_kind kind = input_detect(beginning, size);
 	struct source source = input_source(input);
-	struct graph *graph = native_read(&source, error, status);
+	struct graph *graph = NULL;
+	switch (kind) {
+	case INPUT_DOT:
+		graph = open_dot(input, error, status);
+		break;
+	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
+		graph = native_read(&source, error, status);
+		break;
+	default:
+		*status = fail(error, BAD_INPUT, "not a graph, but: %s; %s", input_kind_name(kind), input_kind_advice(kind));
+	}
 	input_close(input);
 	return graph;
 }

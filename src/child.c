@@ -1,0 +1,188 @@
+/* child.c: posix_spawn and a poll loop over three pipes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+
+#define POLL_MILLISECONDS 20
+
+extern char **environ;
+
+enum { IN, OUT, ERR, PIPES };
+
+struct child {
+	pid_t pid;
+	int here[PIPES], there[PIPES];   /* our and its ends; -1: closed */
+	const char *input;
+	size_t left, capacity, said;
+	struct child_result *result;
+};
+
+static void close_end(int *end)
+{
+	if (*end >= 0)
+		close(*end);
+	*end = -1;
+}
+
+/* A socket pair for its input, so that writing to a child that is gone gives no SIGPIPE. */
+static bool open_pipes(struct child *child)
+{
+	for (int i = 0; i < PIPES; i++)
+		child->here[i] = child->there[i] = -1;
+	for (int i = 0; i < PIPES; i++) {
+		int pair[2];
+		if ((i == IN ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair)) != 0)
+			return false;
+		child->here[i] = pair[0];
+		child->there[i] = pair[1];
+		fcntl(child->here[i], F_SETFL, O_NONBLOCK);
+		fcntl(child->here[i], F_SETFD, FD_CLOEXEC);
+		fcntl(child->there[i], F_SETFD, FD_CLOEXEC);
+	}
+	return true;
+}
+
+static int start(struct child *child, const char *const *arguments)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return ENOMEM;
+	if (posix_spawnattr_init(&attributes) != 0) {
+		posix_spawn_file_actions_destroy(&actions);
+		return ENOMEM;
+	}
+	int code = 0;
+	for (int i = 0; i < PIPES && code == 0; i++)
+		code = posix_spawn_file_actions_adddup2(&actions, child->there[i], i);
+	sigset_t none;
+	sigemptyset(&none);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	char *const *argv = (char *const *)(uintptr_t)arguments;   /* posix_spawn promises not to write */
+	if (code == 0)
+		code = posix_spawnp(&child->pid, arguments[0], &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	for (int i = 0; i < PIPES; i++)
+		close_end(&child->there[i]);
+	return code;
+}
+
+static void feed(struct child *child)
+{
+	ssize_t sent = child->left ? send(child->here[IN], child->input, child->left, MSG_NOSIGNAL) : 0;
+	if (sent > 0) {
+		child->input += sent;
+		child->left -= (size_t)sent;
+	}
+	if (child->left == 0 || (sent < 0 && errno != EAGAIN && errno != EINTR))
+		close_end(&child->here[IN]);
+}
+
+static enum status take_output(struct child *child, size_t most, struct error *error)
+{
+	struct child_result *result = child->result;
+	if (child->capacity - result->length < 4096) {
+		size_t capacity = child->capacity ? child->capacity * 2 : 1 << 16;
+		char *output = mem_resize(result->output, capacity, 1);
+		if (!output)
+			return fail(error, NO_MEMORY, "out of memory");
+		result->output = output;
+		child->capacity = capacity;
+	}
+	ssize_t got = read(child->here[OUT], result->output + result->length, child->capacity - result->length - 1);
+	if (got > 0)
+		result->length += (size_t)got;
+	result->output[result->length] = '\0';
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		close_end(&child->here[OUT]);
+	return result->length > most ? fail(error, LIMIT, "its output is too long") : OK;
+}
+
+/* Keeps the beginning and drops the rest. */
+static void take_message(struct child *child)
+{
+	char buffer[4096];
+	ssize_t got = read(child->here[ERR], buffer, sizeof buffer);
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		close_end(&child->here[ERR]);
+	for (ssize_t i = 0; i < got && child->said + 1 < sizeof child->result->message; i++)
+		child->result->message[child->said++] = buffer[i];
+}
+
+static int64_t now_milliseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Until it has closed its output. */
+static enum status talk(struct child *child, const struct child_limits *limits, struct error *error)
+{
+	int64_t end = limits->milliseconds ? now_milliseconds() + limits->milliseconds : INT64_MAX;
+	size_t most = limits->output ? limits->output : (size_t)1 << 30;
+	while (child->here[OUT] >= 0 || child->here[ERR] >= 0) {
+		struct pollfd polled[PIPES] = {
+			{ .fd = child->here[IN], .events = POLLOUT }, { .fd = child->here[OUT], .events = POLLIN }, { .fd = child->here[ERR], .events = POLLIN },
+		};
+		if (limits->cancel && atomic_load(limits->cancel))
+			return fail(error, CANCELLED, "cancelled");
+		if (now_milliseconds() >= end)
+			return fail(error, LIMIT, "took too long");
+		if (poll(polled, PIPES, POLL_MILLISECONDS) < 0 && errno != EINTR)
+			return fail(error, BAD_INPUT, "%s", strerror(errno));
+		if (polled[IN].revents)
+			feed(child);
+		if (polled[ERR].revents)
+			take_message(child);
+		enum status status = polled[OUT].revents ? take_output(child, most, error) : OK;
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+static void reap(struct child *child, bool kill_it)
+{
+	int state = 0;
+	if (kill_it)
+		kill(-child->pid, SIGKILL);
+	while (waitpid(child->pid, &state, 0) < 0 && errno == EINTR)
+		;
+	child->result->code = WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
+	struct child_result *result, struct error *error)
+{
+	*result = (struct child_result){ 0 };
+	struct child child = { .input = input, .left = size, .result = result };
+	enum status status = OK;
+	int code = open_pipes(&child) ? start(&child, arguments) : errno;
+	if (code != 0) {
+		status = fail(error, BAD_INPUT, "can't run %s: %s", arguments[0], strerror(code));
+	} else {
+		status = talk(&child, limits, error);
+		reap(&child, status != OK);
+	}
+	for (int i = 0; i < PIPES; i++) {
+		close_end(&child.here[i]);
+		close_end(&child.there[i]);
+	}
+	if (status != OK) {
+		mem_free(result->output);
+		result->output = NULL;
+		result->length = 0;
+	}
+	return status;
+}
