@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "order_bound.h"
+#include "order_cut.h"
 #include "order_job.h"
+#include "order_repair.h"
 #include "order_seeds.h"
 
+#define REPAIR_FAILURES 40
 
 #define X(id, name, help) name,
 const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
@@ -34,15 +37,12 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 	tell(job);
 }
 
-void order_job_raise(struct order_job *job, int64_t bound, struct order_certificate *certificate)
+void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op)
 {
-	if (bound <= job->bound) {
-		mem_free(certificate->arc);
+	if (bound <= job->bound)
 		return;
-	}
-	mem_free(job->certificate.arc);
 	job->bound = bound;
-	job->certificate = *certificate;
+	job->certificate = (struct order_certificate) { .proof = proof, .op = op };
 	if (job->winner)
 		tell(job);
 }
@@ -79,17 +79,32 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	return status;
 }
 
+/* The flow of a cut bound: only the op was noted while bounds rose. Not cancelled: one max-flow. */
+static enum status certify(struct order_job *job)
+{
+	struct order_cut cut;
+	struct control control = { 0 };
+	int64_t bytes;
+	enum status status = order_cut_init(&cut, job->problem, false);
+	if (status == OK)
+		status = order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes);
+	if (status == OK)
+		status = order_cut_certificate(&cut, job->certificate.op, &job->certificate);
+	order_cut_free(&cut);
+	return status;
+}
+
 /* Moves the job's findings into the result and frees the rest. */
 static enum status job_finish(struct order_job *job, enum status status, struct control *control, struct order_result *result)
 {
+	if (status != NO_MEMORY && job->certificate.proof == ORDER_PROOF_CUT && certify(job) != OK)
+		status = NO_MEMORY;
 	if (status == NO_MEMORY || !job->winner) {
 		mem_free(job->order);
 		job->order = NULL;
 	}
-	if (status == NO_MEMORY) {
-		mem_free(job->certificate.arc);
+	if (status == NO_MEMORY)
 		job->certificate = (struct order_certificate) { .op = NONE };
-	}
 	result->order = job->order;
 	result->peak = job->peak;
 	result->bound = job->bound;
@@ -172,6 +187,11 @@ static enum status seed(const struct order_job *job, enum order_strategy strateg
 
 static enum status run_alive(struct order_job *job)
 {
+	/* Without ops there is nothing to order, and the state's own bytes are the bound. */
+	if (job->model.ops == 0) {
+		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
+		return OK;
+	}
 	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
 	if (!job->alive)
 		return NO_MEMORY;
@@ -180,39 +200,25 @@ static enum status run_alive(struct order_job *job)
 		job->alive = NULL;
 		return status;
 	}
-	struct order_certificate certificate = { .proof = ORDER_PROOF_ALIVE, .op = NONE };
-	int64_t bound = -1;
 	for (uint32_t op = 0; op < job->model.ops; op++)
-		if (job->alive[op] > bound) {
-			bound = job->alive[op];
-			certificate.op = op;
-		}
-	if (certificate.op != NONE)
-		order_job_raise(job, bound, &certificate);
+		order_job_raise(job, job->alive[op], ORDER_PROOF_ALIVE, op);
 	return OK;
 }
 
+/* All seeds, whatever the effort; they are kept for the repair. */
 static enum status run_seeds(struct order_job *job)
 {
-	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
-	enum status status = order ? OK : NO_MEMORY;
-	for (enum order_strategy strategy = ORDER_PROGRAM; strategy <= ORDER_REVERSE_LPMF && status == OK; strategy++) {
-		status = seed(job, strategy, order);
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < SEEDS; strategy++) {
+		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
+		enum status status = order ? seed(job, strategy, order) : NO_MEMORY;
 		if (status != OK)
-			break;
+			return status;
 		order_job_offer(job, order, order_strategy_names[strategy]);
+		job->seed_peak[strategy] = order_profile(&job->model, order, job->count, job->live);
 		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
-			status = CANCELLED;
+			return CANCELLED;
 	}
-	mem_free(order);
-	return status;
-}
-
-/* Without ops there is nothing to order, and the state's own bytes are the bound. */
-static void finish_empty(struct order_job *job)
-{
-	struct order_certificate certificate = { .proof = ORDER_PROOF_NONE, .op = NONE };
-	order_job_raise(job, job->peak, &certificate);
+	return OK;
 }
 
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result)
@@ -225,8 +231,6 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 		status = run_seeds(&job);
 	if (status == OK)
 		status = run_alive(&job);
-	if (status == OK && problem->ops == 0)
-		finish_empty(&job);
 	return job_finish(&job, status, control, result);
 }
 
@@ -242,11 +246,31 @@ static enum status run_one_seed(struct order_job *job)
 	return status == OK ? run_alive(job) : status;
 }
 
+/* Repairs every seed, the lowest peak first. */
+static enum status run_repair(struct order_job *job)
+{
+	struct order_cut cut;
+	bool used[SEEDS] = { false };
+	enum status status = order_cut_init(&cut, job->problem, true);
+	for (int round = 0; round < SEEDS && status == OK && !order_job_done(job); round++) {
+		int next = -1;
+		for (int i = 0; i < SEEDS; i++)
+			if (!used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
+				next = i;
+		used[next] = true;
+		status = order_repair(job, &cut, job->seed[next], REPAIR_FAILURES);
+	}
+	order_cut_free(&cut);
+	return status;
+}
+
 static enum status run_best(struct order_job *job)
 {
 	enum status status = run_seeds(job);
 	if (status == OK)
 		status = run_alive(job);
+	if (status == OK && !order_job_done(job))
+		status = run_repair(job);
 	return status;
 }
 
@@ -265,8 +289,6 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	enum status status = job_start(&job, problem, options, control);
 	if (status == OK)
 		status = run(&job);
-	if (status == OK && problem->ops == 0)
-		finish_empty(&job);
 	return job_finish(&job, status, control, result);
 }
 
@@ -279,8 +301,6 @@ enum status order_fit(const struct problem *problem, int64_t cap, const struct o
 	job.cap = cap;
 	if (status == OK)
 		status = run_best(&job);
-	if (status == OK && problem->ops == 0)
-		finish_empty(&job);
 	status = job_finish(&job, status, control, result);
 	if (status != OK && status != LIMIT)
 		return status;

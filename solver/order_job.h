@@ -5,6 +5,8 @@
 #include "order.h"
 #include "order_model.h"
 
+#define SEEDS ORDER_ROAM   /* the strategies before it are the seeds */
+
 struct order_job {
 	const struct problem *problem;
 	const struct order_options *options;
@@ -17,6 +19,8 @@ struct order_job {
 	int64_t bound;
 	struct order_certificate certificate;
 	int64_t cap;                   /* order_fit: stop as soon as peak <= cap or bound > cap; < 0: none */
+	uint32_t *seed[SEEDS];         /* the seeds' orders, repaired in place */
+	int64_t seed_peak[SEEDS];
 	uint32_t *count;               /* scratch [items] */
 	int64_t *live;                 /* scratch [ops] */
 	uint32_t solved, reused;
@@ -25,8 +29,8 @@ struct order_job {
 
 /* Takes over the order if it is better than the best so far. */
 void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner);
-/* Raises the bound, with what proves it. Takes over certificate->arc if it does, else frees it. */
-void order_job_raise(struct order_job *job, int64_t bound, struct order_certificate *certificate);
+/* Raises the bound, with what proves it (and the op at which). */
+void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op);
 /* Nothing is left to gain: proved, or the cap is decided. */
 bool order_job_done(const struct order_job *job);
 

@@ -1,0 +1,300 @@
+/* max_flow.c: maximum flow by Dinic's blocking flows between labelled sets of nodes.
+ *
+ * One routine moves flow from nodes that have some to give to nodes that need some. It runs three times: from
+ * sources and from nodes with excess (left by a warm start) to sinks and nodes with a deficit; what excess is
+ * left goes back to the sources, and what deficit is left is taken back from the sinks. Neither of the latter
+ * can open a new path from a source to a sink, because such a node reaches no sink, or is reached by no source.
+ */
+#include <string.h>
+
+#include "max_flow.h"
+
+enum status flow_init(struct max_flow *flow, uint32_t nodes, uint32_t pairs)
+{
+	*flow = (struct max_flow) { .nodes = nodes, .room = 2 * pairs };
+	struct arena *arena = &flow->arena;
+	flow->from = arena_alloc(arena, flow->room, sizeof *flow->from);
+	flow->to = arena_alloc(arena, flow->room, sizeof *flow->to);
+	flow->capacity = arena_alloc(arena, flow->room, sizeof *flow->capacity);
+	flow->residual = arena_alloc(arena, flow->room, sizeof *flow->residual);
+	flow->supply = arena_alloc(arena, nodes, sizeof *flow->supply);
+	flow->distance = arena_alloc(arena, nodes, sizeof *flow->distance);
+	flow->next = arena_alloc(arena, nodes, sizeof *flow->next);
+	flow->queue = arena_alloc(arena, nodes, sizeof *flow->queue);
+	flow->path = arena_alloc(arena, nodes, sizeof *flow->path);
+	flow->borders = arena_alloc(arena, nodes, sizeof *flow->borders);
+	flow->reached = arena_alloc(arena, nodes, sizeof *flow->reached);
+	bool fine = flow->from && flow->to && flow->capacity && flow->residual && flow->supply && flow->distance
+		&& flow->next && flow->queue && flow->path && flow->borders && flow->reached;
+	return fine ? OK : NO_MEMORY;
+}
+
+void flow_free(struct max_flow *flow)
+{
+	arena_free(&flow->arena);
+}
+
+uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t capacity, int64_t reverse)
+{
+	uint32_t arc = flow->arcs;
+	flow->from[arc] = flow->to[arc + 1] = from;
+	flow->to[arc] = flow->from[arc + 1] = to;
+	flow->capacity[arc] = flow->residual[arc] = capacity;
+	flow->capacity[arc + 1] = flow->residual[arc + 1] = reverse;
+	flow->arcs += 2;
+	return arc;
+}
+
+enum status flow_ready(struct max_flow *flow)
+{
+	uint32_t *arc = arena_alloc(&flow->arena, flow->arcs, sizeof *arc);
+	if (!arc)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < flow->arcs; i++)
+		arc[i] = i;
+	return csr_of_pairs(&flow->arena, flow->nodes, flow->arcs, flow->from, arc, &flow->leaving);
+}
+
+void flow_reset(struct max_flow *flow)
+{
+	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
+}
+
+/* ---- moving flow from supply to need --------------------------------------------- */
+
+/* Flow passes only through nodes that are free, or through none: terminals give and take. */
+struct pass {
+	struct max_flow *flow;
+	const uint8_t *side;
+	struct control *control;
+};
+
+/* Distances to the nearest needing node. needing: the nodes to start from, `count` of them.
+ * True when a supplying node reaches one. */
+static bool measure_distances(const struct pass *pass, const uint32_t *needing, uint32_t count)
+{
+	struct max_flow *flow = pass->flow;
+	bool found = false;
+	uint32_t head = 0, tail = 0;
+	memset(flow->distance, 0xff, flow->nodes * sizeof *flow->distance);
+	for (uint32_t i = 0; i < count; i++)
+		if (flow->supply[needing[i]] < 0) {
+			flow->distance[needing[i]] = 0;
+			flow->queue[tail++] = needing[i];
+		}
+	while (head < tail) {
+		uint32_t node = flow->queue[head++];
+		FOR_ROW(i, &flow->leaving, node) {
+			uint32_t back = flow->leaving.item[i] ^ 1, before = flow->from[back];
+			if (flow->residual[back] == 0 || flow->distance[before] != NONE)
+				continue;
+			if (pass->side[before] != FLOW_FREE && flow->supply[before] <= 0)
+				continue;
+			flow->distance[before] = flow->distance[node] + 1;
+			found |= flow->supply[before] > 0;
+			/* Nothing flows through a terminal. */
+			if (pass->side[before] == FLOW_FREE)
+				flow->queue[tail++] = before;
+		}
+	}
+	return found;
+}
+
+/* The next arc of node that leads one step nearer to need, or NONE. */
+static uint32_t arc_nearer(struct max_flow *flow, uint32_t node)
+{
+	for (; flow->next[node] < flow->leaving.start[node + 1]; flow->next[node]++) {
+		uint32_t arc = flow->leaving.item[flow->next[node]], to = flow->to[arc];
+		if (flow->residual[arc] > 0 && flow->supply[to] < FLOW_UNLIMITED && flow->distance[to] != NONE && flow->distance[to] + 1 == flow->distance[node])
+			return arc;
+	}
+	return NONE;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Pushes along path, from `node` on to its last arc's end. Returns how many arcs at its start stay usable. */
+static uint32_t push_path(struct max_flow *flow, uint32_t node, uint32_t length)
+{
+	uint32_t end = flow->to[flow->path[length - 1]], kept = length;
+	int64_t amount = least(flow->supply[node], -flow->supply[end]);
+	for (uint32_t i = 0; i < length; i++)
+		amount = least(amount, flow->residual[flow->path[i]]);
+	for (uint32_t i = length; i-- > 0;) {
+		flow->residual[flow->path[i]] -= amount;
+		flow->residual[flow->path[i] ^ 1] += amount;
+		if (flow->residual[flow->path[i]] == 0)
+			kept = i;
+	}
+	/* Terminals have no end of supply or need. */
+	if (flow->supply[node] < FLOW_UNLIMITED)
+		flow->supply[node] -= amount;
+	if (flow->supply[end] > -FLOW_UNLIMITED)
+		flow->supply[end] += amount;
+	return flow->supply[end] == 0 && kept == length ? length - 1 : kept;
+}
+
+/* Sends what node can give along shortest paths. Returns the number of arcs looked at, roughly. */
+static uint64_t drain(struct max_flow *flow, uint32_t node)
+{
+	uint32_t length = 0;
+	uint64_t steps = 0;
+	while (flow->supply[node] > 0) {
+		uint32_t at = length ? flow->to[flow->path[length - 1]] : node;
+		steps++;
+		if (length > 0 && flow->supply[at] < 0 && flow->distance[at] == 0) {
+			length = push_path(flow, node, length);
+			continue;
+		}
+		uint32_t arc = arc_nearer(flow, at);
+		if (arc != NONE) {
+			flow->path[length++] = arc;
+		} else if (length == 0) {
+			break;
+		} else {
+			flow->distance[at] = NONE;
+			length--;
+		}
+	}
+	return steps;
+}
+
+/* Moves flow from supplying to needing nodes until no path is left. giving, needing: candidates for each. */
+static enum status settle(const struct pass *pass, const uint32_t *giving, uint32_t givers,
+	const uint32_t *needing, uint32_t needers)
+{
+	struct max_flow *flow = pass->flow;
+	while (measure_distances(pass, needing, needers)) {
+		uint64_t ticks = flow->arcs / 8;
+		memcpy(flow->next, flow->leaving.start, flow->nodes * sizeof *flow->next);
+		for (uint32_t i = 0; i < givers; i++)
+			if (flow->supply[giving[i]] > 0 && flow->distance[giving[i]] != NONE && flow->distance[giving[i]] > 0)
+				ticks += drain(flow, giving[i]);
+		if (control_spend(pass->control, ticks))
+			return control_status(pass->control);
+	}
+	return OK;
+}
+
+/* ---- warm start ------------------------------------------------------------------ */
+
+static void cancel_arc(struct max_flow *flow, uint32_t arc)
+{
+	flow->residual[arc] = flow->capacity[arc];
+	flow->residual[arc ^ 1] = flow->capacity[arc ^ 1];
+}
+
+/* Drops flow out of sinks and into sources, which leads nowhere, and notes each free node's imbalance.
+ * Nodes at a border between sides, or unbalanced, are listed: only they can give or need. */
+static void prepare(struct max_flow *flow, const uint8_t *side)
+{
+	memset(flow->supply, 0, flow->nodes * sizeof *flow->supply);
+	memset(flow->reached, 0, flow->nodes * sizeof *flow->reached);
+	for (uint32_t arc = 0; arc < flow->arcs; arc += 2) {
+		uint32_t from = flow->from[arc], to = flow->to[arc];
+		int64_t amount = flow_on(flow, arc);
+		if (amount < 0) {
+			from = flow->to[arc];
+			to = flow->from[arc];
+			amount = -amount;
+		}
+		if (amount > 0 && (side[from] == FLOW_SINK || side[to] == FLOW_SOURCE)) {
+			cancel_arc(flow, arc);
+		} else {
+			flow->supply[from] -= amount;
+			flow->supply[to] += amount;
+		}
+		if (side[from] != side[to])
+			flow->reached[from] = flow->reached[to] = true;
+	}
+	flow->border_nodes = 0;
+	for (uint32_t node = 0; node < flow->nodes; node++) {
+		bool unbalanced = side[node] == FLOW_FREE && flow->supply[node] != 0;
+		if (flow->reached[node] || unbalanced)
+			flow->borders[flow->border_nodes++] = node;
+	}
+}
+
+/* Gives every terminal its role: +1 endless supply, -1 endless need, 0 none. */
+static void set_roles(struct max_flow *flow, const uint8_t *side, int source, int sink)
+{
+	for (uint32_t i = 0; i < flow->border_nodes; i++) {
+		uint32_t node = flow->borders[i];
+		if (side[node] != FLOW_FREE)
+			flow->supply[node] = FLOW_UNLIMITED * (side[node] == FLOW_SOURCE ? source : sink);
+	}
+}
+
+/* Free nodes keep only supply (sign 1) or only need (sign -1) for the stage; true when there is any. */
+static bool unbalanced(const struct max_flow *flow, const uint8_t *side, int sign)
+{
+	for (uint32_t i = 0; i < flow->border_nodes; i++)
+		if (side[flow->borders[i]] == FLOW_FREE && flow->supply[flow->borders[i]] * sign > 0)
+			return true;
+	return false;
+}
+
+void flow_set(struct max_flow *flow, uint32_t arc, int64_t capacity)
+{
+	flow->capacity[arc] = flow->residual[arc] = capacity;
+	flow->residual[arc ^ 1] = flow->capacity[arc ^ 1];
+}
+
+/* ---- the cut ----------------------------------------------------------------------- */
+
+static void mark_reached(struct max_flow *flow, const uint8_t *side)
+{
+	uint32_t head = 0, tail = 0;
+	for (uint32_t node = 0; node < flow->nodes; node++)
+		flow->reached[node] = side[node] == FLOW_SOURCE;
+	for (uint32_t i = 0; i < flow->border_nodes; i++)
+		if (side[flow->borders[i]] == FLOW_SOURCE)
+			flow->queue[tail++] = flow->borders[i];
+	while (head < tail) {
+		uint32_t node = flow->queue[head++];
+		FOR_ROW(i, &flow->leaving, node) {
+			uint32_t arc = flow->leaving.item[i], to = flow->to[arc];
+			if (flow->residual[arc] > 0 && !flow->reached[to] && side[to] == FLOW_FREE) {
+				flow->reached[to] = true;
+				flow->queue[tail++] = to;
+			}
+		}
+	}
+}
+
+static int64_t value_into_sinks(const struct max_flow *flow, const uint8_t *side)
+{
+	int64_t value = 0;
+	for (uint32_t arc = 0; arc < flow->arcs; arc += 2)
+		value += flow_on(flow, arc) * ((side[flow->to[arc]] == FLOW_SINK) - (side[flow->from[arc]] == FLOW_SINK));
+	return value;
+}
+
+enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value)
+{
+	struct pass pass = { flow, side, control };
+	prepare(flow, side);
+	set_roles(flow, side, 1, -1);
+	uint32_t *border = flow->borders, count = flow->border_nodes;
+	enum status status = settle(&pass, border, count, border, count);
+	if (status == OK && unbalanced(flow, side, 1)) {
+		set_roles(flow, side, -1, 0);
+		status = settle(&pass, border, count, border, count);
+	}
+	if (status == OK && unbalanced(flow, side, -1)) {
+		set_roles(flow, side, 0, 1);
+		status = settle(&pass, border, count, border, count);
+	}
+	if (status != OK) {
+		/* An unfinished flow may break conservation: none is better. */
+		flow_reset(flow);
+		*value = 0;
+		return status;
+	}
+	mark_reached(flow, side);
+	*value = value_into_sinks(flow, side);
+	return OK;
+}
