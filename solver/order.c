@@ -5,9 +5,11 @@
 #include "order_cut.h"
 #include "order_job.h"
 #include "order_repair.h"
+#include "order_search.h"
 #include "order_seeds.h"
 
 #define REPAIR_FAILURES 40
+#define SEARCH_MOVES 50000000
 
 #define X(id, name, help) name,
 const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
@@ -264,6 +266,41 @@ static enum status run_repair(struct order_job *job)
 	return status;
 }
 
+/* The exact search over the whole graph, forward or backward in time, with so many states. */
+static enum status run_search(struct order_job *job, bool backward, uint32_t states)
+{
+	struct order_search_limits limits = { .states = states, .moves = (uint64_t)SEARCH_MOVES };
+	uint32_t *order = mem_alloc(job->model.ops, sizeof *order), visited;
+	int64_t bound = job->bound, ceiling = job->cap >= 0 && job->cap < job->peak ? job->cap : job->peak - 1;
+	enum status status = NO_MEMORY;
+	if (order)
+		status = order_search_least(backward ? &job->reversed : &job->model, ceiling, &limits, &job->control,
+			order, &bound, &visited);
+	if (status == OK && backward)
+		reverse(order, job->model.ops);
+	if (status == OK)
+		order_job_offer(job, order, "exact search");
+	if (status != NO_MEMORY)
+		order_job_raise(job, bound < job->peak ? bound : job->peak, ORDER_PROOF_SEARCH, NONE);
+	mem_free(order);
+	/* Its own limits are not the run's: only the run's end it. */
+	if (status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK))
+		status = OK;
+	return status;
+}
+
+/* Ever larger searches in both directions. */
+static enum status run_searches(struct order_job *job, uint32_t states, uint32_t most)
+{
+	enum status status = OK;
+	for (; states <= most && status == OK && !order_job_done(job); states *= 4) {
+		status = run_search(job, false, states);
+		if (status == OK && !order_job_done(job))
+			status = run_search(job, true, states);
+	}
+	return status;
+}
+
 static enum status run_best(struct order_job *job)
 {
 	enum status status = run_seeds(job);
@@ -271,7 +308,9 @@ static enum status run_best(struct order_job *job)
 		status = run_alive(job);
 	if (status == OK && !order_job_done(job))
 		status = run_repair(job);
-	return status;
+	if (status == OK && !order_job_done(job))
+		status = run_searches(job, 1000, 1000000);
+	return status == OK && !order_job_done(job) ? LIMIT : status;
 }
 
 static enum status run(struct order_job *job)
