@@ -28,18 +28,18 @@ struct buffers {
 	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
 };
 
-/* Strategies: id, name of the knob's value, what it does. */
+/* Strategies: id, name of the knob's value, what it does. The knob's words are the first eight, in this order. */
 #define LAYOUT_STRATEGIES(X) \
-	X(BEST, "best", "cheap ones first, exact search where they are above the bound") \
-	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
-	X(DIVE, "dive", "lowest offset first in the best of several orders") \
-	X(BEST_FIT, "bestfit", "tightest hole, longest life first") \
-	X(FIRST_FIT, "firstfit", "lowest hole, longest life first") \
-	X(GREEDY_BY_SIZE, "greedy-by-size", "lowest hole, largest first") \
+	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
+	X(FIRST_FIT, "firstfit", "in order of allocation, each into the lowest hole") \
+	X(GREEDY_BY_SIZE, "greedy", "largest first, each into the tightest hole") \
+	X(BEST_FIT, "bestfit", "longest life first, each into the tightest hole") \
 	X(LLFB, "llfb", "lowest skyline segment, longest life that fits it") \
 	X(SKYLINE, "skyline", "lowest skyline segment, largest area that fits it") \
-	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
-	X(EXPANDABLE, "expandable", "the same with expandable segments")
+	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
+	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
+	X(DIVE, "dive", "lowest offset first in the best of several orders") \
+	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments")
 
 #define X(id, name, help) LAYOUT_##id,
 enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };
@@ -56,16 +56,20 @@ enum layout_proof {
 };
 extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search" */
 
+struct layout_certificate {
+	enum layout_proof by;
+	int64_t moment;            /* the first step with the load */
+	uint32_t *core;            /* by buffer or search: the buffers that alone need `bound` bytes, ascending */
+	uint32_t core_count;
+};
+
 struct layout {
 	int64_t *offset;           /* [n] */
 	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
 	int64_t load;              /* the largest sum of sizes alive at one step */
 	int64_t bound;             /* no layout has a smaller arena; >= load */
 	bool proved;               /* arena == bound */
-	enum layout_proof proof;   /* of the bound */
-	int64_t moment;            /* the first step with the load */
-	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending */
-	uint32_t core_count;
+	struct layout_certificate certificate; /* of the bound */
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
 };
 
@@ -85,7 +89,10 @@ struct layout_options {
 	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
 	const struct layout_cache *cache; /* optional */
 };
-#define LAYOUT_EFFORT_DEFAULT UINT64_C(400000000) /* about a second or two */
+/* Ticks of effort step 0 (cheap strategies only) to 10; each is four times the one before. Step 3, the default, is
+ * about a second. */
+#define LAYOUT_EFFORT(step) ((step) > 0 ? UINT64_C(4000000) << 2 * (step) : 0)
+#define LAYOUT_EFFORT_DEFAULT LAYOUT_EFFORT(3)
 
 /* Offsets for all buffers, by the strategy asked for; arena, bound and proof.
  * OK: done, as good as the effort allows; the layout is always valid, proved says whether it is the best one.

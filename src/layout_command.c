@@ -1,0 +1,292 @@
+/* layout_command.c: `tidemark layout BUFFERS.csv`: offsets for any set of buffers. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "buffers_csv.h"
+#include "input.h"
+#include "layout_command.h"
+
+enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
+
+/* Without --time the exact search stops at this effort: some ten seconds. */
+#define COMMAND_EFFORT LAYOUT_EFFORT(5)
+#define INPUT_MOST ((size_t)1 << 30)
+
+static const char usage[] =
+	"usage: tidemark layout BUFFERS.csv [--capacity N] [--strategy S] [--alignment N] [--time S] [--json] [-o F]\n"
+	"\n"
+	"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
+	"with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
+	"\n"
+	"  -c, --capacity N    stop at the first layout within N bytes; exit status 1 where there is none\n"
+	"  -s, --strategy S    how offsets are chosen (default best; help lists them)\n"
+	"  -a, --alignment N   round sizes and offsets up to multiples of N\n"
+	"  -t, --time S        improve for up to S seconds, then write the best so far\n"
+	"  -j, --json          print a JSON object; the CSV is written only with -o\n"
+	"  -o, --output F      where the CSV goes\n";
+
+static atomic_bool stop;             /* polled by the solver */
+static volatile sig_atomic_t signal_number;
+
+static void on_signal(int number)
+{
+	signal_number = number;
+	atomic_store(&stop, true);
+}
+
+struct request {
+	const char *path, *output;
+	struct layout_options options;
+	double time;                 /* seconds, 0: none given */
+	bool json;
+};
+
+/* ---- arguments -------------------------------------------------------------------------------------- */
+
+/* A whole number of bytes, with KiB, MiB, GiB or TiB behind it if one likes. */
+static bool parse_bytes(const char *text, int64_t *bytes)
+{
+	static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB" };
+	char *end;
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (end == text || errno || value < 1)
+		return false;
+	for (int i = 0; i < 5; i++) {
+		if (strcmp(end, units[i]))
+			continue;
+		*bytes = value;
+		return value <= BYTES_MAX >> 10 * i && (*bytes = (int64_t)value << 10 * i) > 0;
+	}
+	return false;
+}
+
+static int parse_strategy(const char *text)
+{
+	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+		if (strcmp(text, layout_strategy_names[i]) == 0)
+			return i;
+	fprintf(stderr, "tidemark: layout: no strategy %s; there are:\n", text);
+	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+		fprintf(stderr, "  %-12s%s\n", layout_strategy_names[i], layout_strategy_help[i]);
+	return -1;
+}
+
+static bool parse_option(struct request *request, int option)
+{
+	char *end;
+	int strategy;
+	switch (option) {
+	case 'c':
+		return parse_bytes(optarg, &request->options.capacity);
+	case 'a':
+		return parse_bytes(optarg, &request->options.alignment);
+	case 's':
+		strategy = parse_strategy(optarg);
+		request->options.strategy = (enum layout_strategy)strategy;
+		return strategy >= 0;
+	case 't':
+		request->time = strtod(optarg, &end);
+		return *optarg && !*end && isfinite(request->time) && request->time > 0;
+	case 'j':
+		request->json = true;
+		return true;
+	case 'o':
+		request->output = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* EXIT_FINE when there is something to solve, -1 when help was printed, else the exit status. */
+static int parse_arguments(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "capacity", required_argument, NULL, 'c' }, { "strategy", required_argument, NULL, 's' },
+		{ "alignment", required_argument, NULL, 'a' }, { "time", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
+	};
+	int option;
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "c:s:a:t:jo:h", options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return -1;
+		}
+		if (!parse_option(request, option)) {
+			if (option != '?' && option != 's')
+				fprintf(stderr, "tidemark: layout: bad value %s\n", optarg);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind != argc - 1) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	request->path = argv[optind];
+	request->options.effort = request->time > 0 ? UINT64_MAX : COMMAND_EFFORT;
+	return EXIT_FINE;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------- */
+
+static enum status read_csv(const char *path, struct buffers_csv *csv, struct error *error)
+{
+	size_t size;
+	struct input *input = input_open(path, error);
+	if (!input)
+		return BAD_INPUT;
+	char *text = input_all(input, INPUT_MOST, &size, error);
+	enum status status = text ? buffers_csv_read(text, size, csv, error) : BAD_INPUT;
+	mem_free(text);
+	input_close(input);
+	return status;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* From here on the time limit and signals end the solver, not the program. */
+static void arm(double time)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	double whole;
+	double part = modf(time < 1e9 ? time : 1e9, &whole);
+	struct itimerval timer = { .it_value = { (time_t)whole, (suseconds_t)(part * 1e6) } };
+	if (time > 0)
+		setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static json_t *core_names(const struct buffers_csv *csv, const struct layout_certificate *certificate)
+{
+	json_t *names = json_array();
+	for (uint32_t i = 0; i < certificate->core_count; i++) {
+		struct slice id = csv->id[certificate->core[i]];
+		json_t *name = json_stringn(id.text, id.length);
+		json_array_append_new(names, name ? name : json_integer(certificate->core[i]));
+	}
+	return names;
+}
+
+static bool print_json(const struct buffers_csv *csv, const struct layout *layout, bool limited, double time)
+{
+	json_t *offsets = json_array();
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		json_array_append_new(offsets, json_integer(layout->offset[i]));
+	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->certificate.by], "moment",
+					(json_int_t)layout->certificate.moment);
+	if (layout->certificate.by != LAYOUT_PROOF_LOAD)
+		json_object_set_new(certificate, "core", core_names(csv, &layout->certificate));
+	json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "arena_bytes",
+				   (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->bound, "load_bytes",
+				   (json_int_t)layout->load, "proved", layout->proved, "limited", limited, "seconds", time,
+				   "certificate", certificate, "offsets", offsets);
+	bool done = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	json_decref(object);
+	return done;
+}
+
+static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+{
+	if (!request->output)
+		return request->json || buffers_csv_write(csv, layout->offset, stdout);
+	FILE *stream = fopen(request->output, "w");
+	if (!stream)
+		return false;
+	bool written = buffers_csv_write(csv, layout->offset, stream);
+	return fclose(stream) == 0 && written;
+}
+
+/* Names buffers in messages as the file does. */
+static void say_core(const struct buffers_csv *csv, const struct layout *layout)
+{
+	const struct layout_certificate *certificate = &layout->certificate;
+	if (!certificate->core_count)
+		return;
+	fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64 ":", certificate->core_count, layout->bound);
+	for (uint32_t i = 0; i < certificate->core_count; i++)
+		fprintf(stderr, " %.*s", (int)csv->id[certificate->core[i]].length, csv->id[certificate->core[i]].text);
+	fputc('\n', stderr);
+}
+
+static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, enum status status,
+		  const struct error *error, double time)
+{
+	int64_t capacity = request->options.capacity;
+	if (layout->offset) {
+		bool limited = status == CANCELLED || status == LIMIT;
+		if ((request->json && !print_json(csv, layout, limited, time)) || !write_csv(request, csv, layout)
+		    || fflush(stdout) != 0) {
+			fprintf(stderr, "tidemark: layout: %s: %s\n", request->output ? request->output : "output", strerror(errno));
+			return EXIT_INPUT;
+		}
+	}
+	if (signal_number && signal_number != SIGALRM)
+		return 128 + signal_number;
+	if (status == INFEASIBLE) {
+		fprintf(stderr, "tidemark: %s: %s\n", request->path, error->text);
+		say_core(csv, layout);
+		return EXIT_CONSTRAINT;
+	}
+	if (!layout->offset)
+		return EXIT_LIMIT;
+	if (capacity > 0 && layout->arena > capacity) {
+		fprintf(stderr, "tidemark: %s: no layout found within %" PRId64 " bytes, the best has %" PRId64 "\n", request->path, capacity,
+			layout->arena);
+		return EXIT_CONSTRAINT;
+	}
+	return EXIT_FINE;
+}
+
+static int fail_input(const char *path, enum status status, const struct error *error)
+{
+	if (error->line)
+		fprintf(stderr, "tidemark: %s:%u: %s\n", path, error->line, error->text);
+	else
+		fprintf(stderr, "tidemark: %s: %s\n", path, status == NO_MEMORY ? "out of memory" : error->text);
+	return EXIT_INPUT;
+}
+
+int layout_command(int argc, char **argv)
+{
+	struct request request = { .options = { .strategy = LAYOUT_BEST, .alignment = 1 } };
+	struct buffers_csv csv = { 0 };
+	struct layout layout = { 0 };
+	struct error error = { 0 };
+	struct control control = { .cancel = &stop };
+	int exit_status = parse_arguments(&request, argc, argv);
+	if (exit_status != EXIT_FINE)
+		return exit_status < 0 ? EXIT_FINE : exit_status;
+	enum status status = read_csv(request.path, &csv, &error);
+	if (status == OK) {
+		arm(request.time);
+		double start = seconds();
+		status = layout_solve(&csv.buffers, &request.options, &control, &layout, &error);
+		double time = seconds() - start;
+		exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request.path, status, &error)
+				: report(&request, &csv, &layout, status, &error, time);
+	} else {
+		exit_status = fail_input(request.path, status, &error);
+	}
+	layout_free(&layout);
+	buffers_csv_free(&csv);
+	return exit_status;
+}
