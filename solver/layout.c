@@ -231,19 +231,19 @@ static enum status simple_bound(struct solve *solve)
 	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
 	layout->load = model->max_load * model->unit;
-	layout->certificate.moment = model->sections ? model->time[model->max_section] : 0;
+	layout->moment = model->sections ? model->time[model->max_section] : 0;
 	layout->bound = layout->load;
-	layout->certificate.by = LAYOUT_PROOF_LOAD;
+	layout->proof = LAYOUT_PROOF_LOAD;
 	for (uint32_t b = 0; b < model->n; b++) {
 		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
 		if (top <= layout->bound)
 			continue;
-		if (!layout->certificate.core && !(layout->certificate.core = mem_alloc(1, sizeof *layout->certificate.core)))
+		if (!layout->core && !(layout->core = mem_alloc(1, sizeof *layout->core)))
 			return NO_MEMORY;
-		layout->certificate.core[0] = model->origin[b];
-		layout->certificate.core_count = 1;
+		layout->core[0] = model->origin[b];
+		layout->core_count = 1;
 		layout->bound = top;
-		layout->certificate.by = LAYOUT_PROOF_BUFFER;
+		layout->proof = LAYOUT_PROOF_BUFFER;
 	}
 	return OK;
 }
@@ -317,7 +317,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 void layout_free(struct layout *layout)
 {
 	mem_free(layout->offset);
-	mem_free(layout->certificate.core);
+	mem_free(layout->core);
 	*layout = (struct layout){ 0 };
 }
 

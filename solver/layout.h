@@ -56,20 +56,16 @@ enum layout_proof {
 };
 extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search" */
 
-struct layout_certificate {
-	enum layout_proof by;
-	int64_t moment;            /* the first step with the load */
-	uint32_t *core;            /* by buffer or search: the buffers that alone need `bound` bytes, ascending */
-	uint32_t core_count;
-};
-
 struct layout {
 	int64_t *offset;           /* [n] */
 	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
 	int64_t load;              /* the largest sum of sizes alive at one step */
 	int64_t bound;             /* no layout has a smaller arena; >= load */
 	bool proved;               /* arena == bound */
-	struct layout_certificate certificate; /* of the bound */
+	enum layout_proof proof;   /* of the bound */
+	int64_t moment;            /* the first step with the load */
+	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending */
+	uint32_t core_count;
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
 };
 

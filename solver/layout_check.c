@@ -198,13 +198,13 @@ static int64_t alive(const struct check *check, int64_t moment)
 static enum status check_bound(const struct check *check, const struct layout *layout, struct error *error)
 {
 	const struct buffers *buffers = check->buffers;
-	if (check->count && alive(check, layout->certificate.moment) != layout->load)
+	if (check->count && alive(check, layout->moment) != layout->load)
 		return fail(error, BAD_INPUT, "what is alive at step %lld sums up to %lld, not to the load %lld",
-			    (long long)layout->certificate.moment, (long long)alive(check, layout->certificate.moment), (long long)layout->load);
-	if (layout->certificate.by == LAYOUT_PROOF_LOAD && layout->bound != layout->load)
+			    (long long)layout->moment, (long long)alive(check, layout->moment), (long long)layout->load);
+	if (layout->proof == LAYOUT_PROOF_LOAD && layout->bound != layout->load)
 		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->bound, (long long)layout->load);
-	if (layout->certificate.by == LAYOUT_PROOF_BUFFER) {
-		uint32_t i = layout->certificate.core_count == 1 ? layout->certificate.core[0] : NONE;
+	if (layout->proof == LAYOUT_PROOF_BUFFER) {
+		uint32_t i = layout->core_count == 1 ? layout->core[0] : NONE;
 		if (i >= buffers->n)
 			return fail(error, BAD_INPUT, "the bound names no buffer");
 		int64_t fixed = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : 0;

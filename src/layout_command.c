@@ -175,13 +175,13 @@ static void arm(double time)
 		setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static json_t *core_names(const struct buffers_csv *csv, const struct layout_certificate *certificate)
+static json_t *core_names(const struct buffers_csv *csv, const struct layout *layout)
 {
 	json_t *names = json_array();
-	for (uint32_t i = 0; i < certificate->core_count; i++) {
-		struct slice id = csv->id[certificate->core[i]];
+	for (uint32_t i = 0; i < layout->core_count; i++) {
+		struct slice id = csv->id[layout->core[i]];
 		json_t *name = json_stringn(id.text, id.length);
-		json_array_append_new(names, name ? name : json_integer(certificate->core[i]));
+		json_array_append_new(names, name ? name : json_integer(layout->core[i]));
 	}
 	return names;
 }
@@ -191,10 +191,10 @@ static bool print_json(const struct buffers_csv *csv, const struct layout *layou
 	json_t *offsets = json_array();
 	for (uint32_t i = 0; i < csv->buffers.n; i++)
 		json_array_append_new(offsets, json_integer(layout->offset[i]));
-	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->certificate.by], "moment",
-					(json_int_t)layout->certificate.moment);
-	if (layout->certificate.by != LAYOUT_PROOF_LOAD)
-		json_object_set_new(certificate, "core", core_names(csv, &layout->certificate));
+	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->proof], "moment",
+					(json_int_t)layout->moment);
+	if (layout->proof != LAYOUT_PROOF_LOAD)
+		json_object_set_new(certificate, "core", core_names(csv, layout));
 	json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "arena_bytes",
 				   (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->bound, "load_bytes",
 				   (json_int_t)layout->load, "proved", layout->proved, "limited", limited, "seconds", time,
@@ -218,12 +218,11 @@ static bool write_csv(const struct request *request, const struct buffers_csv *c
 /* Names buffers in messages as the file does. */
 static void say_core(const struct buffers_csv *csv, const struct layout *layout)
 {
-	const struct layout_certificate *certificate = &layout->certificate;
-	if (!certificate->core_count)
+	if (!layout->core_count)
 		return;
-	fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64 ":", certificate->core_count, layout->bound);
-	for (uint32_t i = 0; i < certificate->core_count; i++)
-		fprintf(stderr, " %.*s", (int)csv->id[certificate->core[i]].length, csv->id[certificate->core[i]].text);
+	fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64 ":", layout->core_count, layout->bound);
+	for (uint32_t i = 0; i < layout->core_count; i++)
+		fprintf(stderr, " %.*s", (int)csv->id[layout->core[i]].length, csv->id[layout->core[i]].text);
 	fputc('\n', stderr);
 }
 
