@@ -67,7 +67,7 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error, enum status *status)
 {
-	struct stage_context stage = { .store = planner->store, .control = &planner->control };
+	struct stage_context stage = { .store = planner->store, .control = &planner->control, .only_stored = depth == PLAN_STORED };
 	bool quick = depth == PLAN_QUICK;
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;

@@ -20,8 +20,16 @@ struct session_status {
 	char message[300];            /* the last command's error or answer, "" if none */
 };
 
-/* Takes over one reference of graph. path is for the session log, NULL where there is none. NULL when out of memory. */
-struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario, struct error *error);
+/* What a session is for. */
+struct session_options {
+	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
+	size_t store_bytes;     /* bound of the store of results; 0: the default */
+};
+
+/* Takes over one reference of graph (also when it fails; NULL: open one with the `open` command). path is where graph came
+ * from, for the log. Solving starts at once. NULL and *error when out of memory or the worker can't be started. */
+struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
+	const struct session_options *options, struct error *error);
 void session_free(struct session *session);
 
 /* Readable (poll) whenever there is a new plan or progress; session_poll() empties it. */
@@ -44,8 +52,17 @@ void session_status(const struct session *session, struct session_status *status
 enum status session_command(struct session *session, const char *line, struct error *error);
 /* Stops the worker; the best plan so far stays. Returns within 100 ms. */
 void session_cancel(struct session *session);
-/* Blocks until the worker has nothing to do: batch use and replay. */
+/* Blocks until the plan of the present scenario is complete, or failed: batch use and replay. */
 void session_wait(struct session *session);
+
+/* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports false
+ * leaves out `export` and `save`: taking up a session that was broken off. */
+struct source;
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error);
+/* Where this session's log is written, NULL where there is none. */
+const char *session_log_path(const struct session *session);
+/* Why there is no plan of the present scenario ("the order pins contradict ..."), "" where there is one. */
+const char *session_problem(const struct session *session);
 
 /* What undo and redo restore beside the scenario: the cursor of the screen, opaque to the session. */
 void session_set_cursor(struct session *session, uint32_t op, uint32_t tensor);

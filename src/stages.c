@@ -76,6 +76,10 @@ struct graph *stage_graph(struct stage_context *stage, struct graph *input, cons
 	struct graph *graph = store_find(stage->store, &key);
 	if (graph)
 		return graph_retain(graph);
+	if (stage->only_stored) {
+		*status = LIMIT;
+		return NULL;
+	}
 	graph = graph_without_inplace(input, error, status);
 	if (graph)
 		store_keep(stage->store, &key, graph_retain(graph), graph->arena.bytes, release_graph);
@@ -177,6 +181,10 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 	stage->order_reused = ordered != NULL;
 	if (ordered)
 		return ordered_retain(ordered);
+	if (stage->only_stored) {
+		*status = LIMIT;
+		return NULL;
+	}
 	double begin = seconds_now();
 	ordered = mem_alloc(1, sizeof *ordered);
 	if (!ordered) {
@@ -357,6 +365,10 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	stage->layout_reused = laid_out != NULL;
 	if (laid_out)
 		return laid_out_retain(laid_out);
+	if (stage->only_stored) {
+		*status = LIMIT;
+		return NULL;
+	}
 	double begin = seconds_now();
 	laid_out = mem_alloc(1, sizeof *laid_out);
 	if (!laid_out) {

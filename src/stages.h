@@ -45,6 +45,7 @@ struct stage_context {
 	/* Called with every better order while the order stage runs; may be NULL. */
 	void (*improved)(void *context, int64_t peak, int64_t bound);
 	void *improved_context;
+	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };
 

@@ -1,0 +1,567 @@
+/* session.c: a graph, a scenario, its history, and the worker that plans it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export.h"
+#include "input.h"
+#include "planner.h"
+#include "session.h"
+#include "session_log.h"
+#include "stages.h"
+#include "worker.h"
+
+#define RUNS_MAX 500          /* plans kept for the Runs view; older ones are forgotten */
+
+/* One point of the undo history. */
+struct moment {
+	struct scenario scenario;
+	uint32_t op, tensor;        /* the screen's cursor */
+};
+
+struct session {
+	struct graph *graph;
+	struct moment *moment;      /* history: [0, moments), now stands at the present one */
+	uint32_t moments, moment_capacity, now;
+	struct worker *worker;
+	uint64_t request;           /* the newest */
+	struct plan *plan;          /* the newest published, perhaps of an older request */
+	uint64_t plan_request;
+	struct plan *baseline;
+	struct plan *run[RUNS_MAX];
+	uint32_t runs;
+	struct session_log *log;
+	bool interactive;
+	uint32_t op, tensor;
+	struct error problem;       /* why the present scenario has no plan */
+	char message[300];
+};
+
+static struct scenario *present(const struct session *session)
+{
+	return &session->moment[session->now].scenario;
+}
+
+static void say(struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct session *session, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(session->message, sizeof session->message, format, arguments);
+	va_end(arguments);
+}
+
+static void start(struct session *session)
+{
+	session->problem.text[0] = '\0';
+	if (session->graph)
+		session->request = worker_request(session->worker, session->graph, present(session), session->interactive);
+}
+
+/* ---- history ------------------------------------------------------------------------- */
+
+static void forget_after(struct session *session, uint32_t kept)
+{
+	while (session->moments > kept)
+		scenario_done(&session->moment[--session->moments].scenario);
+}
+
+/* Takes over scenario as the new present; what was undone is forgotten. */
+static enum status remember(struct session *session, struct scenario *scenario)
+{
+	if (session->moments)
+		forget_after(session, session->now + 1);
+	if (session->moments == session->moment_capacity) {
+		uint32_t capacity = session->moment_capacity ? session->moment_capacity * 2 : 16;
+		struct moment *moments = mem_resize(session->moment, capacity, sizeof *moments);
+		if (!moments) {
+			scenario_done(scenario);
+			return NO_MEMORY;
+		}
+		session->moment = moments;
+		session->moment_capacity = capacity;
+	}
+	session->now = session->moments;
+	session->moment[session->moments++] = (struct moment){ *scenario, session->op, session->tensor };
+	return OK;
+}
+
+static enum status travel(struct session *session, int direction, struct error *error)
+{
+	if (direction < 0 ? session->now == 0 : session->now + 1 >= session->moments)
+		return fail(error, BAD_INPUT, direction < 0 ? "nothing to undo" : "nothing to redo");
+	session->moment[session->now].op = session->op;
+	session->moment[session->now].tensor = session->tensor;
+	session->now = direction < 0 ? session->now - 1 : session->now + 1;
+	session->op = session->moment[session->now].op;
+	session->tensor = session->moment[session->now].tensor;
+	start(session);
+	return OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static void drop_plans(struct session *session)
+{
+	plan_release(session->plan);
+	plan_release(session->baseline);
+	session->plan = session->baseline = NULL;
+	while (session->runs)
+		plan_release(session->run[--session->runs]);
+}
+
+/* Name as a word of a session file. */
+static const char *quoted(const char *word)
+{
+	return strpbrk(word, " \t") ? "\"" : "";
+}
+
+static enum status log_start(struct session *session, const char *path)
+{
+	if (path)
+		log_add(session->log, "open %s%s%s", quoted(path), path, quoted(path));
+	const struct scenario *scenario = present(session);
+	char text[512];
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (scenario->value[knob] != knobs[knob].normal)
+			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		log_add(session->log, "%s", pin_text(&scenario->pin[i], text, sizeof text));
+	return OK;
+}
+
+struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
+	const struct session_options *options, struct error *error)
+{
+	struct session *session = mem_alloc(1, sizeof *session);
+	struct scenario first;
+	if (session) {
+		session->graph = graph;
+		session->interactive = options->interactive;
+		session->log = log_new(options->interactive);
+		session->worker = worker_new(options->store_bytes ? options->store_bytes : STORE_BYTES_DEFAULT);
+	}
+	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || remember(session, &first) != OK) {
+		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
+		if (session)
+			session_free(session);
+		else
+			graph_release(graph);
+		return NULL;
+	}
+	log_start(session, path);
+	start(session);
+	return session;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	worker_free(session->worker);
+	drop_plans(session);
+	graph_release(session->graph);
+	forget_after(session, 0);
+	mem_free(session->moment);
+	log_free(session->log);
+	mem_free(session);
+}
+
+/* ---- plans ------------------------------------------------------------------------------------ */
+
+int session_wake_fd(const struct session *session)
+{
+	return worker_wake_fd(session->worker);
+}
+
+static void keep_run(struct session *session, struct plan *plan)
+{
+	if (!plan->complete)
+		return;
+	/* A better plan of the same request takes the place of the one before. */
+	if (session->runs && session->run[session->runs - 1]->fingerprint == plan->fingerprint)
+		plan_release(session->run[--session->runs]);
+	if (session->runs == RUNS_MAX) {
+		plan_release(session->run[0]);
+		memmove(session->run, session->run + 1, --session->runs * sizeof *session->run);
+	}
+	session->run[session->runs++] = plan_retain(plan);
+}
+
+bool session_poll(struct session *session)
+{
+	uint64_t request;
+	struct error error;
+	struct plan *plan = worker_take(session->worker, &request, &error);
+	if (request == session->request && error.text[0])
+		session->problem = error;
+	if (!plan)
+		return false;
+	plan_release(session->plan);
+	session->plan = plan;
+	session->plan_request = request;
+	keep_run(session, plan);
+	return true;
+}
+
+const struct plan *session_plan(const struct session *session)
+{
+	return session->plan;
+}
+
+const struct plan *session_baseline(const struct session *session)
+{
+	return session->baseline;
+}
+
+uint32_t session_runs(const struct session *session)
+{
+	return session->runs;
+}
+
+const struct plan *session_run(const struct session *session, uint32_t i)
+{
+	return session->run[i];
+}
+
+const struct scenario *session_scenario(const struct session *session)
+{
+	return present(session);
+}
+
+const char *session_problem(const struct session *session)
+{
+	return session->problem.text;
+}
+
+const char *session_log_path(const struct session *session)
+{
+	return log_path(session->log);
+}
+
+void session_status(const struct session *session, struct session_status *status)
+{
+	struct worker_state state;
+	worker_state(session->worker, &state);
+	*status = (struct session_status){ .solving = state.busy, .stale = session->plan_request != session->request,
+		.fraction = state.progress.fraction, .best = state.progress.best, .bound = state.progress.bound };
+	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
+	snprintf(status->message, sizeof status->message, "%s", session->message);
+	for (int stage = 0; session->plan && stage < STAGE_COUNT; stage++) {
+		status->reused += session->plan->run[stage].reused;
+		status->solved += session->plan->run[stage].solved;
+	}
+}
+
+void session_cancel(struct session *session)
+{
+	worker_cancel(session->worker);
+}
+
+void session_wait(struct session *session)
+{
+	if (session->graph)
+		worker_wait(session->worker, session->request);
+	session_poll(session);
+}
+
+void session_set_cursor(struct session *session, uint32_t op, uint32_t tensor)
+{
+	session->op = op;
+	session->tensor = tensor;
+}
+
+void session_cursor(const struct session *session, uint32_t *op, uint32_t *tensor)
+{
+	*op = session->op;
+	*tensor = session->tensor;
+}
+
+/* ---- commands -------------------------------------------------------------------------------------- */
+
+/* Changes a copy of the present scenario and, where that works, makes it the present. */
+static enum status change(struct session *session, enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument,
+	struct error *error)
+{
+	struct scenario scenario;
+	if (scenario_copy(&scenario, present(session)) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	enum status status = edit(&scenario, argument, error);
+	if (status != OK) {
+		scenario_done(&scenario);
+		return status;
+	}
+	if (remember(session, &scenario) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	start(session);
+	return OK;
+}
+
+static enum status edit_unpin(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char *end;
+	unsigned long n = strtoul(argument, &end, 10);
+	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?") : scenario_unpin(scenario, (uint32_t)n, error);
+}
+
+static enum status edit_reset(struct scenario *scenario, const char *argument, struct error *error)
+{
+	if (!*argument) {
+		scenario_done(scenario);
+		scenario_init(scenario);
+		return OK;
+	}
+	enum knob_id knob = knob_find(argument);
+	if (knob == KNOB_COUNT)
+		return fail(error, BAD_INPUT, "there is no knob \"%.60s\"", argument);
+	scenario->value[knob] = knobs[knob].normal;
+	return OK;
+}
+
+static enum status do_set(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, scenario_set, argument, error);
+}
+
+static enum status do_reset(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, edit_reset, argument, error);
+}
+
+/* Pins are checked against the graph at once, so that a typing error changes nothing. */
+static enum status edit_pin(struct scenario *scenario, const char *argument, struct error *error)
+{
+	return scenario_pin(scenario, argument, error);
+}
+
+static enum status do_pin(struct session *session, const char *line, struct error *error)
+{
+	struct scenario probe;
+	scenario_init(&probe);
+	enum status status = scenario_pin(&probe, line, error);
+	if (status == OK && session->graph)
+		status = check_pins(session->graph, &probe, error);
+	scenario_done(&probe);
+	return status == OK ? change(session, edit_pin, line, error) : status;
+}
+
+static enum status do_unpin(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, edit_unpin, argument, error);
+}
+
+static enum status do_undo(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	return travel(session, -1, error);
+}
+
+static enum status do_redo(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	return travel(session, +1, error);
+}
+
+/* The newest plan, if it is one of the present scenario and as good as was asked for. */
+static enum status finished_plan(struct session *session, struct error *error)
+{
+	if (!session->interactive)
+		session_wait(session);
+	if (session->problem.text[0])
+		return fail(error, BAD_INPUT, "there is no plan: %s", session->problem.text);
+	if (!session->plan)
+		return fail(error, BAD_INPUT, session->graph ? "there is no plan yet" : "no graph is open");
+	if (session->plan_request != session->request || !session->plan->complete)
+		return fail(error, BAD_INPUT, "the plan is not finished yet: wait, or stop it with Esc");
+	return OK;
+}
+
+static enum status do_baseline(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	enum status status = finished_plan(session, error);
+	if (status != OK)
+		return status;
+	plan_release(session->baseline);
+	session->baseline = plan_retain(session->plan);
+	say(session, "this plan is the baseline now");
+	return OK;
+}
+
+/* The effort that the background has reached stands in the log around an export, so that a replay writes the same bytes. */
+static void log_export(struct session *session, const char *line)
+{
+	static const enum knob_id efforts[] = { K_order_effort, K_layout_effort };
+	const struct scenario *planned = &session->plan->scenario, *asked = present(session);
+	for (int i = 0; i < 2; i++)
+		if (planned->value[efforts[i]] != asked->value[efforts[i]])
+			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)planned->value[efforts[i]]);
+	if (session->plan->limited)
+		log_add(session->log, "# the plan was cut short: a replay may write a better one");
+	log_add(session->log, "%s", line);
+	for (int i = 0; i < 2; i++)
+		if (planned->value[efforts[i]] != asked->value[efforts[i]])
+			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
+}
+
+/* argument: KIND FILE; a "!" after the kind replaces a file that exists. */
+static enum status do_export(struct session *session, const char *argument, struct error *error)
+{
+	char name[64], line[4300];
+	size_t length = strcspn(argument, " \t");
+	snprintf(name, sizeof name, "%.*s", (int)length, argument);
+	const char *path = argument + length + strspn(argument + length, " \t");
+	bool force = !session->interactive;
+	size_t end = strlen(name);
+	if (end && name[end - 1] == '!') {
+		name[end - 1] = '\0';
+		force = true;
+	}
+	const struct export_kind *kind = export_find(name);
+	if (!kind || !*path)
+		return fail(error, BAD_INPUT, "export KIND FILE: %s", kind ? "which file?" : "unknown kind");
+	enum status status = finished_plan(session, error);
+	struct export_options options = { .utf8 = true };
+	if (status == OK)
+		status = export_to(kind, session->plan, &options, path, force, error);
+	if (status == OK) {
+		snprintf(line, sizeof line, "export %s %s", name, path);
+		log_export(session, line);
+		say(session, "wrote %s", path);
+	}
+	return status;
+}
+
+static enum status do_save(struct session *session, const char *argument, struct error *error)
+{
+	if (!*argument)
+		return fail(error, BAD_INPUT, "save FILE: which file?");
+	FILE *file = fopen(argument, session->interactive ? "wxe" : "we");
+	if (!file)
+		return fail(error, BAD_INPUT, "can't write %s (an existing file is not replaced)", argument);
+	bool written = fputs(log_text(session->log), file) >= 0;
+	if (fclose(file) != 0 || !written)
+		return fail(error, LIMIT, "can't write %s", argument);
+	say(session, "saved %s", argument);
+	return OK;
+}
+
+static enum status do_open(struct session *session, const char *argument, struct error *error)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s", *argument == '"' ? argument + 1 : argument);
+	size_t length = strlen(path);
+	if (*argument == '"' && length && path[length - 1] == '"')
+		path[length - 1] = '\0';
+	enum status status;
+	struct scenario scenario;
+	struct graph *graph = graph_open(path, error, &status);
+	if (!graph)
+		return status;
+	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
+	if (scenario_copy(&scenario, present(session)) != OK) {
+		graph_release(graph);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	while (scenario.pins)
+		scenario_unpin(&scenario, 1, NULL);
+	session_cancel(session);
+	drop_plans(session);
+	graph_release(session->graph);
+	session->graph = graph;
+	forget_after(session, 0);
+	session->now = 0;
+	session->op = session->tensor = 0;
+	status = remember(session, &scenario);
+	start(session);
+	return status;
+}
+
+/* Words that only move on the screen: a replay takes them as they are. */
+static enum status do_nothing(struct session *session, const char *argument, struct error *error)
+{
+	(void)session;
+	(void)argument;
+	(void)error;
+	return OK;
+}
+
+static const struct word {
+	const char *word;
+	enum status (*run)(struct session *session, const char *argument, struct error *error);
+	bool whole_line;            /* the word is part of the argument */
+	bool logged;                /* `export` logs itself */
+} words[] = {
+	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
+	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
+	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "export", do_export, false, false },
+	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "view", do_nothing, false, true },
+	{ "go", do_nothing, false, true },
+};
+
+static enum status run_line(struct session *session, const char *line, bool execute_exports, struct error *error)
+{
+	line += strspn(line, " \t");
+	size_t length = strcspn(line, " \t");
+	if (!*line || *line == '#')
+		return OK;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (strlen(words[i].word) != length || strncmp(words[i].word, line, length) != 0)
+			continue;
+		if (!execute_exports && (words[i].run == do_export || words[i].run == do_save))
+			return OK;
+		const char *argument = words[i].whole_line ? line : line + length + strspn(line + length, " \t");
+		enum status status = words[i].run(session, argument, error);
+		if (status == OK && words[i].logged)
+			log_add(session->log, "%s", line);
+		return status;
+	}
+	return fail(error, BAD_INPUT, "there is no command \"%.*s\"", (int)(length > 60 ? 60 : length), line);
+}
+
+enum status session_command(struct session *session, const char *line, struct error *error)
+{
+	struct error unused;
+	error = error ? error : &unused;
+	session->message[0] = '\0';
+	*error = (struct error){ 0 };
+	enum status status = run_line(session, line, true, error);
+	if (status != OK)
+		say(session, "%s", error->text);
+	return status;
+}
+
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error)
+{
+	char line[8192];
+	size_t used = 0;
+	unsigned number = 0;
+	*error = (struct error){ 0 };
+	for (;;) {
+		char byte;
+		ssize_t got = source->read(source->context, &byte, 1, error);
+		if (got < 0)
+			return BAD_INPUT;
+		if (got == 1 && byte != '\n') {
+			if (byte == '\0' || used + 1 >= sizeof line) {
+				error->line = number + 1;
+				return fail(error, BAD_INPUT, byte ? "the line is too long" : "the line contains a NUL byte");
+			}
+			line[used++] = byte;
+			continue;
+		}
+		line[used] = '\0';
+		if (used && line[used - 1] == '\r')
+			line[used - 1] = '\0';
+		number++;
+		enum status status = run_line(session, line, execute_exports, error);
+		if (status != OK) {
+			error->line = number;
+			return status;
+		}
+		used = 0;
+		if (got == 0)
+			return OK;
+	}
+}

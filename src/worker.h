@@ -1,0 +1,37 @@
+/* worker.h: the thread that solves. It owns planner and store; the other side sees immutable plans only.
+ *
+ * A request supersedes the one before it, which is cancelled. For each request the worker publishes a plan from the
+ * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs stand.
+ */
+#ifndef TIDEMARK_WORKER_H
+#define TIDEMARK_WORKER_H
+
+#include "plan.h"
+
+struct worker;
+
+struct worker_state {
+	bool busy;
+	uint64_t finished;          /* the newest request whose complete plan (or failure) was published */
+	struct progress progress;
+};
+
+/* NULL when the thread can't be started or memory is out. store_bytes bounds the store. */
+struct worker *worker_new(size_t store_bytes);
+/* Cancels and joins. */
+void worker_free(struct worker *worker);
+
+/* Asks for the plan of a scenario (both are copied or retained); returns the request's number, 0 when out of memory. */
+uint64_t worker_request(struct worker *worker, struct graph *graph, const struct scenario *scenario, bool raise_effort);
+/* Stops solving; what is best so far is published as a limited plan. */
+void worker_cancel(struct worker *worker);
+/* Readable when something was published. */
+int worker_wake_fd(const struct worker *worker);
+/* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to.
+ * error->text is set, and the request, where it has no plan. Empties the wake fd. */
+struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error);
+void worker_state(struct worker *worker, struct worker_state *state);
+/* Blocks until request number n is finished. */
+void worker_wait(struct worker *worker, uint64_t n);
+
+#endif
