@@ -2,9 +2,12 @@
  * numerically, sharded along each of its factors against dense.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "solver/rules.h"
+#include "src/input.h"
 #include "support.h"
 
 Test(rules, every_built_in_rule_parses)
@@ -40,6 +43,51 @@ Test(rules, a_bad_factor_string_is_refused_with_its_place)
 		struct error error = { 0 };
 		cr_assert_eq(rules_add(rules, &rule, &error), BAD_INPUT, "\"%s\" was taken", bad[i]);
 		cr_assert(error.text[0], "\"%s\" has no message", bad[i]);
+	}
+	rules_free(rules);
+}
+
+/* ---- the captured samples --------------------------------------------------------------------- */
+
+static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam", "bert_base_b1_s512_adam",
+	"gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam" };
+
+static void check_sample(const struct rules *rules, const char *path)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert(graph, "%s: %s", path, error.text);
+	struct binding binding = { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		cr_assert(rule, "%s: no rule for %s", path, graph->op[op].type);
+		cr_assert_eq(rule_bind_op(rule, graph, op, &binding, &error), OK, "%s: %s: %s", path, graph->op[op].name, error.text);
+		for (uint32_t dim = 0; dim < binding.dim_start[binding.tensors]; dim++) {
+			int64_t product = 1;
+			for (uint32_t i = 0; i < binding.dim[dim].count; i++)
+				product *= binding.factor[binding.part[binding.dim[dim].first + i]].size;
+			cr_assert_eq(product, binding.dim[dim].size, "%s: %s: the factors don't make the dim", path, graph->op[op].name);
+		}
+		cr_assert_eq(rule_flops(rule, &binding), graph->op[op].flops, "%s: %s: %ld FLOPs by rule, %ld recorded", path,
+			graph->op[op].name, (long)rule_flops(rule, &binding), (long)graph->op[op].flops);
+	}
+	binding_free(&binding);
+	graph_release(graph);
+}
+
+Test(rules, all_ops_of_the_captured_steps_have_rules_that_give_the_recorded_flops)
+{
+	struct rules *rules = rules_new();
+	const char *extra = getenv("GRAPH");
+	if (extra) {
+		check_sample(rules, extra);
+	} else {
+		for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+			char path[100];
+			snprintf(path, sizeof path, "samples/%s.jsonl.gz", samples[i]);
+			check_sample(rules, path);
+		}
 	}
 	rules_free(rules);
 }
