@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "buffers_csv.h"
+#include "subcommands.h"
 #include "input.h"
-#include "layout_command.h"
 
 enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 

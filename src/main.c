@@ -9,22 +9,13 @@
 #include "export.h"
 #include "subcommands.h"
 
-static const struct subcommand {
-	const char *name, *synopsis, *help;
-	int (*run)(int argc, char **argv);
-} subcommands[] = {
-#define X(name, synopsis, help) { #name, synopsis, help, name##_command },
-	SUBCOMMANDS(X)
-#undef X
-};
-
 static int print_help(void)
 {
 	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
 	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
 	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
 	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
-	for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
+	for (int i = 0; i < subcommand_count; i++)
 		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
 	fputs("\n  -h, --help      this text\n  -V, --version   version of the program and its libraries\n\n"
 	      "GRAPH is a native graph (JSON Lines, gz or not) or - for standard input. See tidemark(1).\n", stdout);
@@ -54,7 +45,7 @@ int main(int argc, char **argv)
 		return print_help();
 	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
 		return print_version();
-	for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
+	for (int i = 0; i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
 	if (argv[1][0] == '-' && argv[1][1])

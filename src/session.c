@@ -117,10 +117,13 @@ static const char *quoted(const char *word)
 	return strpbrk(word, " \t") ? "\"" : "";
 }
 
-static enum status log_start(struct session *session, const char *path)
+static void log_start(struct session *session, const char *path)
 {
-	if (path)
-		log_add(session->log, "open %s%s%s", quoted(path), path, quoted(path));
+	/* The whole path: a session may be taken up from elsewhere. */
+	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
+	if (whole || path)
+		log_add(session->log, "open %s%s%s", quoted(whole ? whole : path), whole ? whole : path, quoted(whole ? whole : path));
+	free(whole);
 	const struct scenario *scenario = present(session);
 	char text[512];
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
@@ -128,7 +131,6 @@ static enum status log_start(struct session *session, const char *path)
 			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		log_add(session->log, "%s", pin_text(&scenario->pin[i], text, sizeof text));
-	return OK;
 }
 
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
@@ -330,11 +332,6 @@ static enum status do_reset(struct session *session, const char *argument, struc
 }
 
 /* Pins are checked against the graph at once, so that a typing error changes nothing. */
-static enum status edit_pin(struct scenario *scenario, const char *argument, struct error *error)
-{
-	return scenario_pin(scenario, argument, error);
-}
-
 static enum status do_pin(struct session *session, const char *line, struct error *error)
 {
 	struct scenario probe;
@@ -343,7 +340,7 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);
-	return status == OK ? change(session, edit_pin, line, error) : status;
+	return status == OK ? change(session, scenario_pin, line, error) : status;
 }
 
 static enum status do_unpin(struct session *session, const char *argument, struct error *error)

@@ -1,4 +1,4 @@
-/* subcommands.c: plan, export and check. */
+/* subcommands.c: the table, and plan, export and check. */
 #include <getopt.h>
 #include <langinfo.h>
 #include <string.h>
@@ -8,15 +8,26 @@
 #include "plan_check.h"
 #include "subcommands.h"
 
-#define X(name, synopsis, help) static const char name##_usage[] = "usage: tidemark " #name " " synopsis "\n" help "\n";
-SUBCOMMANDS(X)
+const struct subcommand subcommands[] = {
+#define X(name, synopsis, help) { #name, synopsis, help, name##_command },
+	SUBCOMMANDS(X)
 #undef X
+};
+const int subcommand_count = sizeof subcommands / sizeof *subcommands;
+
+int subcommand_usage(const char *name)
+{
+	for (int i = 0; i < subcommand_count; i++)
+		if (strcmp(subcommands[i].name, name) == 0)
+			printf("usage: tidemark %s %s\n%s\n", name, subcommands[i].synopsis, subcommands[i].help);
+	return EXIT_FINE;
+}
 
 /* What plan and export share. */
 struct request {
 	struct scenario scenario;
 	struct export_options options;
-	const char *command, *usage, *graph, *output, *kind;
+	const char *command, *graph, *output, *kind;
 	double seconds;
 	bool helped;
 };
@@ -46,9 +57,8 @@ static int take_option(struct request *request, int letter)
 			: usage_error(request->command, "--stage %s: expected input or device", optarg);
 	case 'h':
 		request->helped = true;
-		fputs(request->usage, stdout);
-		return EXIT_FINE;
-	default: return usage_error(request->command, "unknown or incomplete option %s", "above");
+		return subcommand_usage(request->command);
+	default: return EXIT_USAGE;   /* getopt_long has said why */
 	}
 }
 
@@ -107,22 +117,20 @@ static int run(struct request *request, int argc, char **argv)
 
 int plan_command(int argc, char **argv)
 {
-	struct request request = { .command = "plan", .usage = plan_usage, .kind = "text" };
+	struct request request = { .command = "plan", .kind = "text" };
 	return run(&request, argc, argv);
 }
 
 int export_command(int argc, char **argv)
 {
-	struct request request = { .command = "export", .usage = export_usage };
+	struct request request = { .command = "export" };
 	return run(&request, argc, argv);
 }
 
 int check_command(int argc, char **argv)
 {
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		fputs(check_usage, stdout);
-		return EXIT_FINE;
-	}
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return subcommand_usage("check");
 	if (argc != 3)
 		return usage_error("check", "check takes GRAPH and PLAN.json");
 	int code = EXIT_FINE;

@@ -5,11 +5,24 @@
 /* X(name, synopsis, help) */
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--time S] [--json|--csv|--text] [-o F]", "plan once and print the plan") \
+	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
 	X(export, "GRAPH --as KIND [--view V] [--stage S] [--set K=V]... [-o F]", "write the graph, the plan or a drawing of it") \
-	X(check, "GRAPH PLAN.json", "verify a plan file independently of the solvers")
+	X(layout, "BUFFERS.csv [--capacity N] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
+	X(check, "GRAPH PLAN.json", "verify a plan file independently of the solvers") \
+	X(replay, "SESSION.tide", "run a session file without a terminal")
 
 #define X(name, synopsis, help) int name##_command(int argc, char **argv);
 SUBCOMMANDS(X)
 #undef X
+
+struct subcommand {
+	const char *name, *synopsis, *help;
+	int (*run)(int argc, char **argv);
+};
+extern const struct subcommand subcommands[];
+extern const int subcommand_count;
+
+/* Prints how a subcommand is used, on standard output; returns EXIT_FINE. */
+int subcommand_usage(const char *name);
 
 #endif
