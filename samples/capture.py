@@ -4,6 +4,9 @@
     capture.py MODEL [--batch N] [--seq N] [--layers N] [--hidden N] [--image N] [--optimizer NAME] [-o FILE]
     capture.py --list
 
+MODEL is a name from models.py, or FILE.py:FUNCTION for a function like those in models.py: it takes a Size and returns
+(module, inputs).
+
 The model is built from fake tensors, which own no memory, so that even GPT2-XL is captured on a laptop in a minute.
 A dispatch mode above them sees every op that runs below autograd, in PyTorch's own order: the forward pass, what the
 autograd engine runs, and the single-tensor optimizers. Which tensors share memory is read off their storages, not off
@@ -20,6 +23,7 @@ import argparse
 import collections
 import functools
 import math
+import runpy
 import sys
 import unittest.mock
 import warnings
@@ -288,6 +292,15 @@ def dropout(x, p=0.5, training=True, inplace=False):
     return torch.native_dropout(x, p, True)[0] if training and p > 0 else x
 
 
+def find_model(name):
+    """The function behind a MODEL of the command line. ValueError if there is none."""
+    path, _, function = name.rpartition(":")
+    found = (runpy.run_path(path) if path else MODELS).get(function)
+    if found is None:
+        raise ValueError(f"no model {name}: --list prints the names")
+    return found
+
+
 def initial_value(name, tensor):
     """An `init` that lets a parameter or buffer of this name and shape take part in a finite training step."""
     last = name.rsplit(".", 1)[-1]
@@ -302,9 +315,9 @@ def initial_value(name, tensor):
 class TrainingStep:
     """A model with fake parameters, inputs and optimizer state, all known to a recorder."""
 
-    def __init__(self, name, size, optimizer):
+    def __init__(self, build, size, optimizer):
         self.optimizer, self.recorder = optimizer, Recorder()
-        self.model, inputs = MODELS[name](size)
+        self.model, inputs = build(size)
         self.model.train()
         self.inputs = {}
         for key, (shape, dtype, init) in inputs.items():
@@ -341,12 +354,13 @@ class TrainingStep:
 
 
 def capture(model, size, optimizer):
-    """The StepGraph of one training step."""
+    """The StepGraph of one training step. model: as on the command line; size: models.Size."""
+    build = find_model(model)
     with unittest.mock.patch.object(F, "dropout", dropout), FakeTensorMode(allow_fallback_kernels=True):
-        step = TrainingStep(model, size, optimizer)
+        step = TrainingStep(build, size, optimizer)
         step.run()
     given = {"l": size.layers, "h": size.hidden, "i": size.image}
-    name = "_".join([model, f"b{size.batch}"] + ([f"s{size.seq}"] if size.seq else []) +
+    name = "_".join([model.rpartition(":")[2], f"b{size.batch}"] + ([f"s{size.seq}"] if size.seq else []) +
                     [f"{key}{value}" for key, value in given.items() if value] + [optimizer])
     head = {"v": 1, "name": name, "source": f"torch {torch.__version__}", "batch": size.batch, "seq": size.seq,
             "optimizer": optimizer}
@@ -355,8 +369,8 @@ def capture(model, size, optimizer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("model", nargs="?", choices=MODELS)
-    parser.add_argument("--list", action="store_true", help="print the names of the models")
+    parser.add_argument("model", nargs="?", help="a name, or FILE.py:FUNCTION")
+    parser.add_argument("--list", action="store_true", help="print the models' names")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seq", type=int, help="tokens (language models)")
     parser.add_argument("--layers", type=int, help="blocks (language models)")
@@ -370,7 +384,10 @@ def main():
         return
     warnings.filterwarnings("ignore")
     size = Size(options.batch, options.seq, options.layers, options.hidden, options.image)
-    graph = capture(options.model, size, options.optimizer)
+    try:
+        graph = capture(options.model, size, options.optimizer)
+    except (OSError, ValueError) as error:
+        sys.exit(f"capture.py: {error}")
     path = options.output or f"{graph.head['name']}.jsonl.gz"
     write_graph(path, graph)
     order = list(graph.ops)

@@ -217,8 +217,8 @@ def bert(size):
 
 MODELS = {
     "mlp": mlp,
-    **{name: vision(name) for name in ("alexnet", "vgg16", "resnet18", "mobilenet_v2", "efficientnet_b0",
-                                       "mnasnet1_0", "squeezenet1_1", "vit_b_16")},
+    **{name: vision(name) for name in ("alexnet", "vgg16", "resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0",
+                                       "mnasnet1_0", "squeezenet1_1", "convnext_tiny", "vit_b_16")},
     "bert_base": bert,
     "gpt2": gpt2(12, 768),
     "gpt2_xl": gpt2(48, 1600),

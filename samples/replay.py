@@ -186,7 +186,8 @@ def compare(replay, order, heap, expected):
     """Runs an order; a dict with its predicted and measured peaks in bytes and whether the results are as expected."""
     graph = replay.graph
     growth, results = replay.measure(order, heap)
-    return {"predicted_bytes": graph.peak_bytes(order, workspace=False), "with_workspace_bytes": graph.peak_bytes(order),
+    return {"predicted_bytes": graph.peak_bytes(order, workspace=False),
+            "with_workspace_bytes": graph.peak_bytes(order),
             "heap_bytes": graph.persistent_bytes() + max(before + most for before, most in growth),
             "allocator_bytes": replay.allocator_peak(order, heap), "equal": results == expected}
 
