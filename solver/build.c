@@ -1,0 +1,213 @@
+/* build.c: writing ops into a draft with few words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+
+#define NAME_MAX_LENGTH 256
+
+static const uint8_t kind_of_phase[PHASE_COUNT] = {
+	[PHASE_FORWARD] = KIND_ACTIVATION, [PHASE_BACKWARD] = KIND_GRADIENT,
+	[PHASE_UPDATE] = KIND_TEMPORARY, [PHASE_COMMUNICATION] = KIND_TEMPORARY,
+};
+
+int64_t shape_elements(const struct shape *shape)
+{
+	int64_t elements = 1;
+	for (int i = 0; i < shape->rank; i++)
+		if (shape->dim[i] < 0 || __builtin_mul_overflow(elements, shape->dim[i], &elements))
+			return -1;
+	return elements;
+}
+
+bool shape_equal(const struct shape *a, const struct shape *b)
+{
+	return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
+}
+
+/* Keeps the first failure. */
+static void build_fail(struct build *build, enum status status)
+{
+	if (build->status == OK)
+		build->status = status;
+}
+
+static uint32_t add_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
+	const struct shape *shape, uint32_t alias)
+{
+	int64_t elements = shape_elements(shape), bits;
+	if (elements < 0 || __builtin_mul_overflow(elements, (int64_t)dtype_bits[dtype], &bits) || bits / 8 > BYTES_MAX) {
+		build_fail(build, BAD_INPUT);
+		return NONE;
+	}
+	struct tensor tensor = {
+		.name = name, .shape = shape->dim, .rank = shape->rank, .bytes = (bits + 7) / 8, .alias = alias, .writer = NONE,
+		.kind = kind, .dtype = dtype, .has_shape = true, .has_dtype = true, .has_bytes = true,
+	};
+	uint32_t id = draft_tensor(build->draft, &tensor);
+	if (id == NONE)
+		build_fail(build, NO_MEMORY);
+	return id;
+}
+
+uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum dtype dtype, struct shape shape)
+{
+	if (build->status != OK)
+		return NONE;
+	return add_tensor(build, name, kind, dtype, &shape, NONE);
+}
+
+/* "aten.mm.default" -> "mm_17": the middle word and a number that makes it unique. */
+static void op_name(struct build *build, const char *type, uint32_t number, char *name)
+{
+	const char *word = strchr(type, '.');
+	word = word ? word + 1 : type;
+	int length = (int)strcspn(word, ".");
+	do {
+		snprintf(name, NAME_MAX_LENGTH, "%.*s_%u", length, word, number++);
+	} while (draft_find_op(build->draft, name) != NONE || draft_find_tensor(build->draft, name) != NONE);
+}
+
+uint32_t build_op(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
+{
+	if (build->status != OK)
+		return NONE;
+	char name[NAME_MAX_LENGTH];
+	op_name(build, type, build->op + 1, name);
+	const char *module = build->module ? build->module : "";
+	struct op op = { .name = name, .type = type, .module = module, .phase = build->phase, .has_phase = true,
+		.has_module = *module != '\0', .flops = -1 };
+	build->op = draft_op(build->draft, &op);
+	build->outputs = 0;
+	if (build->op == NONE)
+		build_fail(build, NO_MEMORY);
+	for (uint32_t i = 0; i < inputs && build->status == OK; i++)
+		if (input[i] != NONE && draft_read(build->draft, build->op, input[i]) != OK)
+			build_fail(build, NO_MEMORY);
+	return build->op;
+}
+
+static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype, const struct shape *shape, uint32_t alias)
+{
+	char name[NAME_MAX_LENGTH + 16];
+	const char *op = draft_op_at(build->draft, build->op)->name;
+	if (build->outputs == 0)
+		snprintf(name, sizeof name, "%s", op);
+	else
+		snprintf(name, sizeof name, "%s.%u", op, build->outputs);
+	build->outputs++;
+	uint32_t tensor = add_tensor(build, name, kind, dtype, shape, alias);
+	if (tensor != NONE && draft_write(build->draft, build->op, tensor) != OK)
+		build_fail(build, NO_MEMORY);
+	return build->status == OK ? tensor : NONE;
+}
+
+uint32_t build_output(struct build *build, enum dtype dtype, struct shape shape)
+{
+	if (build->status != OK)
+		return NONE;
+	return add_output(build, kind_of_phase[build->phase], dtype, &shape, NONE);
+}
+
+uint32_t build_view(struct build *build, uint32_t of, struct shape shape)
+{
+	if (build->status != OK)
+		return NONE;
+	const struct tensor *base = draft_tensor_at(build->draft, of);
+	return add_output(build, base->kind, base->dtype, &shape, base->alias == NONE ? of : base->alias);
+}
+
+uint32_t build_inplace(struct build *build, uint32_t of)
+{
+	if (build->status != OK)
+		return NONE;
+	uint32_t out = build_view(build, of, build_shape(build, of));
+	if (out != NONE && draft_inplace(build->draft, build->op, out, of) != OK)
+		build_fail(build, NO_MEMORY);
+	return out;
+}
+
+void build_touch(struct build *build, uint32_t tensor)
+{
+	if (build->status == OK && draft_inplace(build->draft, build->op, NONE, tensor) != OK)
+		build_fail(build, NO_MEMORY);
+}
+
+uint32_t build_map(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
+{
+	build_op(build, type, input, inputs);
+	return build_output(build, build_dtype(build, input[0]), build_shape(build, input[0]));
+}
+
+uint32_t build_map_inplace(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
+{
+	build_op(build, type, input, inputs);
+	return build_inplace(build, input[0]);
+}
+
+uint32_t build_reshape(struct build *build, const char *type, uint32_t of, struct shape shape)
+{
+	build_op(build, type, IN(of));
+	return build_view(build, of, shape);
+}
+
+uint32_t build_to_shape(struct build *build, const char *type, uint32_t of, struct shape shape)
+{
+	build_op(build, type, IN(of));
+	return build_output(build, build_dtype(build, of), shape);
+}
+
+struct shape build_shape(const struct build *build, uint32_t tensor)
+{
+	struct shape shape = { 0 };
+	if (build->status != OK || tensor == NONE)
+		return shape;
+	const struct tensor *record = draft_tensor_at(build->draft, tensor);
+	shape.rank = record->rank;
+	if (record->shape)
+		memcpy(shape.dim, record->shape, record->rank * sizeof *shape.dim);
+	return shape;
+}
+
+enum dtype build_dtype(const struct build *build, uint32_t tensor)
+{
+	if (build->status != OK || tensor == NONE)
+		return DTYPE_F32;
+	return draft_tensor_at(build->draft, tensor)->dtype;
+}
+
+void build_kind(struct build *build, uint32_t tensor, enum kind kind)
+{
+	if (build->status == OK)
+		draft_tensor_at(build->draft, tensor)->kind = kind;
+}
+
+uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t op, const uint32_t *tensor)
+{
+	if (build->status != OK)
+		return NONE;
+	struct draft *draft = build->draft;
+	uint32_t copy = draft_op(draft, &graph->op[op]);
+	bool fine = copy != NONE;
+	FOR_ROW(i, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, tensor[graph->reads.item[i]]) == OK;
+	FOR_ROW(i, &graph->writes, op)
+		fine = fine && draft_write(draft, copy, tensor[graph->writes.item[i]]) == OK;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+		struct inplace pair = graph->inplace[i];
+		fine = fine && draft_inplace(draft, copy, pair.out == NONE ? NONE : tensor[pair.out], tensor[pair.in]) == OK;
+	}
+	if (!fine)
+		build_fail(build, NO_MEMORY);
+	build->op = copy;
+	return copy;
+}
+
+void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op)
+{
+	for (uint32_t i = 0; i < graph->ops; i++)
+		FOR_ROW(j, &graph->after, i)
+			if (build->status == OK && op[i] != NONE && op[graph->after.item[j]] != NONE &&
+			    draft_after(build->draft, op[i], op[graph->after.item[j]]) != OK)
+				build_fail(build, NO_MEMORY);
+}

@@ -1,0 +1,551 @@
+/* gradient.c: the backward ops of one forward op.
+ *
+ * Most ops have one backward kernel, which reads what the operator rules say is saved. The others are
+ * differentiated here, as autograd does, into several ops; what these read is saved: mm(g, b') for the
+ * gradient of a is written only when a needs one, hence b is kept only then. Views differentiate to views
+ * and cost nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gradient.h"
+
+/* ---- shorthands ---------------------------------------------------------------------------------- */
+
+/* An op in fresh memory with the shape and dtype of a forward tensor. */
+static uint32_t like(const struct gradient *g, const char *type, uint32_t tensor, const uint32_t *input, uint32_t inputs)
+{
+	struct build *build = g->build;
+	build_op(build, type, input, inputs);
+	return build_output(build, build_dtype(build, tensor), build_shape(build, tensor));
+}
+
+/* Sums a gradient over the dims that broadcasting added, down to the shape of a forward tensor. */
+static uint32_t sum_to(const struct gradient *g, uint32_t gradient, uint32_t tensor)
+{
+	struct build *build = g->build;
+	struct shape from = build_shape(build, gradient), to = build_shape(build, tensor);
+	if (build->status != OK || gradient == NONE || shape_equal(&from, &to))
+		return gradient;
+	struct shape kept = from;
+	bool sums = false;
+	for (int i = 0; i < from.rank; i++) {
+		int j = i - (from.rank - to.rank);
+		if (j < 0 || (to.dim[j] == 1 && from.dim[i] != 1)) {
+			kept.dim[i] = 1;
+			sums = true;
+		}
+	}
+	if (sums)
+		gradient = build_to_shape(build, "aten.sum.dim_IntList", gradient, kept);
+	return shape_equal(&kept, &to) ? gradient : build_reshape(build, "aten.view.default", gradient, to);
+}
+
+/* A view with the last two dims exchanged. */
+static uint32_t transposed(const struct gradient *g, uint32_t tensor)
+{
+	struct shape shape = build_shape(g->build, tensor);
+	if (shape.rank < 2)
+		return tensor;
+	int64_t last = shape.dim[shape.rank - 1];
+	shape.dim[shape.rank - 1] = shape.dim[shape.rank - 2];
+	shape.dim[shape.rank - 2] = last;
+	return build_reshape(g->build, shape.rank == 2 ? "aten.t.default" : "aten.transpose.int", tensor, shape);
+}
+
+static bool needs(const struct gradient *g, uint32_t input)
+{
+	return input < g->ins && g->needs[input];
+}
+
+static uint32_t zeros(const struct gradient *g, uint32_t tensor)
+{
+	return like(g, "aten.new_zeros.default", tensor, NULL, 0);
+}
+
+/* ---- linear algebra ------------------------------------------------------------------------------- */
+
+/* c = a b, also batched: da = dc b', db = a' dc. */
+static void product(const struct gradient *g, uint32_t a, uint32_t b)
+{
+	const char *type = build_shape(g->build, g->in[a]).rank == 2 ? "aten.mm.default" : "aten.bmm.default";
+	if (needs(g, a))
+		g->to[a] = like(g, type, g->in[a], IN(g->from[0], transposed(g, g->in[b])));
+	if (needs(g, b))
+		g->to[b] = like(g, type, g->in[b], IN(transposed(g, g->in[a]), g->from[0]));
+}
+
+static void matmul(const struct gradient *g)
+{
+	product(g, 0, 1);
+}
+
+static void addmm(const struct gradient *g)
+{
+	product(g, 1, 2);
+	if (needs(g, 0))
+		g->to[0] = sum_to(g, g->from[0], g->in[0]);
+}
+
+/* ---- normalisation -------------------------------------------------------------------------------- */
+
+/* One backward op with the gradients of the input, and of weight and bias where they are wanted. */
+static void norm_outputs(const struct gradient *g)
+{
+	for (uint32_t i = 0; i < g->ins && i < 3; i++)
+		if (needs(g, i))
+			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
+}
+
+static uint32_t input_or_none(const struct gradient *g, uint32_t i)
+{
+	return i < g->ins ? g->in[i] : NONE;
+}
+
+static uint32_t output_or_none(const struct gradient *g, uint32_t i)
+{
+	return i < g->outs ? g->out[i] : NONE;
+}
+
+static void layer_norm(const struct gradient *g)
+{
+	build_op(g->build, "aten.native_layer_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1),
+		output_or_none(g, 2), input_or_none(g, 1), input_or_none(g, 2)));
+	norm_outputs(g);
+}
+
+static void group_norm(const struct gradient *g)
+{
+	build_op(g->build, "aten.native_group_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1),
+		output_or_none(g, 2), input_or_none(g, 1)));
+	norm_outputs(g);
+}
+
+static void rms_norm(const struct gradient *g)
+{
+	build_op(g->build, "aten._fused_rms_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1), input_or_none(g, 1)));
+	norm_outputs(g);
+}
+
+/* ---- element by element --------------------------------------------------------------------------- */
+
+static void pass(const struct gradient *g)
+{
+	for (uint32_t i = 0; i < g->ins; i++)
+		if (needs(g, i))
+			g->to[i] = sum_to(g, g->from[0], g->in[i]);
+}
+
+static void subtract(const struct gradient *g)
+{
+	if (needs(g, 1))
+		g->to[1] = sum_to(g, build_map(g->build, "aten.neg.default", IN(g->from[0])), g->in[1]);
+	if (needs(g, 0))
+		g->to[0] = sum_to(g, g->from[0], g->in[0]);
+}
+
+static void negate(const struct gradient *g)
+{
+	g->to[0] = build_map(g->build, "aten.neg.default", IN(g->from[0]));
+}
+
+static void cast(const struct gradient *g)
+{
+	g->to[0] = like(g, "aten._to_copy.default", g->in[0], IN(g->from[0]));
+}
+
+static void multiply(const struct gradient *g)
+{
+	for (uint32_t i = g->ins; i-- > 0;)
+		if (needs(g, i)) {
+			uint32_t other = g->ins > 1 ? g->in[1 - i] : NONE;
+			g->to[i] = sum_to(g, build_map(g->build, "aten.mul.Tensor", IN(g->from[0], other)), g->in[i]);
+		}
+}
+
+/* q = a / b: da = g / b, db = -g q / b, with q computed anew from a. */
+static void divide(const struct gradient *g)
+{
+	if (needs(g, 1)) {
+		uint32_t quotient = like(g, "aten.div.Tensor", g->out[0], IN(g->in[0], g->in[1]));
+		quotient = like(g, "aten.div.Tensor", g->out[0], IN(quotient, g->in[1]));
+		uint32_t negative = build_map(g->build, "aten.neg.default", IN(g->from[0]));
+		g->to[1] = sum_to(g, build_map(g->build, "aten.mul.Tensor", IN(negative, quotient)), g->in[1]);
+	}
+	if (needs(g, 0))
+		g->to[0] = sum_to(g, build_map(g->build, "aten.div.Tensor", IN(g->from[0], input_or_none(g, 1))), g->in[0]);
+}
+
+static void power(const struct gradient *g)
+{
+	uint32_t slope = build_map(g->build, "aten.pow.Tensor_Scalar", IN(g->in[0]));
+	slope = build_map(g->build, "aten.mul.Scalar", IN(slope));
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], slope));
+}
+
+/* y = f(x) with dy/dx = h(x) written as one op of another name. */
+static void by_slope(const struct gradient *g, const char *type, uint32_t of)
+{
+	uint32_t slope = build_map(g->build, type, IN(of));
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], slope));
+}
+
+static void sine(const struct gradient *g)
+{
+	by_slope(g, "aten.cos.default", g->in[0]);
+}
+
+static void cosine(const struct gradient *g)
+{
+	by_slope(g, "aten.sin.default", g->in[0]);
+}
+
+static void absolute(const struct gradient *g)
+{
+	by_slope(g, "aten.sgn.default", g->in[0]);
+}
+
+static void logarithm(const struct gradient *g)
+{
+	g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], g->in[0]));
+}
+
+static void exponential(const struct gradient *g)
+{
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], g->out[0]));
+}
+
+static void square_root(const struct gradient *g)
+{
+	uint32_t twice = build_map(g->build, "aten.mul.Tensor", IN(g->out[0]));
+	g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], twice));
+}
+
+/* 1/x and 1/sqrt(x): a power of the result. */
+static void reciprocal(const struct gradient *g)
+{
+	uint32_t slope = build_map(g->build, "aten.pow.Tensor_Scalar", IN(g->out[0]));
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], slope));
+}
+
+static void extremum(const struct gradient *g)
+{
+	struct shape shape = build_shape(g->build, g->out[0]);
+	build_op(g->build, "aten.ge.Tensor", IN(g->in[0], input_or_none(g, 1)));
+	uint32_t mask = build_output(g->build, DTYPE_BOOL, shape);
+	for (uint32_t i = g->ins; i-- > 0;)
+		if (needs(g, i))
+			g->to[i] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], mask)), g->in[i]);
+}
+
+static void where(const struct gradient *g)
+{
+	for (uint32_t i = 1; i < g->ins; i++)
+		if (needs(g, i))
+			g->to[i] = sum_to(g, build_map(g->build, "aten.where.self", IN(g->from[0], g->in[0])), g->in[i]);
+}
+
+static void masked_fill(const struct gradient *g)
+{
+	g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]);
+}
+
+/* ---- lookups, selections, scatters ------------------------------------------------------------------ */
+
+/* Zeros of the input's shape into which the gradient is added at the indices. */
+static void scatter_add(const struct gradient *g, const char *type, uint32_t indices)
+{
+	uint32_t base = zeros(g, g->in[0]);
+	g->to[0] = build_map_inplace(g->build, type, IN(base, indices, g->from[0]));
+}
+
+static void index_rows(const struct gradient *g)
+{
+	scatter_add(g, "aten._index_put_impl_.default", input_or_none(g, 1));
+}
+
+static void index_select(const struct gradient *g)
+{
+	scatter_add(g, "aten.index_add_.default", input_or_none(g, 1));
+}
+
+static void gather(const struct gradient *g)
+{
+	scatter_add(g, "aten.scatter_add_.default", input_or_none(g, 1));
+}
+
+/* index_add(base, index, source): the base's gradient passes, the source's is looked up. */
+static void index_add(const struct gradient *g)
+{
+	if (needs(g, 2))
+		g->to[2] = like(g, "aten.index_select.default", g->in[2], IN(g->from[0], g->in[1]));
+	if (needs(g, 0))
+		g->to[0] = g->from[0];
+}
+
+/* topk, sort, max over a dim: values and indices. */
+static void pick(const struct gradient *g)
+{
+	if (g->from[0] != NONE)
+		scatter_add(g, "aten.scatter_.src", output_or_none(g, 1));
+}
+
+/* ---- reductions --------------------------------------------------------------------------------------- */
+
+/* The gradient with the reduced dims back, as a view without memory of its own. */
+static uint32_t expanded(const struct gradient *g)
+{
+	struct shape full = build_shape(g->build, g->in[0]), reduced = build_shape(g->build, g->from[0]);
+	uint32_t gradient = g->from[0];
+	if (reduced.rank != full.rank) {
+		struct shape kept = full;
+		int j = reduced.rank - 1;
+		for (int i = full.rank - 1; i >= 0; i--) {
+			bool there = j >= 0 && reduced.dim[j] == full.dim[i];
+			kept.dim[i] = there ? full.dim[i] : 1;
+			j -= there;
+		}
+		gradient = build_reshape(g->build, "aten.unsqueeze.default", gradient, kept);
+	}
+	return build_reshape(g->build, "aten.expand.default", gradient, full);
+}
+
+static void total(const struct gradient *g)
+{
+	g->to[0] = expanded(g);
+}
+
+static void mean(const struct gradient *g)
+{
+	g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE));
+}
+
+/* amax, logsumexp, norm, prod: from input and result. */
+static void reduction(const struct gradient *g)
+{
+	uint32_t weight = like(g, "aten.sub.Tensor", g->in[0], IN(g->in[0], g->out[0]));
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(weight, g->from[0]));
+}
+
+static void variance(const struct gradient *g)
+{
+	uint32_t centred = like(g, "aten.sub.Tensor", g->in[0], IN(g->in[0]));
+	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(centred, g->from[0]));
+}
+
+static void same_again(const struct gradient *g)
+{
+	g->to[0] = like(g, g->type, g->in[0], IN(g->from[0]));
+}
+
+/* ---- views, splits, joins ---------------------------------------------------------------------------------- */
+
+static void reshape(const struct gradient *g)
+{
+	g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0]));
+}
+
+static void permute(const struct gradient *g)
+{
+	g->to[0] = build_reshape(g->build, g->type, g->from[0], build_shape(g->build, g->in[0]));
+}
+
+static void slice(const struct gradient *g)
+{
+	g->to[0] = like(g, "aten.slice_backward.default", g->in[0], IN(g->from[0]));
+}
+
+/* The gradient of padding drops it again. */
+static void narrow(const struct gradient *g)
+{
+	g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0]));
+}
+
+static void take_one(const struct gradient *g)
+{
+	g->to[0] = like(g, "aten.select_backward.default", g->in[0], IN(g->from[0]));
+}
+
+/* split, chunk, unbind: parts without a gradient are zeros. */
+static void split(const struct gradient *g)
+{
+	struct build *build = g->build;
+	uint32_t *parts = mem_alloc(g->outs, sizeof *parts);
+	if (!parts) {
+		build->status = NO_MEMORY;
+		return;
+	}
+	for (uint32_t i = 0; i < g->outs; i++)
+		parts[i] = g->from[i] != NONE ? g->from[i] : zeros(g, g->out[i]);
+	g->to[0] = like(g, "aten.cat.default", g->in[0], parts, g->outs);
+	mem_free(parts);
+}
+
+static void join(const struct gradient *g)
+{
+	bool same_rank = build_shape(g->build, g->in[0]).rank == build_shape(g->build, g->from[0]).rank;
+	const char *type = same_rank ? "aten.slice.Tensor" : "aten.select.int";
+	for (uint32_t i = 0; i < g->ins; i++)
+		if (needs(g, i))
+			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));
+}
+
+/* ---- ops with one backward kernel, and opaque ones ------------------------------------------------------- */
+
+/* One word of a rule's `saved`: "i1|2", "o0", "i0*", "x:f32(b c)". */
+struct saved {
+	char where;            /* 'i' operand, 'o' result, 'x' neither */
+	bool shape_only;
+	uint32_t index, other; /* other: kept only if that operand needs a gradient; NONE: always */
+};
+
+/* Takes the next word off a list of them; false at its end. */
+static bool next_saved(const char **text, struct saved *saved)
+{
+	const char *at = *text + strspn(*text, " ");
+	if (!*at)
+		return false;
+	char *end = NULL;
+	*saved = (struct saved){ .where = *at, .other = NONE };
+	if (*at != 'x') {
+		saved->index = (uint32_t)strtoul(at + 1, &end, 10);
+		at = end;
+		if (*at == '|') {
+			saved->other = (uint32_t)strtoul(at + 1, &end, 10);
+			at = end;
+		}
+		saved->shape_only = *at == '*';
+		at += saved->shape_only;
+	} else {
+		at += strcspn(at, ")");
+		at += *at == ')';
+	}
+	*text = at;
+	return true;
+}
+
+static void read_one(struct build *build, uint32_t tensor)
+{
+	if (build->status == OK && tensor != NONE && draft_read(build->draft, build->op, tensor) != OK)
+		build->status = NO_MEMORY;
+}
+
+static void read_saved(const struct gradient *g, const char *text)
+{
+	struct saved saved;
+	while (next_saved(&text, &saved)) {
+		if ((saved.shape_only && g->policy == GRADIENT_IDEAL) || (saved.other != NONE && !needs(g, saved.other)))
+			continue;
+		if (saved.where == 'i')
+			read_one(g->build, input_or_none(g, saved.index));
+		else if (saved.where == 'o')
+			read_one(g->build, output_or_none(g, saved.index));
+	}
+}
+
+/* One backward op that reads the gradients and what the rule saves; without a rule, all operands and results. */
+static void kernel(const struct gradient *g, const struct rule *rule)
+{
+	char type[160];
+	const char *word = strchr(g->type, '.') ? strchr(g->type, '.') + 1 : g->type;
+	int length = (int)strcspn(word, ".");
+	length -= length > 1 && word[length - 1] == '_';
+	if (rule && rule->backward)
+		snprintf(type, sizeof type, "%s.default", rule->backward);
+	else
+		snprintf(type, sizeof type, "%.*s%.*s_backward.default", (int)(word - g->type), g->type, length > 100 ? 100 : length, word);
+	build_op(g->build, type, g->from, g->outs);
+	if (rule)
+		read_saved(g, rule->saved);
+	for (uint32_t i = 0; !rule && i < g->ins + g->outs; i++)
+		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
+	for (uint32_t i = 0; i < g->ins; i++)
+		if (needs(g, i))
+			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
+}
+
+/* ---- the table of derivatives that take more than one kernel ------------------------------------------------ */
+
+struct derivative {
+	const char *name;
+	void (*expand)(const struct gradient *gradient);
+	bool partial;          /* works when some results have no gradient, the first among them */
+};
+
+/* Sorted by name. */
+static const struct derivative derivatives[] = {
+	{ "_fused_rms_norm", rms_norm, false }, { "_reshape_alias", reshape, false }, { "_to_copy", cast, false },
+	{ "_unsafe_view", reshape, false }, { "abs", absolute, false }, { "add", pass, false }, { "addmm", addmm, false },
+	{ "alias", pass, false }, { "amax", reduction, false }, { "baddbmm", addmm, false }, { "bmm", matmul, false },
+	{ "cat", join, false }, { "chunk", split, true }, { "clone", pass, false }, { "constant_pad_nd", narrow, false },
+	{ "contiguous", pass, false }, { "cos", cosine, false }, { "cumsum", same_again, false }, { "div", divide, false },
+	{ "exp", exponential, false }, { "expand", pass, false }, { "flatten", reshape, false }, { "flip", same_again, false },
+	{ "gather", gather, false }, { "index", index_rows, false }, { "index_add", index_add, false },
+	{ "index_select", index_select, false }, { "log", logarithm, false }, { "logsumexp", reduction, false },
+	{ "masked_fill", masked_fill, false }, { "matmul", matmul, false }, { "max", pick, false },
+	{ "maximum", extremum, false }, { "mean", mean, false }, { "min", pick, false }, { "minimum", extremum, false },
+	{ "mm", matmul, false }, { "mul", multiply, false }, { "native_group_norm", group_norm, false },
+	{ "native_layer_norm", layer_norm, false }, { "neg", negate, false }, { "permute", permute, false },
+	{ "pow", power, false }, { "reciprocal", reciprocal, false }, { "reshape", reshape, false },
+	{ "roll", same_again, false }, { "rsqrt", reciprocal, false }, { "rsub", negate, false }, { "select", take_one, false },
+	{ "sin", sine, false }, { "slice", slice, false }, { "sort", pick, false }, { "split", split, true },
+	{ "split_with_sizes", split, true }, { "sqrt", square_root, false }, { "squeeze", reshape, false },
+	{ "stack", join, false }, { "sub", subtract, false }, { "sum", total, false }, { "t", permute, false },
+	{ "topk", pick, false }, { "transpose", permute, false }, { "tril", same_again, false }, { "triu", same_again, false },
+	{ "unbind", split, true }, { "unsqueeze", reshape, false }, { "var", variance, false }, { "view", reshape, false },
+	{ "where", where, false },
+};
+
+/* Of "aten.relu_.default": by the middle word, in-place variants under their base name. NULL: none. */
+static const struct derivative *find_derivative(const char *type)
+{
+	if (strncmp(type, "aten.", 5) != 0)
+		return NULL;
+	const char *word = type + 5;
+	size_t length = strcspn(word, ".");
+	length -= length > 1 && word[length - 1] == '_';
+	size_t low = 0, high = sizeof derivatives / sizeof *derivatives;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const char *name = derivatives[middle].name;
+		int order = strncmp(word, name, length);
+		if (order == 0 && name[length] == '\0')
+			return &derivatives[middle];
+		if (order < 0 || (order == 0 && name[length] != '\0'))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+bool gradient_passes(const struct rules *rules, const char *type)
+{
+	const struct rule *rule = rules_find(rules, type);
+	return !rule || *rule->gradients;
+}
+
+bool gradient_keeps_input(const struct rules *rules, const char *type, const bool *needed, uint32_t count)
+{
+	const struct rule *rule = rules_find(rules, type);
+	if (!rule)
+		return true;
+	const char *text = rule->saved;
+	struct saved saved;
+	while (next_saved(&text, &saved))
+		if (saved.where == 'i' && saved.index == 0 && !saved.shape_only &&
+		    (saved.other == NONE || (saved.other < count && needed[saved.other])))
+			return true;
+	return false;
+}
+
+void gradient_expand(const struct gradient *gradient)
+{
+	const struct rule *rule = rules_find(gradient->rules, gradient->type);
+	const struct derivative *derivative = rule ? find_derivative(gradient->type) : NULL;
+	if (!derivative)
+		kernel(gradient, rule);
+	else if (gradient->from[0] != NONE || derivative->partial)
+		derivative->expand(gradient);
+}

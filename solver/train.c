@@ -1,0 +1,405 @@
+/* train.c: a training step from a forward graph, by reverse accumulation. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train.h"
+
+struct train {
+	const struct graph *forward;
+	const struct train_options *options;
+	struct build build;
+	struct arena arena;
+	bool *needs;            /* [tensors] a gradient flows to it */
+	uint32_t *tensor;       /* [tensors] the draft's tensor */
+	uint32_t *gradient;     /* [tensors] its gradient so far, the draft's; or NONE */
+	uint32_t *op;           /* [ops] the draft's op */
+	uint32_t *copy;         /* [ops] the copy of operand 0 that an in-place op keeps, or NONE */
+	uint32_t *first_reader; /* [tensors] the first op that reads it, or NONE */
+	char opaque[400];       /* quoted, comma-separated types of ops without a rule */
+};
+
+bool train_has_step(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].phase == PHASE_BACKWARD || graph->op[op].phase == PHASE_UPDATE)
+			return true;
+	return false;
+}
+
+static bool floating(enum dtype dtype)
+{
+	return dtype <= DTYPE_F8E5M2 || dtype == DTYPE_C64 || dtype == DTYPE_C128;
+}
+
+static bool trainable(const struct tensor *tensor)
+{
+	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE && floating(tensor->dtype);
+}
+
+static uint32_t *none_array(struct train *train, uint32_t count)
+{
+	uint32_t *array = arena_alloc(&train->arena, count, sizeof *array);
+	for (uint32_t i = 0; array && i < count; i++)
+		array[i] = NONE;
+	return array;
+}
+
+static void note_opaque(struct train *train, const char *type)
+{
+	char quoted[120];
+	size_t length = strlen(train->opaque);
+	snprintf(quoted, sizeof quoted, "\"%.100s\"", type);
+	if (strpbrk(type, "\"\\") || strstr(train->opaque, quoted) || length + strlen(quoted) + 2 > sizeof train->opaque)
+		return;
+	snprintf(train->opaque + length, sizeof train->opaque - length, "%s%s", length ? "," : "", quoted);
+}
+
+/* Which tensors a gradient flows to: from the parameters down the forward pass. */
+static void find_needs(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		train->needs[t] = trainable(&graph->tensor[t]);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool needed = false;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			needed |= train->needs[tensor];
+			if (train->first_reader[tensor] == NONE)
+				train->first_reader[tensor] = op;
+		}
+		if (!needed || !gradient_passes(train->options->rules, graph->op[op].type))
+			continue;
+		if (!rules_find(train->options->rules, graph->op[op].type))
+			note_opaque(train, graph->op[op].type);
+		FOR_ROW(i, &graph->writes, op)
+			train->needs[graph->writes.item[i]] = floating(graph->tensor[graph->writes.item[i]].dtype);
+	}
+}
+
+/* ---- forward ------------------------------------------------------------------------------------ */
+
+static void copy_tensors(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	for (uint32_t t = 0; t < graph->tensors && train->build.status == OK; t++) {
+		train->tensor[t] = draft_tensor(train->build.draft, &graph->tensor[t]);
+		if (train->tensor[t] == NONE)
+			train->build.status = NO_MEMORY;
+	}
+}
+
+static bool overwrites_first(const struct graph *graph, uint32_t op)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (csr_length(&graph->reads, op) > 0 && graph->inplace[i].in == graph->reads.item[graph->reads.start[op]])
+			return true;
+	return false;
+}
+
+/* The rule "in place" of train.h. */
+static void keep_copy(struct train *train, uint32_t op)
+{
+	const struct graph *graph = train->forward;
+	bool needed[16] = { false };
+	uint32_t count = csr_length(&graph->reads, op), start = graph->reads.start[op];
+	if (!overwrites_first(graph, op) || csr_length(&graph->writes, op) == 0 || !train->needs[graph->writes.item[graph->writes.start[op]]])
+		return;
+	for (uint32_t i = 0; i < count && i < 16; i++)
+		needed[i] = train->needs[graph->reads.item[start + i]];
+	if (gradient_keeps_input(train->options->rules, graph->op[op].type, needed, count < 16 ? count : 16))
+		train->copy[op] = build_map(&train->build, "aten.clone.default", IN(train->tensor[graph->reads.item[start]]));
+}
+
+static void forward_ops(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	for (uint32_t op = 0; op < graph->ops && train->build.status == OK; op++) {
+		train->build.phase = PHASE_FORWARD;
+		train->build.module = graph->op[op].module;
+		keep_copy(train, op);
+		train->op[op] = build_copy_op(&train->build, graph, op, train->tensor);
+	}
+	build_copy_control(&train->build, graph, train->op);
+}
+
+/* ---- backward ------------------------------------------------------------------------------------- */
+
+static void accumulate(struct train *train, uint32_t tensor, uint32_t gradient)
+{
+	if (gradient == NONE)
+		return;
+	uint32_t *sum = &train->gradient[tensor];
+	*sum = *sum == NONE ? gradient : build_map(&train->build, "aten.add.Tensor", IN(*sum, gradient));
+}
+
+/* Gradients of one start at the results. Returns how many start. */
+static uint32_t seed_gradients(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	uint32_t seeds = 0;
+	for (int outputs = 1; outputs >= 0 && seeds == 0; outputs--)
+		for (uint32_t t = 0; t < graph->tensors; t++) {
+			const struct tensor *tensor = &graph->tensor[t];
+			if (!train->needs[t] || tensor->writer == NONE ||
+			    (outputs ? tensor->kind != KIND_OUTPUT : train->first_reader[t] != NONE))
+				continue;
+			train->build.module = graph->op[tensor->writer].module;
+			train->gradient[t] = build_map(&train->build, "aten.ones_like.default", IN(train->tensor[t]));
+			seeds++;
+		}
+	return seeds;
+}
+
+/* A parameter's gradient has all its parts: turns it to f32 for the master copy, adds it to the buffer of the step. */
+static void complete(struct train *train, uint32_t parameter)
+{
+	struct build *build = &train->build;
+	const struct train_options *options = train->options;
+	uint32_t gradient = train->gradient[parameter];
+	const struct tensor *tensor = &train->forward->tensor[parameter];
+	struct shape shape = build_shape(build, train->tensor[parameter]);
+	enum dtype dtype = options->master ? DTYPE_F32 : tensor->dtype;
+	if (gradient == NONE || build->status != OK)
+		return;
+	if (options->accumulate) {
+		char name[512];
+		snprintf(name, sizeof name, "%.480s.grad", tensor->name);
+		uint32_t buffer = build_leaf(build, name, KIND_GRADIENT, dtype, shape);
+		gradient = build_map_inplace(build, "aten.add_.Tensor", IN(buffer, gradient));
+	} else if (tensor->dtype != dtype) {
+		build_op(build, "aten._to_copy.default", IN(gradient));
+		gradient = build_output(build, dtype, shape);
+	}
+	train->gradient[parameter] = gradient;
+}
+
+static void expand_op(struct train *train, uint32_t op)
+{
+	const struct graph *graph = train->forward;
+	uint32_t ins = csr_length(&graph->reads, op), outs = csr_length(&graph->writes, op);
+	const uint32_t *read = graph->reads.item + graph->reads.start[op], *written = graph->writes.item + graph->writes.start[op];
+	uint32_t *ids = mem_alloc((size_t)(ins + outs) * 2, sizeof *ids);
+	bool *needs = mem_alloc(ins, sizeof *needs), arrived = false;
+	if (!ids || !needs)
+		train->build.status = NO_MEMORY;
+	struct gradient gradient = {
+		.build = &train->build, .rules = train->options->rules, .type = graph->op[op].type, .ins = ins, .outs = outs,
+		.in = ids, .to = ids + ins, .out = ids + 2 * (size_t)ins, .from = ids + 2 * (size_t)ins + outs, .needs = needs,
+		.policy = train->options->policy,
+	};
+	for (uint32_t i = 0; i < ins && train->build.status == OK; i++) {
+		ids[i] = i == 0 && train->copy[op] != NONE ? train->copy[op] : train->tensor[read[i]];
+		ids[ins + i] = NONE;
+		needs[i] = train->needs[read[i]];
+	}
+	for (uint32_t i = 0; i < outs && train->build.status == OK; i++) {
+		ids[2 * ins + i] = train->tensor[written[i]];
+		ids[2 * ins + outs + i] = train->gradient[written[i]];
+		arrived |= train->gradient[written[i]] != NONE;
+	}
+	if (train->build.status == OK && arrived && gradient_passes(train->options->rules, gradient.type)) {
+		train->build.module = graph->op[op].module;
+		gradient_expand(&gradient);
+		for (uint32_t i = 0; i < ins; i++)
+			if (needs[i])
+				accumulate(train, read[i], gradient.to[i]);
+	}
+	mem_free(ids);
+	mem_free(needs);
+}
+
+static void backward_ops(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	for (uint32_t op = graph->ops; op-- > 0 && train->build.status == OK;) {
+		expand_op(train, op);
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			bool last = train->first_reader[tensor] == op && trainable(&graph->tensor[tensor]);
+			for (uint32_t j = graph->reads.start[op]; j < i && last; j++)
+				last = graph->reads.item[j] != tensor;
+			if (last)
+				complete(train, tensor);
+		}
+	}
+}
+
+/* ---- update ----------------------------------------------------------------------------------------- */
+
+/* Checks every gradient for overflow and unscales it in place. Returns the flag. */
+static uint32_t unscale(struct train *train)
+{
+	struct build *build = &train->build;
+	build->module = "loss_scale";
+	uint32_t scale = build_leaf(build, "loss_scale", KIND_OPTIMIZER, DTYPE_F32, SCALAR);
+	build_op(build, "aten.zeros.default", NULL, 0);
+	uint32_t found_inf = build_output(build, DTYPE_F32, SCALAR);
+	for (uint32_t t = 0; t < train->forward->tensors; t++) {
+		if (!trainable(&train->forward->tensor[t]) || train->gradient[t] == NONE)
+			continue;
+		build->module = train->forward->tensor[t].name;
+		build_op(build, "aten._amp_foreach_non_finite_check_and_unscale_.default", IN(train->gradient[t], found_inf, scale));
+		train->gradient[t] = build_inplace(build, train->gradient[t]);
+		build_touch(build, found_inf);
+	}
+	return found_inf;
+}
+
+static uint32_t update_ops(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	struct build *build = &train->build;
+	uint32_t updated = 0;
+	build->phase = PHASE_UPDATE;
+	bool updates = train->options->optimizer != OPTIMIZER_NONE;
+	uint32_t found_inf = train->options->loss_scaling && updates ? unscale(train) : NONE;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		if (!trainable(&graph->tensor[t]) || train->gradient[t] == NONE)
+			continue;
+		updated++;
+		build->module = graph->tensor[t].name;
+		struct update update = { .optimizer = train->options->optimizer, .found_inf = found_inf,
+			.master = train->options->master && dtype_bits[graph->tensor[t].dtype] < 32,
+			.parameter = train->tensor[t], .gradient = train->gradient[t] };
+		update_write(build, &update);
+		if (!updates && draft_tensor_at(build->draft, update.gradient)->alias == NONE)
+			build_kind(build, update.gradient, KIND_OUTPUT);
+	}
+	return updated;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------- */
+
+static enum status describe(struct train *train)
+{
+	const struct graph *graph = train->forward;
+	bool before = graph->extra && *graph->extra;
+	size_t size = 700 + (before ? strlen(graph->extra) : 0);
+	char *extra = mem_alloc(size, 1);
+	if (!extra)
+		return NO_MEMORY;
+	int length = snprintf(extra, size, "%s%s", before ? graph->extra : "", before ? "," : "");
+	if (!before || !strstr(graph->extra, "\"synthesised\""))
+		length += snprintf(extra + length, size - (size_t)length, "\"synthesised\":\"backward and update by rules, %s\"",
+			train->options->policy == GRADIENT_EAGER ? "eager" : "ideal");
+	if (*train->opaque && (!before || !strstr(graph->extra, "\"opaque_ops\"")))
+		snprintf(extra + length, size - (size_t)length, ",\"opaque_ops\":[%s]", train->opaque);
+	enum status status = draft_describe(train->build.draft, graph->name, graph->source, extra);
+	mem_free(extra);
+	return status;
+}
+
+static bool prepare(struct train *train)
+{
+	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
+	train->build = (struct build){ .draft = draft_new(), .op = NONE };
+	train->needs = arena_alloc(&train->arena, tensors, sizeof *train->needs);
+	train->tensor = none_array(train, tensors);
+	train->gradient = none_array(train, tensors);
+	train->first_reader = none_array(train, tensors);
+	train->op = none_array(train, ops);
+	train->copy = none_array(train, ops);
+	return train->build.draft && train->needs && train->tensor && train->gradient && train->first_reader && train->op && train->copy;
+}
+
+static enum status run(struct train *train, struct error *error)
+{
+	if (!prepare(train))
+		return fail(error, NO_MEMORY, "out of memory");
+	find_needs(train);
+	copy_tensors(train);
+	forward_ops(train);
+	train->build.phase = PHASE_BACKWARD;
+	uint32_t seeds = seed_gradients(train);
+	backward_ops(train);
+	uint32_t updated = update_ops(train);
+	if (train->build.status == OK && (!seeds || !updated))
+		return fail(error, BAD_INPUT, "no gradient reaches a parameter: the graph has no floating-point parameter before a result");
+	if (train->build.status == OK)
+		train->build.status = describe(train);
+	if (train->build.status == BAD_INPUT)
+		return fail(error, BAD_INPUT, "a tensor of the training step is too large");
+	return train->build.status == OK ? OK : fail(error, NO_MEMORY, "out of memory");
+}
+
+struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error, enum status *status)
+{
+	struct train train = { .forward = forward, .options = options };
+	*status = run(&train, error);
+	struct graph *step = *status == OK ? graph_build(train.build.draft, error, status) : NULL;
+	draft_free(train.build.draft);
+	arena_free(&train.arena);
+	return step;
+}
+
+/* ---- the forward part of a step ---------------------------------------------------------------------------- */
+
+/* A copy that only backward ops read was made for them: train_step() makes its own. */
+static bool kept_for_backward(const struct graph *graph, uint32_t op)
+{
+	if (strncmp(graph->op[op].type, "aten.clone", 10) != 0 || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user != op && graph->op[user].phase == PHASE_FORWARD)
+			return false;
+	}
+	return !graph->storage[storage].live_out;
+}
+
+/* A tensor, and the root that its storage belongs to. */
+static void want(const struct graph *step, uint32_t tensor, bool wish, bool *wanted)
+{
+	wanted[tensor] |= wish;
+	wanted[step->storage[step->tensor[tensor].storage].root] |= wish;
+}
+
+static void copy_forward(struct build *build, const struct graph *step, uint32_t *tensor, uint32_t *op, bool *wanted)
+{
+	for (uint32_t i = 0; i < step->ops; i++) {
+		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, i);
+		op[i] = keep ? 0 : NONE;
+		FOR_ROW(j, &step->reads, i)
+			want(step, step->reads.item[j], keep, wanted);
+		FOR_ROW(j, &step->writes, i)
+			want(step, step->writes.item[j], keep, wanted);
+	}
+	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++) {
+		const struct tensor *record = &step->tensor[t];
+		bool leaf = record->writer == NONE && record->alias == NONE && record->kind < KIND_OPTIMIZER;
+		if ((wanted[t] || leaf) && (tensor[t] = draft_tensor(build->draft, record)) == NONE)
+			build->status = NO_MEMORY;
+	}
+	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++)
+		if (wanted[t] && step->tensor[t].alias != NONE)
+			draft_tensor_at(build->draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
+	for (uint32_t i = 0; i < step->ops && build->status == OK; i++)
+		if (op[i] != NONE)
+			op[i] = build_copy_op(build, step, i, tensor);
+	build_copy_control(build, step, op);
+}
+
+struct graph *train_forward_part(const struct graph *step, struct error *error, enum status *status)
+{
+	struct arena arena = { 0 };
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
+	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
+	struct graph *forward = NULL;
+	*status = NO_MEMORY;
+	if (build.draft && tensor && op && wanted) {
+		copy_forward(&build, step, tensor, op, wanted);
+		if (build.status == OK)
+			build.status = draft_describe(build.draft, step->name, step->source, step->extra);
+		*status = build.status;
+	}
+	if (*status == OK)
+		forward = graph_build(build.draft, error, status);
+	else
+		fail(error, *status, "out of memory");
+	draft_free(build.draft);
+	arena_free(&arena);
+	return forward;
+}

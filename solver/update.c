@@ -1,0 +1,115 @@
+/* update.c: the ops of an optimizer's weight update. */
+#include <stdio.h>
+
+#include "update.h"
+
+#define X(id, name) name,
+const char *const optimizer_names[OPTIMIZER_COUNT] = { OPTIMIZERS(X) };
+#undef X
+
+/* What one update works on: weight is the parameter or its master copy, under its latest name. */
+struct step {
+	struct build *build;
+	const char *name;      /* the parameter's */
+	uint32_t weight, gradient, found_inf;
+	enum dtype dtype;
+	struct shape shape;
+};
+
+/* A tensor that the optimizer keeps from step to step: "wte.weight.exp_avg". */
+static uint32_t state(const struct step *step, const char *word, struct shape shape)
+{
+	char name[512];
+	snprintf(name, sizeof name, "%.480s.%s", step->name, word);
+	return build_leaf(step->build, name, KIND_OPTIMIZER, step->dtype, shape);
+}
+
+static void add_to_weight(const struct step *step, uint32_t change)
+{
+	build_map_inplace(step->build, "aten.add_.Tensor", IN(step->weight, change, step->found_inf));
+}
+
+static void momentum(const struct step *step)
+{
+	uint32_t velocity = state(step, "momentum_buffer", step->shape);
+	velocity = build_map_inplace(step->build, "aten.mul_.Tensor", IN(velocity));
+	velocity = build_map_inplace(step->build, "aten.add_.Tensor", IN(velocity, step->gradient));
+	add_to_weight(step, velocity);
+}
+
+static void adam(const struct step *step)
+{
+	struct build *build = step->build;
+	uint32_t first = state(step, "exp_avg", step->shape), second = state(step, "exp_avg_sq", step->shape);
+	first = build_map_inplace(build, "aten.mul_.Tensor", IN(first));
+	first = build_map_inplace(build, "aten.add_.Tensor", IN(first, step->gradient));
+	second = build_map_inplace(build, "aten.mul_.Tensor", IN(second));
+	second = build_map_inplace(build, "aten.addcmul_.default", IN(second, step->gradient));
+	uint32_t deviation = build_map(build, "aten.sqrt.default", IN(second));
+	deviation = build_map(build, "aten.div.Tensor", IN(deviation));
+	deviation = build_map_inplace(build, "aten.add_.Tensor", IN(deviation));
+	build_map_inplace(build, "aten.addcdiv_.default", IN(step->weight, first, deviation, step->found_inf));
+}
+
+/* One row or column of sums of the second moment, brought up to date; its inverse square root. */
+static uint32_t factored(const struct step *step, const char *word, uint32_t square, struct shape shape)
+{
+	struct build *build = step->build;
+	uint32_t moment = state(step, word, shape);
+	uint32_t mean = build_to_shape(build, "aten.mean.dim", square, shape);
+	moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, mean));
+	return build_map(build, "aten.rsqrt.default", IN(moment));
+}
+
+static void adafactor(const struct step *step)
+{
+	struct build *build = step->build;
+	struct shape row = step->shape, column = step->shape;
+	uint32_t square = build_map(build, "aten.pow.Tensor_Scalar", IN(step->gradient)), change;
+	if (step->shape.rank < 2) {
+		uint32_t moment = state(step, "exp_avg_sq", step->shape);
+		moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, square));
+		change = build_map(build, "aten.rsqrt.default", IN(moment));
+	} else {
+		row.dim[row.rank - 1] = 1;
+		column.dim[column.rank - 2] = 1;
+		uint32_t rows = factored(step, "exp_avg_sq_row", square, row);
+		uint32_t columns = factored(step, "exp_avg_sq_col", square, column);
+		build_op(build, "aten.mul.Tensor", IN(rows, columns));
+		change = build_output(build, step->dtype, step->shape);
+	}
+	change = build_map_inplace(build, "aten.mul_.Tensor", IN(change, step->gradient));
+	add_to_weight(step, change);
+}
+
+void update_write(struct build *build, const struct update *update)
+{
+	if (build->status != OK || update->optimizer == OPTIMIZER_NONE)
+		return;
+	struct step step = {
+		.build = build, .name = draft_tensor_at(build->draft, update->parameter)->name, .weight = update->parameter,
+		.gradient = update->gradient, .found_inf = update->found_inf, .shape = build_shape(build, update->parameter),
+		.dtype = update->master ? DTYPE_F32 : build_dtype(build, update->parameter),
+	};
+	uint32_t master = NONE;
+	if (update->master)
+		step.weight = master = state(&step, "master", step.shape);
+	if (update->optimizer == OPTIMIZER_ADAMW)
+		step.weight = build_map_inplace(build, "aten.mul_.Tensor", IN(step.weight));
+	switch (update->optimizer) {
+	case OPTIMIZER_SGD:
+		add_to_weight(&step, step.gradient);
+		break;
+	case OPTIMIZER_MOMENTUM:
+		momentum(&step);
+		break;
+	case OPTIMIZER_ADAFACTOR:
+		adafactor(&step);
+		break;
+	default:
+		adam(&step);
+		break;
+	}
+	if (update->master)
+		build_map_inplace(build, "aten.copy_.default", IN(update->parameter, master));
+}
