@@ -91,6 +91,7 @@ static bool parse_quantity(const char *text, const struct unit *units, int64_t *
 	double number = strtod(text, &end);
 	if (end == text || !isfinite(number) || isspace((unsigned char)*text))
 		return false;
+	bool whole = strcspn(text, ".eExXnN") >= (size_t)(end - text);
 	while (*end == ' ')
 		end++;
 	double scale = 1;
@@ -100,14 +101,10 @@ static bool parse_quantity(const char *text, const struct unit *units, int64_t *
 		if (!units || !units->name)
 			return false;
 		scale = units->scale;
-	} else if (!strpbrk(text, ".eExX")) {
-		*value = strtoll(text, NULL, 10);
-		return fabs(number) < 9e18;
 	}
-	number = round(number * scale);
-	if (fabs(number) > 9e18)
+	if (fabs(number * scale) > 9e18)
 		return false;
-	*value = (int64_t)number;
+	*value = whole ? strtoll(text, NULL, 10) * (int64_t)scale : (int64_t)round(number * scale);
 	return true;
 }
 
