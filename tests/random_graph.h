@@ -32,6 +32,7 @@ static inline struct graph *random_graph(uint64_t *random, uint32_t ops)
 		struct op op = { .name = name, .type = "f", .module = id % 3 ? "layer.0" : "layer.1", .flops = -1,
 			.workspace = random_next(random) % 5 ? 0 : (int64_t)(random_next(random) % 30),
 			.phase = (uint8_t)(id * 3 / ops), .has_phase = true, .has_module = true };
+		op.has_workspace = op.workspace != 0;
 		bool failed = draft_op(draft, &op) == NONE;
 		uint32_t last = NONE;
 		for (uint32_t i = 0; i < random_next(random) % 4 && count; i++)
