@@ -1,15 +1,8 @@
-/* order.c: the orderer's driver: seeds, bounds, and the steps that close the gap between them. */
+/* order.c: one run of the orderer: its best order, its bound and what proves it. */
 #include <string.h>
 
-#include "order_bound.h"
 #include "order_cut.h"
 #include "order_job.h"
-#include "order_repair.h"
-#include "order_search.h"
-#include "order_seeds.h"
-
-#define REPAIR_FAILURES 40
-#define SEARCH_MOVES 50000000
 
 #define X(id, name, help) name,
 const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
@@ -70,6 +63,9 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 		.control = own_control(control, options->ticks ? options->ticks : ORDER_EFFORT_DEFAULT),
 		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
 	};
+	job->store = order_memory_store(&job->memory);
+	if (options->store)
+		job->store = *options->store;
 	job->order = mem_alloc(problem->ops, sizeof *job->order);
 	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
 	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);
@@ -118,6 +114,7 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 	result->reused = job->reused;
 	control->ticks += job->control.ticks;
 	arena_free(&job->arena);
+	order_memory_free(&job->memory);
 	if (status == LIMIT && result->proved)
 		status = OK;
 	return status;
@@ -132,96 +129,7 @@ void order_result_free(struct order_result *result)
 	*result = (struct order_result) { .certificate.op = NONE };
 }
 
-/* ---- seeds and LB2 ------------------------------------------------------------------ */
-
-static void reverse(uint32_t *order, uint32_t ops)
-{
-	for (uint32_t i = 0; i < ops / 2; i++) {
-		uint32_t swap = order[i];
-		order[i] = order[ops - 1 - i];
-		order[ops - 1 - i] = swap;
-	}
-}
-
-/* Program order by stages: stage_of maps a phase to the stage in which its ops run. */
-static enum status order_by_phase(const struct order_job *job, const uint8_t stage_of[PHASE_COUNT], uint32_t *order)
-{
-	const struct problem *problem = job->problem;
-	uint8_t *stage = mem_alloc(problem->ops, sizeof *stage);
-	uint32_t *rank = mem_alloc(problem->ops, sizeof *rank);
-	enum status status = stage && rank ? OK : NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
-		rank[problem->program[i]] = i;
-		stage[i] = stage_of[problem->phase[i]];
-	}
-	if (status == OK)
-		status = order_by_rank(&job->model, stage, rank, order);
-	mem_free(stage);
-	mem_free(rank);
-	return status;
-}
-
-static enum status seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order)
-{
-	static const uint8_t last[PHASE_COUNT] = {
-		[PHASE_FORWARD] = 0, [PHASE_BACKWARD] = 1, [PHASE_COMMUNICATION] = 1, [PHASE_UPDATE] = 2
-	};
-	enum status status = OK;
-	switch (strategy) {
-	case ORDER_PROGRAM:
-		memcpy(order, job->problem->program, job->problem->ops * sizeof *order);
-		break;
-	case ORDER_UPDATES_LAST:
-		return order_by_phase(job, last, order);
-	case ORDER_LIST:
-		return order_greedy(&job->model, ORDER_GREEDY_LIST, false, order);
-	case ORDER_LPMF:
-		return order_greedy(&job->model, ORDER_GREEDY_LPMF, false, order);
-	case ORDER_DFS:
-		return order_depth_first(&job->model, order);
-	default:
-		status = order_greedy(&job->reversed, ORDER_GREEDY_LPMF, true, order);
-		if (status == OK)
-			reverse(order, job->model.ops);
-	}
-	return status;
-}
-
-static enum status run_alive(struct order_job *job)
-{
-	/* Without ops there is nothing to order, and the state's own bytes are the bound. */
-	if (job->model.ops == 0) {
-		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
-		return OK;
-	}
-	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
-	if (!job->alive)
-		return NO_MEMORY;
-	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
-	if (status != OK) {
-		job->alive = NULL;
-		return status;
-	}
-	for (uint32_t op = 0; op < job->model.ops; op++)
-		order_job_raise(job, job->alive[op], ORDER_PROOF_ALIVE, op);
-	return OK;
-}
-
-/* All seeds, whatever the effort; they are kept for the repair. */
-static enum status run_seeds(struct order_job *job)
-{
-	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < SEEDS; strategy++) {
-		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
-		enum status status = order ? seed(job, strategy, order) : NO_MEMORY;
-		if (status != OK)
-			return status;
-		order_job_offer(job, order, order_strategy_names[strategy]);
-		job->seed_peak[strategy] = order_profile(&job->model, order, job->count, job->live);
-		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
-			return CANCELLED;
-	}
-	return OK;
-}
+/* ---- runs ------------------------------------------------------------------------------ */
 
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result)
 {
@@ -230,94 +138,27 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, &options, control);
 	if (status == OK)
-		status = run_seeds(&job);
+		status = order_run_seeds(&job);
 	if (status == OK)
-		status = run_alive(&job);
+		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);
 }
-
-/* ---- the whole run ----------------------------------------------------------------------- */
 
 static enum status run_one_seed(struct order_job *job)
 {
 	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
-	enum status status = order ? seed(job, job->options->strategy, order) : NO_MEMORY;
+	enum status status = order ? order_seed(job, job->options->strategy, order) : NO_MEMORY;
 	if (status == OK)
 		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
 	mem_free(order);
-	return status == OK ? run_alive(job) : status;
-}
-
-/* Repairs every seed, the lowest peak first. */
-static enum status run_repair(struct order_job *job)
-{
-	struct order_cut cut;
-	bool used[SEEDS] = { false };
-	enum status status = order_cut_init(&cut, job->problem, true);
-	for (int round = 0; round < SEEDS && status == OK && !order_job_done(job); round++) {
-		int next = -1;
-		for (int i = 0; i < SEEDS; i++)
-			if (!used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
-				next = i;
-		used[next] = true;
-		status = order_repair(job, &cut, job->seed[next], REPAIR_FAILURES);
-	}
-	order_cut_free(&cut);
-	return status;
-}
-
-/* The exact search over the whole graph, forward or backward in time, with so many states. */
-static enum status run_search(struct order_job *job, bool backward, uint32_t states)
-{
-	struct order_search_limits limits = { .states = states, .moves = (uint64_t)SEARCH_MOVES };
-	uint32_t *order = mem_alloc(job->model.ops, sizeof *order), visited;
-	int64_t bound = job->bound, ceiling = job->cap >= 0 && job->cap < job->peak ? job->cap : job->peak - 1;
-	enum status status = NO_MEMORY;
-	if (order)
-		status = order_search_least(backward ? &job->reversed : &job->model, ceiling, &limits, &job->control,
-			order, &bound, &visited);
-	if (status == OK && backward)
-		reverse(order, job->model.ops);
-	if (status == OK)
-		order_job_offer(job, order, "exact search");
-	if (status != NO_MEMORY)
-		order_job_raise(job, bound < job->peak ? bound : job->peak, ORDER_PROOF_SEARCH, NONE);
-	mem_free(order);
-	/* Its own limits are not the run's: only the run's end it. */
-	if (status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK))
-		status = OK;
-	return status;
-}
-
-/* Ever larger searches in both directions. */
-static enum status run_searches(struct order_job *job, uint32_t states, uint32_t most)
-{
-	enum status status = OK;
-	for (; states <= most && status == OK && !order_job_done(job); states *= 4) {
-		status = run_search(job, false, states);
-		if (status == OK && !order_job_done(job))
-			status = run_search(job, true, states);
-	}
-	return status;
-}
-
-static enum status run_best(struct order_job *job)
-{
-	enum status status = run_seeds(job);
-	if (status == OK)
-		status = run_alive(job);
-	if (status == OK && !order_job_done(job))
-		status = run_repair(job);
-	if (status == OK && !order_job_done(job))
-		status = run_searches(job, 1000, 1000000);
-	return status == OK && !order_job_done(job) ? LIMIT : status;
+	return status == OK ? order_run_alive(job) : status;
 }
 
 static enum status run(struct order_job *job)
 {
 	if (job->options->strategy < ORDER_ROAM)
 		return run_one_seed(job);
-	return run_best(job);
+	return order_run_best(job);
 }
 
 enum status order_solve(const struct problem *problem, const struct order_options *options,
@@ -339,7 +180,7 @@ enum status order_fit(const struct problem *problem, int64_t cap, const struct o
 	enum status status = job_start(&job, problem, options, control);
 	job.cap = cap;
 	if (status == OK)
-		status = run_best(&job);
+		status = order_run_best(&job);
 	status = job_finish(&job, status, control, result);
 	if (status != OK && status != LIMIT)
 		return status;

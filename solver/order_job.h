@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_ORDER_JOB_H
 #define TIDEMARK_ORDER_JOB_H
 
-#include "order.h"
+#include "order_memory.h"
 #include "order_model.h"
 
 #define SEEDS ORDER_ROAM   /* the strategies before it are the seeds */
@@ -23,6 +23,8 @@ struct order_job {
 	int64_t seed_peak[SEEDS];
 	uint32_t *count;               /* scratch [items] */
 	int64_t *live;                 /* scratch [ops] */
+	struct order_store store;      /* the caller's, or memory's */
+	struct order_memory memory;
 	uint32_t solved, reused;
 	struct arena arena;
 };
@@ -33,5 +35,16 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op);
 /* Nothing is left to gain: proved, or the cap is decided. */
 bool order_job_done(const struct order_job *job);
+
+/* One seed's order, by its strategy; all of them, kept for the repair; and LB2. Seeds run whatever the effort. */
+enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order);
+enum status order_run_seeds(struct order_job *job);
+enum status order_run_alive(struct order_job *job);
+
+/* The best order that the effort allows. LIMIT when neither a proof nor a decision was reached. */
+enum status order_run_best(struct order_job *job);
+
+/* Reads an order from its end. */
+void order_turn(uint32_t *order, uint32_t ops);
 
 #endif

@@ -405,7 +405,7 @@ static enum status expand_all(struct search *search)
 		if (status == LIMIT || status == NO_MEMORY)
 			return status;
 		if (search->spent > 4096) {
-			bool stop = control_spend(search->control, search->spent / 8);
+			bool stop = control_spend(search->control, search->spent / 2);
 			search->spent = 0;
 			if (stop)
 				return control_status(search->control);

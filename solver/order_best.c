@@ -1,0 +1,189 @@
+/* order_best.c: the best order: seeds, bounds, and the steps that close the gap between them.
+ *
+ * Cheap steps first, each with a share of the effort; whichever closes the gap ends the run. Min-cut repair moves
+ * ops across the whole graph, exact windows rearrange what lies near the peak, and the exact search over the whole
+ * graph proves the rest where it can.
+ */
+#include <string.h>
+
+#include "order_bound.h"
+#include "order_cut.h"
+#include "order_repair.h"
+#include "order_search.h"
+#include "order_seeds.h"
+#include "order_window.h"
+
+#define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
+#define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
+
+/* ---- seeds and LB2 ------------------------------------------------------------------ */
+
+void order_turn(uint32_t *order, uint32_t ops)
+{
+	for (uint32_t i = 0; i < ops / 2; i++) {
+		uint32_t swap = order[i];
+		order[i] = order[ops - 1 - i];
+		order[ops - 1 - i] = swap;
+	}
+}
+
+/* Program order by stages: stage_of maps a phase to the stage in which its ops run. */
+static enum status order_by_phase(const struct order_job *job, const uint8_t stage_of[PHASE_COUNT], uint32_t *order)
+{
+	const struct problem *problem = job->problem;
+	uint8_t *stage = mem_alloc(problem->ops, sizeof *stage);
+	uint32_t *rank = mem_alloc(problem->ops, sizeof *rank);
+	enum status status = stage && rank ? OK : NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
+		rank[problem->program[i]] = i;
+		stage[i] = stage_of[problem->phase[i]];
+	}
+	if (status == OK)
+		status = order_by_rank(&job->model, stage, rank, order);
+	mem_free(stage);
+	mem_free(rank);
+	return status;
+}
+
+enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order)
+{
+	static const uint8_t last[PHASE_COUNT] = {
+		[PHASE_FORWARD] = 0, [PHASE_BACKWARD] = 1, [PHASE_COMMUNICATION] = 1, [PHASE_UPDATE] = 2
+	};
+	enum status status = OK;
+	switch (strategy) {
+	case ORDER_PROGRAM:
+		memcpy(order, job->problem->program, job->problem->ops * sizeof *order);
+		break;
+	case ORDER_UPDATES_LAST:
+		return order_by_phase(job, last, order);
+	case ORDER_LIST:
+		return order_greedy(&job->model, ORDER_GREEDY_LIST, false, order);
+	case ORDER_LPMF:
+		return order_greedy(&job->model, ORDER_GREEDY_LPMF, false, order);
+	case ORDER_DFS:
+		return order_depth_first(&job->model, order);
+	default:
+		status = order_greedy(&job->reversed, ORDER_GREEDY_LPMF, true, order);
+		if (status == OK)
+			order_turn(order, job->model.ops);
+	}
+	return status;
+}
+
+enum status order_run_alive(struct order_job *job)
+{
+	/* Without ops there is nothing to order, and the state's own bytes are the bound. */
+	if (job->model.ops == 0) {
+		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
+		return OK;
+	}
+	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
+	if (!job->alive)
+		return NO_MEMORY;
+	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
+	if (status != OK) {
+		job->alive = NULL;
+		return status;
+	}
+	for (uint32_t op = 0; op < job->model.ops; op++)
+		order_job_raise(job, job->alive[op], ORDER_PROOF_ALIVE, op);
+	return OK;
+}
+
+/* All seeds, whatever the effort; they are kept for the repair. */
+enum status order_run_seeds(struct order_job *job)
+{
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < SEEDS; strategy++) {
+		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
+		enum status status = order ? order_seed(job, strategy, order) : NO_MEMORY;
+		if (status != OK)
+			return status;
+		order_job_offer(job, order, order_strategy_names[strategy]);
+		job->seed_peak[strategy] = order_profile(&job->model, order, job->count, job->live);
+		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
+			return CANCELLED;
+	}
+	return OK;
+}
+
+/* ---- closing the gap -------------------------------------------------------------------- */
+
+/* Repairs seeds, the lowest peak first, so many of them. */
+static enum status repair_seeds(struct order_job *job, struct order_cut *cut, int seeds, uint32_t failures)
+{
+	bool used[SEEDS] = { false };
+	enum status status = OK;
+	for (int round = 0; round < seeds && status == OK && !order_job_done(job); round++) {
+		int next = -1;
+		for (int i = 0; i < SEEDS; i++)
+			if (!used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
+				next = i;
+		used[next] = true;
+		status = order_repair(job, cut, job->seed[next], failures);
+	}
+	return status;
+}
+
+/* The exact search over the whole graph, forward or backward in time, with so many states. */
+static enum status search(struct order_job *job, bool backward, uint32_t states)
+{
+	struct order_search_limits limits = { .states = states, .moves = SEARCH_MOVES };
+	const struct order_model *model = backward ? &job->reversed : &job->model;
+	uint32_t *order = mem_alloc(job->model.ops, sizeof *order), visited;
+	int64_t bound = job->bound;
+	bool decide = job->cap >= 0 && job->cap < job->peak;
+	enum status status = NO_MEMORY;
+	if (order && decide)
+		status = order_search_within(model, job->cap, &limits, &job->control, order, &bound, &visited);
+	else if (order)
+		status = order_search_least(model, job->peak - 1, &limits, &job->control, order, &bound, &visited);
+	if (status == OK && backward)
+		order_turn(order, job->model.ops);
+	if (status == OK)
+		order_job_offer(job, order, "exact search");
+	if (status == INFEASIBLE || ((status == OK || status == LIMIT) && !decide))
+		order_job_raise(job, bound < job->peak ? bound : job->peak, ORDER_PROOF_SEARCH, NONE);
+	mem_free(order);
+	/* Its own limits are not the run's: only the run's end it. */
+	if (status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK))
+		status = OK;
+	return status;
+}
+
+static enum status search_both_ways(struct order_job *job, uint32_t states)
+{
+	enum status status = order_job_done(job) ? OK : search(job, false, states);
+	return status != OK || order_job_done(job) ? status : search(job, true, states / 4);
+}
+
+static enum status close_gap(struct order_job *job, struct order_cut *cut)
+{
+	enum status status = repair_seeds(job, cut, 1, 6);
+	if (status == OK)
+		status = search_both_ways(job, 4000);
+	if (status == OK)
+		status = repair_seeds(job, cut, SEEDS, 40);
+	if (status == OK)
+		status = search_both_ways(job, 50000);
+	if (status == OK && !order_job_done(job))
+		status = order_improve_windows(job, 2000);
+	if (status == OK)
+		status = search_both_ways(job, SEARCH_STATES);
+	return status == OK && !order_job_done(job) ? LIMIT : status;
+}
+
+enum status order_run_best(struct order_job *job)
+{
+	struct order_cut cut;
+	enum status status = order_run_seeds(job);
+	if (status == OK)
+		status = order_run_alive(job);
+	if (status != OK || order_job_done(job))
+		return status;
+	status = order_cut_init(&cut, job->problem, true);
+	if (status == OK)
+		status = close_gap(job, &cut);
+	order_cut_free(&cut);
+	return status;
+}
