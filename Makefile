@@ -119,7 +119,7 @@ install: build ## install into DESTDIR/PREFIX
 	install -m 755 $(BUILD)/tidemark $(wildcard $(BUILD)/tidemark-dot) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.py samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
+	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.py samples/*.c samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tidemark $(DESTDIR)$(PREFIX)/bin/tidemark-dot
