@@ -20,9 +20,8 @@ static enum status write_native(const struct plan *plan, const struct export_opt
 
 static enum status write_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
-	(void)options;
 	(void)error;
-	plan_write_json(plan, false, stream);
+	plan_write_json(plan, options->with_run, stream);
 	return OK;
 }
 

@@ -11,6 +11,7 @@ struct export_options {
 	const char *view;        /* "graph", "timeline", "map", "segments"; NULL: the kind's own */
 	const char *stage;       /* "input" or "device"; NULL: device */
 	bool utf8;
+	bool with_run;           /* json: also how the run went, the part that differs between equal runs */
 };
 
 struct export_kind {

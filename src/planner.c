@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "planner.h"
-#include "stages.h"
 
 static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
@@ -67,7 +66,8 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error, enum status *status)
 {
-	struct stage_context stage = { .store = planner->store, .control = &planner->control, .only_stored = depth == PLAN_STORED };
+	struct stage_context stage = { .store = planner->store, .control = &planner->control,
+		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	bool quick = depth == PLAN_QUICK;
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;

@@ -2,13 +2,14 @@
 #ifndef TIDEMARK_PLANNER_H
 #define TIDEMARK_PLANNER_H
 
-#include "plan.h"
-#include "store.h"
+#include "stages.h"
 
 #define STORE_BYTES_DEFAULT ((size_t)512 << 20)
 
 struct planner {
 	struct store *store;
+	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */
+	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
 	struct control control;     /* the caller sets cancel and report; ticks accumulate */
 };
 

@@ -70,8 +70,11 @@ static void forget_after(struct session *session, uint32_t kept)
 /* Takes over scenario as the new present; what was undone is forgotten. */
 static enum status remember(struct session *session, struct scenario *scenario)
 {
-	if (session->moments)
+	if (session->moments) {
 		forget_after(session, session->now + 1);
+		session->moment[session->now].op = session->op;
+		session->moment[session->now].tensor = session->tensor;
+	}
 	if (session->moments == session->moment_capacity) {
 		uint32_t capacity = session->moment_capacity ? session->moment_capacity * 2 : 16;
 		struct moment *moments = mem_resize(session->moment, capacity, sizeof *moments);
@@ -142,7 +145,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->graph = graph;
 		session->interactive = options->interactive;
 		session->log = log_new(options->interactive);
-		session->worker = worker_new(options->store_bytes ? options->store_bytes : STORE_BYTES_DEFAULT);
+		session->worker = worker_new(options->store_bytes ? options->store_bytes : STORE_BYTES_DEFAULT, options->order_solver);
 	}
 	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");

@@ -24,6 +24,8 @@ struct session_status {
 struct session_options {
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
 	size_t store_bytes;     /* bound of the store of results; 0: the default */
+	enum status (*order_solver)(const struct problem *, const struct order_options *, struct control *, struct order_result *);
+	                        /* NULL: order_solve(); tests put others here */
 };
 
 /* Takes over one reference of graph (also when it fails; NULL: open one with the `open` command). path is where graph came

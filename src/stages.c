@@ -21,6 +21,12 @@ static uint64_t effort_ticks(int64_t level, uint64_t normal)
 	return normal;
 }
 
+/* Whether a cancelled run is for nobody; else it finishes quickly what it has. */
+static bool abandoned(const struct stage_context *stage)
+{
+	return stage->abandoned && atomic_load(stage->abandoned);
+}
+
 /* ---- life ------------------------------------------------------------------------- */
 
 struct ordered *ordered_retain(struct ordered *ordered)
@@ -154,7 +160,14 @@ static enum status run_order(struct stage_context *stage, const struct scenario 
 		.improved = report_improvement,
 		.context = stage,
 	};
-	return order_solve(&ordered->problem, &options, stage->control, &ordered->result);
+	order_solver *solve = stage->order_solver ? stage->order_solver : order_solve;
+	enum status status = solve(&ordered->problem, &options, stage->control, &ordered->result);
+	if (status == CANCELLED && !ordered->result.order && !abandoned(stage)) {
+		struct control unstoppable = { 0 };
+		status = order_quick(&ordered->problem, &unstoppable, &ordered->result);
+		ordered->cut_short = true;
+	}
+	return status;
 }
 
 /* What the plan needs of an order besides the solver's result. */
@@ -197,7 +210,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 	*status = scenario_problem(graph, scenario, &ordered->problem, error);
 	if (*status == OK) {
 		*status = run_order(stage, scenario, quick, ordered);
-		ordered->cut_short = *status == CANCELLED;
+		ordered->cut_short |= *status == CANCELLED;
 		if (*status == LIMIT || (*status == CANCELLED && ordered->result.order))
 			*status = OK;
 		if (*status == OK)
@@ -348,6 +361,13 @@ static enum status run_layout(struct stage_context *stage, const struct scenario
 	};
 	enum status status = layout_solve(&input->buffers, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;
+	if (status == CANCELLED && !laid_out->layout.offset && !abandoned(stage)) {
+		/* Stopped while the order was being sought: offsets by the cheap strategies make it a plan. */
+		struct control unstoppable = { 0 };
+		options.strategy = LAYOUT_BEST;
+		options.effort = 0;
+		status = layout_solve(&input->buffers, &options, &unstoppable, &laid_out->layout, error);
+	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;
 	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)

@@ -38,10 +38,15 @@ void ordered_release(void *ordered);
 struct laid_out *laid_out_retain(struct laid_out *laid_out);
 void laid_out_release(void *laid_out);
 
+/* An orderer as order_solve() is one: tests put others in its place. */
+typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
+
 /* What a stage runs with. */
 struct stage_context {
 	struct store *store;
 	struct control *control;
+	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
+	order_solver *order_solver;         /* NULL: order_solve() */
 	/* Called with every better order while the order stage runs; may be NULL. */
 	void (*improved)(void *context, int64_t peak, int64_t bound);
 	void *improved_context;

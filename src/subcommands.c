@@ -117,7 +117,7 @@ static int run(struct request *request, int argc, char **argv)
 
 int plan_command(int argc, char **argv)
 {
-	struct request request = { .command = "plan", .kind = "text" };
+	struct request request = { .command = "plan", .kind = "text", .options.with_run = true };
 	return run(&request, argc, argv);
 }
 

@@ -233,12 +233,14 @@ static bool start_thread(struct worker *worker)
 	return started;
 }
 
-struct worker *worker_new(size_t store_bytes)
+struct worker *worker_new(size_t store_bytes, order_solver *solver)
 {
 	struct worker *worker = mem_alloc(1, sizeof *worker);
 	if (!worker)
 		return NULL;
 	worker->planner.store = store_new(store_bytes);
+	worker->planner.order_solver = solver;
+	worker->planner.abandoned = &worker->superseded;
 	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = report, .context = worker };
 	pthread_mutex_init(&worker->mutex, NULL);
 	pthread_cond_init(&worker->work, NULL);

@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_WORKER_H
 #define TIDEMARK_WORKER_H
 
-#include "plan.h"
+#include "stages.h"
 
 struct worker;
 
@@ -16,8 +16,8 @@ struct worker_state {
 	struct progress progress;
 };
 
-/* NULL when the thread can't be started or memory is out. store_bytes bounds the store. */
-struct worker *worker_new(size_t store_bytes);
+/* NULL when the thread can't be started or memory is out. store_bytes bounds the store; solver NULL: order_solve(). */
+struct worker *worker_new(size_t store_bytes, order_solver *solver);
 /* Cancels and joins. */
 void worker_free(struct worker *worker);
 

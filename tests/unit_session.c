@@ -1,0 +1,149 @@
+/* unit_session.c: sessions: a worker that can always be stopped, undo, replay. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "random_graph.h"
+#include "src/input.h"
+#include "src/session.h"
+#include "support.h"
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static struct session *new_session(const char *path, const struct session_options *options)
+{
+	struct error error;
+	enum status status;
+	struct scenario scenario;
+	struct graph *graph = path ? graph_open(path, &error, &status) : NULL;
+	scenario_init(&scenario);
+	struct session *session = session_new(graph, path, &scenario, options, &error);
+	cr_assert_not_null(session, "%s", error.text);
+	return session;
+}
+
+/* Polls until the newest plan is the present scenario's own; false after some seconds. */
+static bool settled(struct session *session, bool complete)
+{
+	double end = seconds() + 20;
+	while (seconds() < end) {
+		struct session_status status;
+		session_poll(session);
+		session_status(session, &status);
+		const struct plan *plan = session_plan(session);
+		if (plan && !status.stale && (!complete || plan->complete))
+			return true;
+		usleep(500);
+	}
+	return false;
+}
+
+/* Solves until it is told to stop. */
+static enum status never_ends(const struct problem *problem, const struct order_options *options, struct control *control,
+	struct order_result *result)
+{
+	(void)options;
+	order_quick(problem, &(struct control){ 0 }, result);
+	while (!control_spend(control, 1000))
+		usleep(100);
+	return control_status(control);
+}
+
+Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
+{
+	struct session_options options = { .interactive = true, .order_solver = never_ends };
+	struct session *session = new_session("samples/alexnet_b1_adam.jsonl.gz", &options);
+	struct session_status status;
+	cr_assert(settled(session, false), "a quick plan shows while solving");
+	for (int i = 0; i < 20; i++) {
+		double begin = seconds();
+		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
+		session_status(session, &status);
+		cr_assert(status.solving);
+		cr_assert(seconds() - begin < 0.5, "a command returns at once");
+		cr_assert(settled(session, false));
+	}
+	session_cancel(session);
+	cr_assert(settled(session, true), "the best so far stays");
+	cr_assert(session_plan(session)->limited);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(session, undo_and_redo_restore_scenario_and_cursor)
+{
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	uint32_t op, tensor;
+	struct error error;
+	session_set_cursor(session, 3, 4);
+	cr_assert_eq(session_command(session, "set order=list", &error), OK);
+	cr_assert_eq(session_command(session, "pin op right_pool before left_pool", &error), session_scenario(session)->pins ? OK : BAD_INPUT);
+	session_command(session, "set alignment=512", &error);
+	session_set_cursor(session, 5, 6);
+	cr_assert_eq(session_command(session, "undo", &error), OK);
+	cr_assert_eq(session_scenario(session)->value[K_alignment], 1);
+	while (session_command(session, "undo", &error) == OK)
+		;
+	cr_assert_eq(session_scenario(session)->value[K_order], ORDER_BEST);
+	session_cursor(session, &op, &tensor);
+	cr_assert(op == 3 && tensor == 4);
+	while (session_command(session, "redo", &error) == OK)
+		;
+	cr_assert_eq(session_scenario(session)->value[K_alignment], 512);
+	session_cursor(session, &op, &tensor);
+	cr_assert(op == 5 && tensor == 6);
+	session_free(session);
+}
+
+Test(session, mistakes_change_nothing_and_say_why)
+{
+	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1", "undo", "redo",
+		"export nothing x", "fly", "set order", "reset nothing", "open /nowhere" };
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+		struct error error;
+		struct session_status status;
+		cr_assert_neq(session_command(session, mistakes[i], &error), OK, "%s", mistakes[i]);
+		session_status(session, &status);
+		cr_assert(error.text[0] && strcmp(status.message, error.text) == 0, "%s", mistakes[i]);
+	}
+	session_wait(session);
+	cr_assert(settled(session, true));
+	session_free(session);
+}
+
+Test(session, random_use_stays_consistent)
+{
+	uint64_t random = test_seed();
+	static const char *const lines[] = { "set order=list", "set order=best", "set layout=bestfit", "set layout=best", "set alignment=512",
+		"reset", "undo", "undo", "redo", "baseline", "set in_place=off", "set workspace=off", "set memory=1KiB", "set layout_effort=0" };
+	for (int round = 0; round < 6; round++) {
+		struct session_options options = { .interactive = round % 2, .store_bytes = 1 << 20 };
+		struct scenario scenario;
+		scenario_init(&scenario);
+		struct session *session = session_new(random_graph(&random, 20), NULL, &scenario, &options, NULL);
+		for (int turn = 0; turn < 150; turn++) {
+			struct session_status status;
+			session_command(session, lines[random_next(&random) % (sizeof lines / sizeof *lines)], NULL);
+			if (random_next(&random) % 5 == 0)
+				session_cancel(session);
+			session_poll(session);
+			session_status(session, &status);
+			const struct plan *plan = session_plan(session);
+			cr_assert(!plan || plan->live[plan->peak_position] == plan->peak_bytes);
+		}
+		session_command(session, "set order=lpmf", NULL);
+		cr_assert(settled(session, true));
+		cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_LPMF);
+		session_free(session);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
