@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "bytes.h"
 #include "dot_text.h"
 #include "draw.h"
 #include "draw_groups.h"
@@ -78,16 +77,17 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	const struct op *op = &drawing->graph->op[node->main];
 	char type[100];
 	fputs("<B>", writer->stream);
+	bool between = module->depth == 0 || (module->first != NONE && module->depth < drawing->depth) || op->phase == PHASE_UPDATE;
 	if (drawing->ops)
 		html_text(writer->stream, op->name, 28);
-	else if (module->depth == 0 || op->phase == PHASE_UPDATE)
+	else if (between)
 		html_text(writer->stream, op->phase == PHASE_UPDATE ? "update" : short_type(op->type, type, sizeof type), 28);
 	else
 		html_text(writer->stream, module->name, 28);
 	if (module->first == NONE && module->repeats > 1)
 		fprintf(writer->stream, " … %s ×%u", drawing->modules.module[module->last_of_row].name, module->repeats);
 	fputs("</B>", writer->stream);
-	if (drawing->ops ? strcmp(op->type, "op") != 0 : module->depth > 0 && op->phase != PHASE_UPDATE) {
+	if (drawing->ops ? strcmp(op->type, "op") != 0 : !between) {
 		fputs("<BR/>", writer->stream);
 		html_text(writer->stream, short_type(op->type, type, sizeof type), 26);
 	}
@@ -97,17 +97,17 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 
 static void node_label(const struct writer *writer, const struct draw_node *node)
 {
+	const struct plan *plan = writer->drawing->plan;
 	char text[32];
 	fputs("label=<", writer->stream);
 	node_heading(writer, node);
-	fputs("<FONT POINT-SIZE=\"9\">", writer->stream);
 	if (node->bytes)
-		fprintf(writer->stream, "<BR/>%s", bytes_of(node->bytes, text));
-	if (node->alive)
-		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", bytes_of(node->bytes, text));
+	if (node->alive && node->alive >= plan->peak_bytes / 1000)
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
 	if (node->peak)
-		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(writer->drawing->plan->peak_bytes, text));
-	fputs("</FONT>>", writer->stream);
+		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(plan->peak_bytes, text));
+	fputs(">", writer->stream);
 }
 
 static void write_node(const struct writer *writer, uint32_t id)
@@ -131,24 +131,35 @@ static void write_node(const struct writer *writer, uint32_t id)
 
 /* ---- clusters -------------------------------------------------------------------------------- */
 
-/* Only modules with parts that are told apart are clusters. */
+/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. */
 static bool is_cluster(const struct drawing *drawing, uint32_t module)
 {
 	const struct module *it = &drawing->modules.module[module];
-	return it->depth > 0 && it->depth < drawing->depth && it->first != NONE;
+	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
+		return false;
+	const struct module *part = &drawing->modules.module[it->first];
+	return part->repeats == 1 || drawing->modules.module[part->last_of_row].next != NONE || it->own;
 }
 
+static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
+{
+	while (module != 0 && !is_cluster(drawing, module))
+		module = drawing->modules.module[module].parent;
+	return module;
+}
+
+/* Its path below the cluster around it. */
 static void open_cluster(const struct writer *writer, uint32_t id)
 {
 	const struct modules *modules = &writer->drawing->modules;
 	const struct module *module = &modules->module[id];
-	fprintf(writer->stream, "subgraph cluster_%u {\nlabel=<<B>", id);
-	html_text(writer->stream, module->name, 40);
+	const char *outer = modules->module[cluster_of(writer->drawing, module->parent)].path;
+	fprintf(writer->stream, "subgraph cluster_%u {\nlabelloc=t; label=<<B>", id);
+	html_text(writer->stream, module->path + strlen(outer) + (*outer != '\0'), 60);
 	if (module->repeats > 1) {
 		fputs(" … ", writer->stream);
 		html_text(writer->stream, modules->module[module->last_of_row].name, 40);
-		fprintf(writer->stream, "</B>  %u equal layers, drawn once", module->repeats);
-		fputs(">;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", writer->stream);
+		fprintf(writer->stream, "</B> (%u equal layers, drawn once)>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", module->repeats);
 		return;
 	}
 	fputs("</B>>;\nstyle=rounded; color=\"#AAAAAA\";\n", writer->stream);
@@ -180,13 +191,6 @@ static void number_modules(const struct modules *modules, uint32_t *rank)
 			return;
 		at = modules->module[at].next;
 	}
-}
-
-static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
-{
-	while (module != 0 && !is_cluster(drawing, module))
-		module = drawing->modules.module[module].parent;
-	return module;
 }
 
 static bool lies_in(const struct modules *modules, uint32_t module, uint32_t outer)
@@ -305,11 +309,13 @@ static void legend(const struct writer *writer)
 		legend_bar(writer, EDGE_THICK, "#777777", bytes_of(writer->most, text));
 	if (writer->most >= 100)
 		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", bytes_of(writer->most / 16, text));
-	fputs("</TR></TABLE>\n", writer->stream);
+	fputs("</TR></TABLE>", writer->stream);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
-		fputs("<BR/>dashed: saved for the backward pass", writer->stream);
+		fputs("</TD></TR><TR><TD>dashed: saved for the backward pass", writer->stream);
 	if (writer->control)
-		fputs("<BR/>dotted: order only", writer->stream);
+		fputs("</TD></TR><TR><TD>dotted: order only", writer->stream);
+	if (!drawing->ops)
+		fputs("</TD></TR><TR><TD>+n: n more ops. Sizes are of the memory that a node allocates, in one layer", writer->stream);
 }
 
 static void caption(const struct writer *writer, const struct draw_options *options)
@@ -317,7 +323,7 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 	const struct drawing *drawing = writer->drawing;
 	const struct plan *plan = drawing->plan;
 	char text[32];
-	fputs("label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\"><TR><TD><BR/><B>", writer->stream);
+	fputs("label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\"><TR><TD><B>", writer->stream);
 	html_text(writer->stream, drawing->graph->name, 60);
 	fprintf(writer->stream, "</B>: %u ops", drawing->graph->ops);
 	if (options->around) {

@@ -215,19 +215,9 @@ static bool path_between(struct builder *builder, uint32_t node, uint32_t op)
 	return false;
 }
 
-static enum status put_op(struct builder *builder, uint32_t op, uint32_t key)
+static enum status link_preds(struct builder *builder, uint32_t op, uint32_t node)
 {
-	struct drawing *drawing = builder->drawing;
-	const struct graph *graph = drawing->graph;
-	uint32_t node = builder->latest[key];
-	if (node == NONE || drawing->ops || path_between(builder, node, op)) {
-		node = drawing->nodes++;
-		drawing->node[node] = (struct draw_node){ .module = key / PHASE_COUNT, .first = op, .main = op };
-		builder->head[node] = NONE;
-		builder->latest[key] = node;
-	}
-	drawing->node_of[op] = node;
-	drawing->node[node].ops++;
+	const struct graph *graph = builder->drawing->graph;
 	enum status status = OK;
 	FOR_ROW(i, &graph->pred, op) {
 		uint32_t before = node_before(builder, op, graph->pred.item[i]);
@@ -237,6 +227,23 @@ static enum status put_op(struct builder *builder, uint32_t op, uint32_t key)
 	return status;
 }
 
+/* Puts an op into the module's newest node of its phase, or into a new one. */
+static uint32_t put_op(struct builder *builder, uint32_t op)
+{
+	struct drawing *drawing = builder->drawing;
+	uint32_t stand_in = builder->stand_in[op], module = module_of(drawing, stand_in);
+	uint32_t key = module * PHASE_COUNT + drawing->graph->op[op].phase, node = builder->latest[key];
+	if (node == NONE || drawing->ops || path_between(builder, node, op)) {
+		node = drawing->nodes++;
+		drawing->node[node] = (struct draw_node){ .module = module, .first = stand_in, .main = stand_in };
+		builder->head[node] = NONE;
+		builder->latest[key] = node;
+	}
+	drawing->node[node].ops++;
+	return node;
+}
+
+/* Of the ops that one op stands for, the first in program order decides: the backward pass meets the last layer first. */
 static enum status gather(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
@@ -247,15 +254,17 @@ static enum status gather(struct builder *builder)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		drawing->node_of[op] = NONE;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (!builder->in[op] || builder->stand_in[op] != op)
+		if (!builder->in[op])
 			continue;
-		enum status status = put_op(builder, op, module_of(drawing, op) * PHASE_COUNT + graph->op[op].phase);
+		uint32_t *node = &drawing->node_of[builder->stand_in[op]];
+		if (*node == NONE)
+			*node = put_op(builder, op);
+		enum status status = link_preds(builder, op, *node);
 		if (status != OK)
 			return status;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (builder->in[op])
-			drawing->node_of[op] = drawing->node_of[builder->stand_in[op]];
+		drawing->node_of[op] = builder->in[op] ? drawing->node_of[builder->stand_in[op]] : NONE;
 	return OK;
 }
 
@@ -336,7 +345,8 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
 			uint32_t from = writer == NONE ? NONE : node_before(builder, op, writer);
-			if (from != NONE && from != to)
+			bool view = graph->storage[graph->tensor[tensor].storage].persistent && !drawing->ops;   /* of a parameter */
+			if (from != NONE && from != to && !view)
 				flow[flows++] = (struct flow){ from, to, graph->tensor[tensor].storage, tensor };
 		}
 		FOR_ROW(i, &graph->after, op) {

@@ -95,6 +95,7 @@ static enum status grow_tree(struct builder *builder)
 			modules->of_op[op] = module_of_path(builder, graph->op[op].module, module_length(builder, &graph->op[op]));
 			if (modules->of_op[op] == NONE)
 				return NO_MEMORY;
+			modules->module[modules->of_op[op]].own = true;
 		}
 	return OK;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "export.h"
+#include "export_drawing.h"
 #include "native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -70,6 +71,10 @@ const struct export_kind export_kinds[] = {
 	{ "json", "the plan for scripts and for `check`", true, write_json },
 	{ "csv", "the timeline: live bytes at every op", true, write_csv },
 	{ "text", "the report", true, write_text },
+	{ "dot", "the graph as DOT; with --view, a drawing's source", true, export_dot },
+	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS", true, export_svg },
+	{ "pdf", "the drawing as PDF", true, export_pdf },
+	{ "png", "the drawing as PNG", true, export_png },
 };
 const int export_kind_count = sizeof export_kinds / sizeof *export_kinds;
 

@@ -102,6 +102,8 @@ static enum status convert_dot(const struct options *options, const char *conten
 		status = BAD_INPUT;
 	if (status == OK && options->format > FORMAT_DOT) {
 		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
+		if (*parse_messages())
+			fprintf(stderr, "tidemark-dot: %s: %s", options->input, parse_messages());
 	} else if (status == OK) {
 		struct graph *graph = read_dot(dot, &normal, error, &status);
 		if (graph && !(options->format == FORMAT_DOT ? dot_write : native_write)(graph, stream))

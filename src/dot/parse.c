@@ -113,3 +113,8 @@ Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct erro
 		agclose(graph);
 	return NULL;
 }
+
+const char *parse_messages(void)
+{
+	return reading.message;
+}
