@@ -1,0 +1,275 @@
+/* milp.c: the only file that talks to GLPK.
+ *
+ * GLPK reports out of memory and internal errors by ending the program; its error hook is made to jump back here
+ * instead, after which the library's environment of this thread is freed with everything in it. So a GLPK object
+ * lives only within one call of milp_solve.
+ */
+#include <glpk.h>
+#include <math.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "milp.h"
+
+#define SIMPLEX_STEP 200       /* iterations between two looks at the control */
+
+/* ---- building ---------------------------------------------------------------------- */
+
+static bool make_room(struct milp *milp, void **array, uint32_t *room, uint32_t count, size_t size)
+{
+	if (count < *room)
+		return true;
+	uint32_t larger = *room ? 2 * *room : 64;
+	void *moved = mem_resize(*array, larger, size);
+	if (!moved) {
+		milp->failed = true;
+		return false;
+	}
+	*array = moved;
+	*room = larger;
+	return true;
+}
+
+uint32_t milp_add_column(struct milp *milp, double low, double high, double cost, bool integer)
+{
+	void *array = milp->column;
+	if (!make_room(milp, &array, &milp->column_room, milp->columns, sizeof *milp->column))
+		return 0;
+	milp->column = array;
+	milp->column[milp->columns] = (struct milp_column) { low, high, cost, integer };
+	return milp->columns++;
+}
+
+void milp_add_row(struct milp *milp, double low, double high)
+{
+	void *array = milp->row;
+	if (!make_room(milp, &array, &milp->row_room, milp->rows, sizeof *milp->row))
+		return;
+	milp->row = array;
+	milp->row[milp->rows++] = (struct milp_row) { low, high, milp->entries };
+}
+
+void milp_add_entry(struct milp *milp, uint32_t column, double value)
+{
+	void *columns = milp->entry_column, *values = milp->entry_value;
+	uint32_t room = milp->entry_room;
+	if (milp->entries >= room) {
+		if (!make_room(milp, &columns, &room, milp->entries, sizeof *milp->entry_column))
+			return;
+		milp->entry_column = columns;
+		room = milp->entry_room;
+		if (!make_room(milp, &values, &room, milp->entries, sizeof *milp->entry_value))
+			return;
+		milp->entry_value = values;
+		milp->entry_room = room;
+	}
+	milp->entry_column[milp->entries] = column;
+	milp->entry_value[milp->entries++] = value;
+}
+
+void milp_free(struct milp *milp)
+{
+	mem_free(milp->column);
+	mem_free(milp->row);
+	mem_free(milp->entry_column);
+	mem_free(milp->entry_value);
+	*milp = (struct milp) { 0 };
+}
+
+void milp_solution_free(struct milp_solution *solution)
+{
+	mem_free(solution->value);
+	*solution = (struct milp_solution) { 0 };
+}
+
+/* ---- solving ----------------------------------------------------------------------- */
+
+struct run {
+	const struct milp *milp;
+	const struct milp_limits *limits;
+	struct control *control;
+	struct milp_solution *solution;
+	enum status status;
+	glp_prob *problem;
+	uint64_t iterations;       /* already charged to the control */
+	uint32_t nodes;
+	int *row, *column;         /* scratch: GLPK counts from 1 */
+	double *value;
+	jmp_buf failed;
+};
+
+static int bounds_type(double low, double high)
+{
+	if (isinf(low))
+		return isinf(high) ? GLP_FR : GLP_UP;
+	if (isinf(high))
+		return GLP_LO;
+	return low < high ? GLP_DB : GLP_FX;
+}
+
+static void load(struct run *run)
+{
+	const struct milp *milp = run->milp;
+	glp_prob *problem = run->problem = glp_create_prob();
+	glp_set_obj_dir(problem, GLP_MIN);
+	if (milp->columns)
+		glp_add_cols(problem, (int)milp->columns);
+	if (milp->rows)
+		glp_add_rows(problem, (int)milp->rows);
+	for (uint32_t i = 0; i < milp->columns; i++) {
+		const struct milp_column *column = &milp->column[i];
+		if (column->integer)
+			glp_set_col_kind(problem, (int)i + 1, GLP_IV);
+		glp_set_col_bnds(problem, (int)i + 1, bounds_type(column->low, column->high), column->low, column->high);
+		glp_set_obj_coef(problem, (int)i + 1, column->cost);
+	}
+	for (uint32_t i = 0; i < milp->rows; i++) {
+		const struct milp_row *row = &milp->row[i];
+		uint32_t end = i + 1 < milp->rows ? milp->row[i + 1].first : milp->entries;
+		glp_set_row_bnds(problem, (int)i + 1, bounds_type(row->low, row->high), row->low, row->high);
+		for (uint32_t entry = row->first; entry < end; entry++) {
+			run->row[entry + 1] = (int)i + 1;
+			run->column[entry + 1] = (int)milp->entry_column[entry] + 1;
+			run->value[entry + 1] = milp->entry_value[entry];
+		}
+	}
+	glp_load_matrix(problem, (int)milp->entries, run->row, run->column, run->value);
+}
+
+/* Charges iterations done since the last call; true when the run must end. */
+static bool charge(struct run *run)
+{
+	uint64_t iterations = (uint64_t)glp_get_it_cnt(run->problem), fresh = iterations > run->iterations ? iterations - run->iterations : 0;
+	run->iterations += fresh;
+	bool stop = control_spend(run->control, 100 + fresh * (run->milp->rows + run->milp->columns) / 4);
+	return stop || (run->limits->iterations && run->iterations >= run->limits->iterations);
+}
+
+static enum status why_stopped(const struct run *run)
+{
+	return control_status(run->control) == CANCELLED ? CANCELLED : LIMIT;
+}
+
+/* The linear relaxation, a few iterations at a time. */
+static enum status solve_relaxation(struct run *run)
+{
+	glp_smcp parameters;
+	glp_init_smcp(&parameters);
+	parameters.msg_lev = GLP_MSG_OFF;
+	parameters.it_lim = SIMPLEX_STEP;
+	glp_adv_basis(run->problem, 0);
+	for (;;) {
+		int result = glp_simplex(run->problem, &parameters);
+		if (result != 0 && result != GLP_EITLIM)
+			return result == GLP_EBOUND ? INFEASIBLE : LIMIT;
+		if (result == 0)
+			break;
+		if (charge(run))
+			return why_stopped(run);
+	}
+	return glp_get_status(run->problem) == GLP_OPT ? OK : INFEASIBLE;
+}
+
+static void on_node(glp_tree *tree, void *context)
+{
+	struct run *run = context;
+	if (glp_ios_reason(tree) == GLP_ISELECT)
+		run->nodes++;
+	/* Iterations in the tree are GLPK's own affair: a node counts as a fixed number. */
+	bool stop = control_spend(run->control, run->milp->rows + run->milp->columns);
+	if (stop || (run->limits->nodes && run->nodes >= run->limits->nodes))
+		glp_ios_terminate(tree);
+}
+
+static enum status solve_integers(struct run *run)
+{
+	glp_iocp parameters;
+	glp_init_iocp(&parameters);
+	parameters.msg_lev = GLP_MSG_OFF;
+	parameters.mir_cuts = parameters.clq_cuts = parameters.cov_cuts = GLP_ON;
+	parameters.br_tech = GLP_BR_DTH;
+	parameters.bt_tech = GLP_BT_BPH;
+	parameters.cb_func = on_node;
+	parameters.cb_info = run;
+	int result = glp_intopt(run->problem, &parameters);
+	switch (glp_mip_status(run->problem)) {
+	case GLP_OPT:
+		return result == 0 ? OK : why_stopped(run);
+	case GLP_NOFEAS:
+		return INFEASIBLE;
+	default:
+		return why_stopped(run);
+	}
+}
+
+static void read_solution(struct run *run, bool integers)
+{
+	struct milp_solution *solution = run->solution;
+	int status = integers ? glp_mip_status(run->problem) : glp_get_status(run->problem);
+	if (status != GLP_OPT && status != GLP_FEAS)
+		return;
+	solution->value = mem_alloc(run->milp->columns, sizeof *solution->value);
+	if (!solution->value) {
+		run->status = NO_MEMORY;
+		return;
+	}
+	for (uint32_t i = 0; i < run->milp->columns; i++)
+		solution->value[i] = integers ? glp_mip_col_val(run->problem, (int)i + 1) : glp_get_col_prim(run->problem, (int)i + 1);
+	solution->cost = integers ? glp_mip_obj_val(run->problem) : glp_get_obj_val(run->problem);
+	if (run->status == OK)
+		solution->bound = solution->cost;
+}
+
+static void solve(struct run *run)
+{
+	load(run);
+	run->status = solve_relaxation(run);
+	bool integers = glp_get_num_int(run->problem) > 0;
+	if (run->status == OK && integers) {
+		run->solution->bound = glp_get_obj_val(run->problem);
+		run->status = solve_integers(run);
+	}
+	if (run->status == OK || run->status == LIMIT)
+		read_solution(run, integers);
+	glp_delete_prob(run->problem);
+}
+
+static void jump_out(void *context)
+{
+	struct run *run = context;
+	longjmp(run->failed, 1);
+}
+
+/* Runs solve() with GLPK's errors caught. */
+static enum status solve_guarded(struct run *run)
+{
+	glp_term_out(GLP_OFF);
+	if (setjmp(run->failed)) {
+		glp_error_hook(NULL, NULL);
+		glp_free_env();
+		return NO_MEMORY;
+	}
+	glp_error_hook(jump_out, run);
+	solve(run);
+	glp_error_hook(NULL, NULL);
+	return run->status;
+}
+
+enum status milp_solve(const struct milp *milp, const struct milp_limits *limits, struct control *control,
+	struct milp_solution *solution)
+{
+	*solution = (struct milp_solution) { .bound = -INFINITY };
+	if (milp->failed)
+		return NO_MEMORY;
+	struct run run = {
+		.milp = milp, .limits = limits, .control = control, .solution = solution, .status = NO_MEMORY,
+		.row = mem_alloc((size_t)milp->entries + 1, sizeof *run.row),
+		.column = mem_alloc((size_t)milp->entries + 1, sizeof *run.column),
+		.value = mem_alloc((size_t)milp->entries + 1, sizeof *run.value),
+	};
+	enum status status = run.row && run.column && run.value ? solve_guarded(&run) : NO_MEMORY;
+	mem_free(run.row);
+	mem_free(run.column);
+	mem_free(run.value);
+	return status;
+}
