@@ -8,6 +8,7 @@
 #include "batch.h"
 #include "export.h"
 #include "subcommands.h"
+#include "ui/explore.h"
 
 static int print_help(void)
 {
@@ -28,11 +29,26 @@ static int print_version(void)
 	return EXIT_FINE;
 }
 
-/* Where standard output is no terminal: the report. */
-static int report(const char *path)
+/* On a terminal the explorer; where standard output is none, the report. */
+static int open_graph(const char *path)
 {
 	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
-	return plan_command(2, arguments);
+	if (!isatty(STDOUT_FILENO))
+		return plan_command(2, arguments);
+	int status;
+	struct graph *graph = batch_open(path, &status);
+	if (!graph)
+		return status;
+	struct error error = { 0 };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	struct session *session = session_new(graph, path, &scenario, &(struct session_options){ .interactive = true }, &error);
+	scenario_done(&scenario);
+	if (!session)
+		return complain(NULL, &error, NO_MEMORY);
+	status = explore(session, &(struct explore_options){ .ascii = false });
+	session_free(session);
+	return status;
 }
 
 int main(int argc, char **argv)
@@ -52,5 +68,5 @@ int main(int argc, char **argv)
 		return usage_error("", "unknown option %s", argv[1]);
 	if (argc > 2)
 		return usage_error("", "unknown command %s", argv[1]);
-	return report(argv[1]);
+	return open_graph(argv[1]);
 }

@@ -1,0 +1,49 @@
+/* commands.c: the command table and its look-ups. */
+#include "commands.h"
+
+#define X(id, word, keys, footer, context, arguments, help) [COMMAND_##id] = { word, keys, footer, arguments, help, context },
+const struct command commands[COMMAND_COUNT] = { COMMANDS(X) };
+#undef X
+
+enum command_id command_find(const char *line)
+{
+	line += strspn(line, " ");
+	size_t length = strcspn(line, " ");
+	for (int i = 0; length > 0 && i < COMMAND_COUNT; i++)
+		if (strlen(commands[i].word) == length && memcmp(commands[i].word, line, length) == 0)
+			return (enum command_id)i;
+	return COMMAND_COUNT;
+}
+
+const char *command_arguments(const char *line)
+{
+	line += strspn(line, " ");
+	line += strcspn(line, " ");
+	return line + strspn(line, " ");
+}
+
+static bool has_key(const char *keys, const char *key)
+{
+	size_t length = strlen(key);
+	while (*keys) {
+		size_t next = strcspn(keys, " ");
+		if (next == length && memcmp(keys, key, length) == 0)
+			return true;
+		keys += next + strspn(keys + next, " ");
+	}
+	return false;
+}
+
+enum command_id command_of_key(const char *key, unsigned context)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		if ((commands[i].context & context) && has_key(commands[i].keys, key))
+			return (enum command_id)i;
+	return COMMAND_COUNT;
+}
+
+char *command_key(enum command_id command, char text[16])
+{
+	snprintf(text, 16, "%.*s", (int)strcspn(commands[command].keys, " "), commands[command].keys);
+	return text;
+}

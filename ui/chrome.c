@@ -1,0 +1,149 @@
+/* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
+#include "chrome.h"
+
+void chrome_tabs(struct frame *frame, const struct model *model, int view)
+{
+	int width = frame->window.width, x = 0;
+	bool names = width >= 64;
+	for (int i = 0; i < VIEWS; i++) {
+		char text[32];
+		if (names || i == view)
+			snprintf(text, sizeof text, " %d %s ", i + 1, views[i]->name);
+		else
+			snprintf(text, sizeof text, " %d ", i + 1);
+		x += frame_text(frame, x, 0, width, i == view ? ROLE_TAB_ACTIVE : ROLE_TAB, text);
+	}
+	if (model->plan && width - x >= 8) {
+		const char *name = model->plan->input->name;
+		int room = width - x - 2, wanted = text_cells(name);
+		frame_name(frame, width - (wanted < room ? wanted : room), 0, room, ROLE_TITLE, name);
+	}
+}
+
+/* Appends a segment if all of it fits before `end`; numbers are never cut. */
+static void segment(struct frame *frame, int *x, int end, enum role role, const char *text)
+{
+	int lead = *x > 0 ? 3 : 0;
+	if (*x + lead + text_cells(text) > end)
+		return;
+	if (lead)
+		frame_glyph(frame, *x + 1, 0, GLYPH_SEPARATOR, ROLE_FAINT);
+	*x += lead + frame_text(frame, *x + lead, 0, end, role, text);
+}
+
+static void draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
+{
+	char bytes[32], text[100];
+	int64_t budget = plan_budget(plan), highest = plan->arena_bytes > plan->peak_bytes ? plan->arena_bytes : plan->peak_bytes;
+	snprintf(text, sizeof text, "peak %s", bytes_text(plan->peak_bytes, bytes, sizeof bytes));
+	segment(frame, x, end, ROLE_TITLE, text);
+	if (budget >= 0 && highest > budget) {
+		snprintf(text, sizeof text, "over by %s", bytes_text(highest - budget, bytes, sizeof bytes));
+		segment(frame, x, end, ROLE_BAD, text);
+	} else if (budget >= 0) {
+		snprintf(text, sizeof text, "%s free", bytes_text(budget - highest, bytes, sizeof bytes));
+		segment(frame, x, end, ROLE_GOOD, text);
+	}
+	if (plan->order_proved)
+		segment(frame, x, end, ROLE_GOOD, "proved");
+	else {
+		int64_t bound = plan->order_bound_bytes;
+		snprintf(text, sizeof text, "gap %.2f %%", bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0.0);
+		segment(frame, x, end, ROLE_WARN, text);
+	}
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, bytes, sizeof bytes), plan->layout_proved ? " proved" : "");
+	segment(frame, x, end, ROLE_TEXT, text);
+}
+
+static void draw_inputs(struct frame *frame, int *x, int end, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	const struct scenario *scenario = &plan->scenario;
+	char count[32], text[100];
+	snprintf(text, sizeof text, "%s ops", count_text(plan->graph->ops, count));
+	segment(frame, x, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%s tensors", count_text(plan->graph->tensors, count));
+	segment(frame, x, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices], scenario->value[K_devices] == 1 ? "" : "s");
+	segment(frame, x, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "order by %s", plan->order_winner ? plan->order_winner : "?");
+	segment(frame, x, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "layout by %s", plan->layout_winner ? plan->layout_winner : "?");
+	segment(frame, x, end, ROLE_TEXT, text);
+}
+
+void chrome_status(struct frame *frame, const struct model *model)
+{
+	const struct session_status *status = &model->status;
+	int width = frame->window.width, slot = width >= 72 ? 26 : 16, x = 0;
+	char text[100] = "";
+	if (status->solving && status->fraction >= 0)
+		snprintf(text, sizeof text, "%.*s %3.0f %%", slot - 6, status->stage, 100 * status->fraction);
+	else if (status->solving)
+		snprintf(text, sizeof text, "%.*s", slot, *status->stage ? status->stage : "planning");
+	else if (model->plan && model->plan->limited)
+		snprintf(text, sizeof text, "stopped early");
+	else if (model->plan && status->solved == 0 && status->reused > 0)
+		snprintf(text, sizeof text, "cached");
+	enum role role = status->stale ? ROLE_WARN : ROLE_FAINT;
+	frame_right(frame, width, 0, role, text);
+	if (status->stale && slot - text_cells(text) >= 6)
+		frame_text(frame, width - slot, 0, 5, ROLE_WARN, "stale");
+	if (!model->plan) {
+		frame_text(frame, 0, 0, width - slot, ROLE_FAINT, "no plan yet");
+		return;
+	}
+	frame->marks = status->stale ? MARK_DIM : 0;
+	draw_memory(frame, &x, width - slot - 1, model->plan);
+	draw_inputs(frame, &x, width - slot - 1, model);
+	frame->marks = 0;
+}
+
+/* ---- footer ------------------------------------------------------------------------ */
+
+static int item_width(enum command_id command)
+{
+	char key[16];
+	return text_cells(command_key(command, key)) + 1 + text_cells(commands[command].footer) + 2;
+}
+
+static void draw_items(struct frame *frame, int *x, int end, unsigned context, bool specific)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		const struct command *command = &commands[i];
+		bool general = command->context == IN_ANY;
+		char key[16];
+		if (!(command->context & context) || !*command->footer || general == specific || i == COMMAND_HELP)
+			continue;
+		if (*x + item_width((enum command_id)i) > end)
+			continue;
+		*x += frame_text(frame, *x, 0, end, ROLE_KEY, command_key((enum command_id)i, key)) + 1;
+		*x += frame_text(frame, *x, 0, end, ROLE_TEXT, command->footer) + 2;
+	}
+}
+
+void chrome_footer(struct frame *frame, unsigned context)
+{
+	char key[16];
+	int width = frame->window.width, x = 0, end = width - item_width(COMMAND_HELP) + 2;
+	draw_items(frame, &x, end, context, true);
+	draw_items(frame, &x, end, context, false);
+	int used = frame_text(frame, end, 0, width - end, ROLE_KEY, command_key(COMMAND_HELP, key));
+	frame_text(frame, end + used + 1, 0, width, ROLE_TEXT, commands[COMMAND_HELP].footer);
+}
+
+const char *command_unavailable(const struct model *model, enum command_id command)
+{
+	switch (command) {
+	case COMMAND_DIFFERENCES: return model->baseline ? NULL : "no baseline yet: b pins one";
+	case COMMAND_SEARCH_NEXT:
+	case COMMAND_SEARCH_PREVIOUS: return *model->search ? NULL : "nothing was searched for yet";
+	case COMMAND_PEAK:
+	case COMMAND_PREVIOUS_PEAK:
+	case COMMAND_NEXT_PEAK:
+	case COMMAND_BASELINE:
+	case COMMAND_EXPORT:
+	case COMMAND_GO: return model->plan ? NULL : "there is no plan yet";
+	default: return NULL;
+	}
+}

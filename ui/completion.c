@@ -1,0 +1,115 @@
+/* completion.c: continuations of the last word of a line, from the command table, the knob table and the graph. */
+#include "completion.h"
+
+/* Words that only the session's language has. */
+static const char *const session_words[] = { "keep", "offload" };
+static const char *const export_kinds = "native|json|csv|dot|svg|pdf|png|tikz|gnuplot|trace|memory_viz|model_explorer|minimalloc";
+
+/* Adds head + word when word begins with part. */
+static void offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
+{
+	if (completion->count == COMPLETIONS || strncmp(word, part, strlen(part)) != 0)
+		return;
+	snprintf(completion->line[completion->count++], LINE_SIZE, "%.*s%s%s", (int)head_length, head, word, tail);
+}
+
+static void offer_words(struct completion *completion, const char *head, size_t head_length, const char *part, const char *words)
+{
+	char word[64];
+	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
+		offer(completion, head, head_length, part, word, "");
+}
+
+static void offer_knobs(struct completion *completion, const char *line, const char *part, const char *tail)
+{
+	const char *value = strchr(part, '=');
+	if (!value) {
+		for (int i = 0; i < KNOB_COUNT; i++)
+			if (!knob_unavailable((enum knob_id)i))
+				offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
+		return;
+	}
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)(value - part), part);
+	enum knob_id knob = knob_find(name);
+	size_t head = (size_t)(value + 1 - line);
+	if (knob == KNOB_COUNT)
+		return;
+	if (knobs[knob].type == KNOB_SWITCH)
+		offer_words(completion, line, head, value + 1, "off|on");
+	else if (knobs[knob].words)
+		offer_words(completion, line, head, value + 1, knobs[knob].words);
+}
+
+static void offer_names(struct completion *completion, const struct model *model, const char *line, const char *part, bool ops, bool tensors)
+{
+	if (!model->plan)
+		return;
+	const struct graph *graph = model->plan->graph;
+	for (uint32_t i = 0; ops && i < graph->ops; i++)
+		offer(completion, line, (size_t)(part - line), part, graph->op[i].name, "");
+	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
+		offer(completion, line, (size_t)(part - line), part, graph->tensor[i].name, "");
+}
+
+static void offer_commands(struct completion *completion, const char *line, const char *part)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		offer(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "");
+	for (size_t i = 0; i < sizeof session_words / sizeof *session_words; i++)
+		offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
+}
+
+/* pin op A before B; pin tensor T ...; pin layer N ... */
+static void offer_pin(struct completion *completion, const struct model *model, const char *line, const char *part)
+{
+	const char *what = command_arguments(line);
+	if (part == what)
+		offer_words(completion, line, (size_t)(part - line), part, "op|tensor|layer");
+	else if (strncmp(what, "op ", 3) == 0 && (part == what + 3 || strncmp(part - 7, "before ", 7) == 0))
+		offer_names(completion, model, line, part, true, false);
+	else if (strncmp(what, "op ", 3) == 0)
+		offer(completion, line, (size_t)(part - line), part, "before", " ");
+	else if (strncmp(what, "tensor ", 7) == 0 && part == what + 7)
+		offer_names(completion, model, line, part, false, true);
+	else if (strncmp(what, "tensor ", 7) == 0)
+		offer_words(completion, line, (size_t)(part - line), part, "at|shard|on");
+}
+
+void completion_find(const char *line, const struct model *model, struct completion *completion)
+{
+	completion->count = 0;
+	const char *part = strrchr(line, ' ');
+	part = part ? part + 1 : line;
+	enum command_id command = command_find(line);
+	if (part == line + strspn(line, " "))
+		offer_commands(completion, line, part);
+	else if (command == COMMAND_SET)
+		offer_knobs(completion, line, part, "=");
+	else if (command == COMMAND_RESET)
+		offer_knobs(completion, line, part, "");
+	else if (command == COMMAND_PIN)
+		offer_pin(completion, model, line, part);
+	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
+		offer_names(completion, model, line, part, true, true);
+	else if (command == COMMAND_EXPORT && part == command_arguments(line))
+		offer_words(completion, line, (size_t)(part - line), part, export_kinds);
+	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
+		offer_names(completion, model, line, part, false, true);
+}
+
+const char *completion_hint(const char *line)
+{
+	enum command_id command = command_find(line);
+	if (command == COMMAND_COUNT)
+		return "";
+	if (command == COMMAND_SET) {
+		char name[64];
+		const char *knob = command_arguments(line);
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(knob, "="), knob);
+		enum knob_id id = knob_find(name);
+		if (id != KNOB_COUNT)
+			return knobs[id].help;
+	}
+	return commands[command].help;
+}

@@ -1,0 +1,18 @@
+/* explore.h: the interactive explorer. */
+#ifndef TIDEMARK_EXPLORE_H
+#define TIDEMARK_EXPLORE_H
+
+#include "src/session.h"
+
+struct explore_options {
+	bool ascii;              /* draw with ASCII whatever the locale says */
+	bool mono;               /* no colours, as NO_COLOR in the environment */
+	const char *theme;       /* "ansi", "dark", "light", "mono", or NULL */
+	const char *script;      /* commands to run at once, one a line, or NULL */
+};
+
+/* Runs until the user leaves. Returns the exit status: 0, 2 when there is no usable terminal (the reason on standard error),
+ * 4 when out of memory, 128 + n after signal n. The session stays the caller's. */
+int explore(struct session *session, const struct explore_options *options);
+
+#endif

@@ -1,0 +1,300 @@
+/* frame.c: cells, clipping and text. */
+#include "frame.h"
+
+#include <stdarg.h>
+#include <wchar.h>
+
+#define X(id, name) name,
+const char *const category_names[CATEGORIES] = { KINDS(X) "workspace" };
+#undef X
+const char category_letters[CATEGORIES + 1] = "ipbcogatuw";
+
+static const struct { uint32_t unicode, ascii; } glyphs[GLYPH_COUNT] = {
+#define X(id, unicode, ascii) { unicode, ascii },
+	GLYPHS(X)
+#undef X
+};
+
+static const struct cell blank = { ' ', ROLE_TEXT, ROLE_TEXT, 0 };
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+static int larger(int a, int b) { return a > b ? a : b; }
+
+bool frame_resize(struct frame *frame, int width, int height)
+{
+	struct cell *cell = mem_alloc((size_t)width * (size_t)height, sizeof *cell);
+	if (!cell)
+		return false;
+	mem_free(frame->cell);
+	frame->cell = cell;
+	frame->width = width;
+	frame->height = height;
+	frame_clear(frame);
+	return true;
+}
+
+void frame_free(struct frame *frame)
+{
+	mem_free(frame->cell);
+	*frame = (struct frame){ 0 };
+}
+
+void frame_clear(struct frame *frame)
+{
+	for (int i = 0; i < frame->width * frame->height; i++)
+		frame->cell[i] = blank;
+	frame->marks = 0;
+	frame->window = (struct rect){ 0, 0, frame->width, frame->height };
+}
+
+void frame_window(struct frame *frame, struct rect rect)
+{
+	int right = smaller(rect.x + rect.width, frame->width), bottom = smaller(rect.y + rect.height, frame->height);
+	rect.x = larger(rect.x, 0);
+	rect.y = larger(rect.y, 0);
+	rect.width = larger(right - rect.x, 0);
+	rect.height = larger(bottom - rect.y, 0);
+	frame->window = rect;
+}
+
+static struct cell *at(struct frame *frame, int x, int y)
+{
+	if (x < 0 || y < 0 || x >= frame->window.width || y >= frame->window.height)
+		return NULL;
+	return &frame->cell[(frame->window.y + y) * frame->width + frame->window.x + x];
+}
+
+/* Overwriting one half of a wide character blanks the other. */
+static void put(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground)
+{
+	struct cell *cell = at(frame, x, y);
+	if (!cell)
+		return;
+	int column = frame->window.x + x;
+	if (cell->code == 0 && code != 0 && column > 0)
+		cell[-1].code = ' ';
+	if (column + 1 < frame->width && cell[1].code == 0)
+		cell[1].code = ' ';
+	*cell = (struct cell){ code, (uint8_t)role, (uint8_t)ground, frame->marks };
+}
+
+void frame_cell(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground)
+{
+	put(frame, x, y, code, role, ground);
+}
+
+uint32_t frame_code(const struct frame *frame, enum glyph glyph)
+{
+	return frame->ascii ? glyphs[glyph].ascii : glyphs[glyph].unicode;
+}
+
+void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role role)
+{
+	put(frame, x, y, frame_code(frame, glyph), role, ROLE_TEXT);
+}
+
+/* ---- text ---------------------------------------------------------------------- */
+
+uint32_t text_next(const char **text)
+{
+	const unsigned char *byte = (const unsigned char *)*text;
+	if (!*byte)
+		return 0;
+	int more = *byte < 0x80 ? 0 : *byte >= 0xf0 && *byte < 0xf5 ? 3 : *byte >= 0xe0 ? 2 : *byte >= 0xc2 ? 1 : -1;
+	if (*byte >= 0xf5)
+		more = -1;
+	uint32_t code = more <= 0 ? *byte : *byte & (0x3fu >> more);
+	*text += 1;
+	if (more < 0)
+		return '?';
+	for (int i = 0; i < more; i++) {
+		if ((byte[i + 1] & 0xc0) != 0x80)
+			return '?';
+		code = code << 6 | (byte[i + 1] & 0x3fu);
+	}
+	*text += more;
+	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || code == 0xfeff;
+	return control ? '?' : code;
+}
+
+int text_encode(uint32_t code, char bytes[5])
+{
+	int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	for (int i = length - 1; i > 0; i--, code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+	static const uint32_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	bytes[0] = (char)(lead[length] | code);
+	bytes[length] = '\0';
+	return length;
+}
+
+/* Cells of one character: 0 for combining ones, which are left out; where the C library doesn't know it, 1. */
+static int cells(uint32_t code)
+{
+	if (code < 0x80)
+		return 1;
+	int width = wcwidth((wchar_t)code);
+	return width < 0 ? 1 : width;
+}
+
+int text_cells(const char *text)
+{
+	int sum = 0;
+	for (uint32_t code; (code = text_next(&text)) != 0; )
+		sum += cells(code);
+	return sum;
+}
+
+/* One character of any width; returns the column after it, or -1 where it doesn't fit before end. */
+static int put_text(struct frame *frame, int x, int end, int y, uint32_t code, enum role role)
+{
+	int width = cells(code);
+	if (x + width > end)
+		return -1;
+	if (width == 0)
+		return x;
+	if (frame->ascii && code >= 0x80)
+		for (code = '?'; width == 2; width--)
+			put(frame, x++, y, code, role, ROLE_TEXT);
+	if (width == 2 && (x < 0 || x + 2 > frame->window.width))
+		return -1;
+	put(frame, x, y, code, role, ROLE_TEXT);
+	if (width == 2)
+		put(frame, x + 1, y, 0, role, ROLE_TEXT);
+	return x + width;
+}
+
+int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text)
+{
+	int column = x;
+	for (uint32_t code; (code = text_next(&text)) != 0; ) {
+		int next = put_text(frame, column, x + width, y, code, role);
+		if (next < 0)
+			break;
+		column = next;
+	}
+	return column - x;
+}
+
+int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name)
+{
+	int whole = text_cells(name);
+	if (whole <= width || width < 5)
+		return frame_text(frame, x, y, width, role, name);
+	int tail = (width - 1) / 2, head = width - 1 - tail;
+	int used = frame_text(frame, x, y, head, role, name);
+	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
+	for (int skip = whole - tail; skip > 0; )
+		skip -= cells(text_next(&name));
+	return used + 1 + frame_text(frame, x + used + 1, y, tail, role, name);
+}
+
+int frame_print(struct frame *frame, int x, int y, enum role role, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	return frame_text(frame, x, y, frame->window.width - x, role, text);
+}
+
+void frame_right(struct frame *frame, int x, int y, enum role role, const char *text)
+{
+	int width = text_cells(text);
+	frame_text(frame, x - width, y, width, role, text);
+}
+
+/* ---- areas ------------------------------------------------------------------------- */
+
+void frame_repeat(struct frame *frame, int x, int y, int width, enum glyph glyph, enum role role)
+{
+	for (int i = 0; i < width; i++)
+		frame_glyph(frame, x + i, y, glyph, role);
+}
+
+void frame_blank(struct frame *frame, struct rect rect)
+{
+	for (int y = rect.y; y < rect.y + rect.height; y++)
+		for (int x = rect.x; x < rect.x + rect.width; x++)
+			put(frame, x, y, ' ', ROLE_TEXT, ROLE_TEXT);
+}
+
+void frame_box(struct frame *frame, struct rect rect, const char *title)
+{
+	int right = rect.x + rect.width - 1, bottom = rect.y + rect.height - 1;
+	frame_blank(frame, rect);
+	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_repeat(frame, rect.x, bottom, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	for (int y = rect.y + 1; y < bottom; y++) {
+		frame_glyph(frame, rect.x, y, GLYPH_VERTICAL, ROLE_LINE);
+		frame_glyph(frame, right, y, GLYPH_VERTICAL, ROLE_LINE);
+	}
+	frame_glyph(frame, rect.x, rect.y, GLYPH_TOP_LEFT, ROLE_LINE);
+	frame_glyph(frame, right, rect.y, GLYPH_TOP_RIGHT, ROLE_LINE);
+	frame_glyph(frame, rect.x, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
+	frame_glyph(frame, right, bottom, GLYPH_BOTTOM_RIGHT, ROLE_LINE);
+	if (rect.width > 6) {
+		int used = frame_text(frame, rect.x + 3, rect.y, rect.width - 6, ROLE_TITLE, title);
+		frame_text(frame, rect.x + 2, rect.y, 1, ROLE_LINE, " ");
+		frame_text(frame, rect.x + 3 + used, rect.y, 1, ROLE_LINE, " ");
+	}
+}
+
+void frame_mark(struct frame *frame, struct rect rect, enum mark mark)
+{
+	for (int y = rect.y; y < rect.y + rect.height; y++)
+		for (int x = rect.x; x < rect.x + rect.width; x++) {
+			struct cell *cell = at(frame, x, y);
+			if (cell)
+				cell->marks |= (uint8_t)mark;
+		}
+}
+
+/* ---- dumps ----------------------------------------------------------------------------- */
+
+char *frame_dump(const struct frame *frame)
+{
+	char *text = mem_alloc((size_t)frame->height * ((size_t)frame->width * 4 + 1) + 1, 1), *end = text;
+	if (!text)
+		return NULL;
+	for (int y = 0; y < frame->height; y++) {
+		char *line = end;
+		for (int x = 0; x < frame->width; x++) {
+			uint32_t code = frame->cell[y * frame->width + x].code;
+			char bytes[5];
+			int length = code ? text_encode(code, bytes) : 0;
+			memcpy(end, bytes, (size_t)length);
+			end += length;
+		}
+		while (end > line && end[-1] == ' ')
+			end--;
+		*end++ = '\n';
+	}
+	*end = '\0';
+	return text;
+}
+
+char *frame_dump_roles(const struct frame *frame)
+{
+	static const char letters[] = {
+#define X(id, letter) letter,
+		ROLES(X)
+#undef X
+	};
+	char *text = mem_alloc((size_t)frame->height * ((size_t)frame->width + 1) + 1, 1), *end = text;
+	if (!text)
+		return NULL;
+	for (int y = 0; y < frame->height; y++) {
+		char *line = end;
+		for (int x = 0; x < frame->width; x++) {
+			uint8_t role = frame->cell[y * frame->width + x].role;
+			*end++ = role >= ROLE_KIND ? (char)('0' + (role - ROLE_KIND)) : letters[role];
+		}
+		while (end > line && end[-1] == ' ')
+			end--;
+		*end++ = '\n';
+	}
+	*end = '\0';
+	return text;
+}

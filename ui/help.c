@@ -1,0 +1,94 @@
+/* help.c: a list of the command table's rows for one context. */
+#include "help.h"
+
+#include "chrome.h"
+
+void help_open(struct help *help)
+{
+	*help = (struct help){ 0 };
+	line_set(&help->filter, "");
+}
+
+static bool listed(const struct help *help, enum command_id id, unsigned context)
+{
+	const struct command *command = &commands[id];
+	const char *text = help->filter.text;
+	return (command->context & context) &&
+	       (text_contains(command->word, text) || text_contains(command->help, text) || strcmp(command->keys, text) == 0);
+}
+
+static uint32_t count(const struct help *help, unsigned context)
+{
+	uint32_t n = 0;
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		n += listed(help, (enum command_id)i, context);
+	return n;
+}
+
+static enum command_id nth(const struct help *help, unsigned context, uint32_t n)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		if (listed(help, (enum command_id)i, context) && n-- == 0)
+			return (enum command_id)i;
+	return COMMAND_COUNT;
+}
+
+enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key *key, bool *close)
+{
+	static const enum command_id moves[] = { COMMAND_UP, COMMAND_DOWN, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN };
+	const char *name = key->name;
+	*close = strcmp(name, "Esc") == 0 || strcmp(name, "^C") == 0 || strcmp(name, "F1") == 0;
+	if (help->filter.length == 0 && (strcmp(name, "q") == 0 || strcmp(name, "?") == 0))
+		*close = true;
+	if (*close)
+		return COMMAND_COUNT;
+	if (strcmp(name, "Enter") == 0) {
+		enum command_id command = nth(help, context, help->selected);
+		*close = command < COMMAND_COUNT && !command_unavailable(model, command);
+		return *close ? command : COMMAND_COUNT;
+	}
+	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(name, IN_ANY);
+	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+		if (command == moves[i]) {
+			row_command(command, &help->selected, count(help, context), help->page);
+			return COMMAND_COUNT;
+		}
+	if (line_key(&help->filter, key, NULL))
+		help->selected = 0;
+	return COMMAND_COUNT;
+}
+
+static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, enum command_id id, bool selected)
+{
+	const struct command *command = &commands[id];
+	const char *reason = command_unavailable(model, id);
+	enum role role = reason ? ROLE_FAINT : ROLE_TEXT;
+	int key_width = rect.width >= 60 ? 14 : 8, word_width = rect.width >= 60 ? 19 : 0;
+	frame_text(frame, rect.x, y, key_width - 1, reason ? ROLE_FAINT : ROLE_KEY, command->keys);
+	frame_text(frame, rect.x + key_width, y, word_width, role, command->word);
+	frame_text(frame, rect.x + key_width + word_width, y, rect.width - key_width - word_width, role, reason ? reason : command->help);
+	if (selected)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
+void help_draw(struct help *help, const struct model *model, unsigned context, struct frame *frame, int *x, int *y)
+{
+	int margin = frame->width > 100 ? (frame->width - 100) / 2 : frame->width >= 60 ? 1 : 0;
+	struct rect box = { margin, 1, frame->width - 2 * margin, frame->height - 2 };
+	frame_window(frame, (struct rect){ 0, 0, frame->width, frame->height });
+	frame_box(frame, box, "help: type to narrow, Enter runs, Esc closes");
+	struct rect inside = { box.x + 2, box.y + 1, box.width - 4, box.height - 2 };
+	frame_window(frame, inside);
+	*x = inside.x + line_draw(frame, 0, "/ ", &help->filter);
+	*y = inside.y;
+	uint32_t rows = count(help, context);
+	help->page = inside.height - 1;
+	if (help->selected >= rows)
+		help->selected = rows ? rows - 1 : 0;
+	help->top = scroll_to(help->top, help->selected, rows, help->page);
+	for (int i = 0; i < help->page && help->top + (uint32_t)i < rows; i++)
+		draw_row(frame, (struct rect){ 0, 0, inside.width, 1 }, 1 + i, model, nth(help, context, help->top + (uint32_t)i),
+			 help->top + (uint32_t)i == help->selected);
+	if (rows == 0)
+		frame_text(frame, 0, 1, inside.width, ROLE_FAINT, "no command contains this");
+}

@@ -1,0 +1,135 @@
+/* panel.c: the control panel. Lines are the groups' titles and the knobs; below them stands what the selected
+ * knob does, or why it can't be turned. */
+#include "panel.h"
+
+enum { HELP_ROWS = 4 };
+
+/* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
+static const char *const first_groups[] = { "order", "layout", "devices", "parallelism", "training" };
+
+static uint32_t rank_of(const char *group)
+{
+	uint32_t rank = 0;
+	while (rank < sizeof first_groups / sizeof *first_groups && strcmp(group, first_groups[rank]) != 0)
+		rank++;
+	return rank;
+}
+
+/* The knob at a place of the panel: by group, within a group as in the table. */
+static enum knob_id knob_at(uint32_t place)
+{
+	for (uint32_t rank = 0; rank <= sizeof first_groups / sizeof *first_groups; rank++)
+		for (uint32_t i = 0; i < KNOB_COUNT; i++)
+			if (rank_of(knobs[i].group) == rank && place-- == 0)
+				return (enum knob_id)i;
+	return (enum knob_id)0;
+}
+
+static bool begins_group(uint32_t place)
+{
+	return place == 0 || strcmp(knobs[knob_at(place)].group, knobs[knob_at(place - 1)].group) != 0;
+}
+
+/* The line of the panel on which a place's knob stands: one per knob, and one per group's title. */
+static uint32_t line_of(uint32_t place)
+{
+	uint32_t line = 0;
+	for (uint32_t i = 0; i <= place; i++)
+		line += 1 + begins_group(i);
+	return line - 1;
+}
+
+static void draw_knob(struct frame *frame, struct rect rect, int y, const struct model *model, enum knob_id knob, bool selected)
+{
+	char value[64];
+	bool available = !knob_unavailable(knob);
+	int64_t wanted = model->scenario->value[knob];
+	enum role role = !available ? ROLE_FAINT : wanted != knobs[knob].normal ? ROLE_TITLE : ROLE_TEXT;
+	knob_text(knob, wanted, value, sizeof value);
+	int width = text_cells(value), right = rect.x + rect.width;
+	frame_text(frame, rect.x + 1, y, rect.width - width - 5, role, knobs[knob].name);
+	frame_right(frame, right - 2, y, role, value);
+	if (available) {
+		frame_glyph(frame, right - 3 - width - 1, y, GLYPH_DECREASE, ROLE_KEY);
+		frame_glyph(frame, right - 1, y, GLYPH_INCREASE, ROLE_KEY);
+	}
+	if (selected)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
+/* Breaks a sentence into lines at blanks. */
+static void draw_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text)
+{
+	for (int y = rect.y; y < rect.y + rect.height && *text; y++) {
+		int length = (int)strlen(text), end = length;
+		if (length > rect.width) {
+			for (end = rect.width; end > 0 && text[end] != ' '; end--)
+				;
+			end = end ? end : rect.width;
+		}
+		char line[256];
+		snprintf(line, sizeof line, "%.*s", end, text);
+		frame_text(frame, rect.x, y, rect.width, role, line);
+		text += end;
+		text += strspn(text, " ");
+	}
+}
+
+static void draw_help(struct frame *frame, struct rect rect, enum knob_id knob)
+{
+	const char *reason = knob_unavailable(knob);
+	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
+	draw_wrapped(frame, inside, reason ? ROLE_WARN : ROLE_FAINT, reason ? reason : knobs[knob].help);
+}
+
+void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)
+{
+	int width = frame->window.width, height = frame->window.height;
+	int help = height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
+	for (int y = 0; y < height; y++)
+		frame_glyph(frame, 0, y, GLYPH_VERTICAL, ROLE_LINE);
+	struct rect inside = { 1, 0, width - 1, height - help };
+	uint32_t lines = line_of(KNOB_COUNT - 1) + 1;
+	panel->page = inside.height;
+	/* A group's first knob brings the title along. */
+	panel->top = scroll_to(panel->top, line_of(panel->selected) - begins_group(panel->selected), lines, inside.height);
+	panel->top = scroll_to(panel->top, line_of(panel->selected), lines, inside.height);
+	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
+		int y = (int)line_of(i) - (int)panel->top;
+		if (begins_group(i) && y - 1 >= 0 && y - 1 < inside.height)
+			frame_text(frame, inside.x + 1, y - 1, inside.width - 1, ROLE_LABEL, knobs[knob_at(i)].group);
+		if (y >= 0 && y < inside.height)
+			draw_knob(frame, inside, y, model, knob_at(i), has_keys && i == panel->selected);
+	}
+	if (help)
+		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, knob_at(panel->selected));
+}
+
+bool panel_command(struct panel *panel, struct model *model, enum command_id command)
+{
+	enum knob_id knob = knob_at(panel->selected);
+	const char *reason = knob_unavailable(knob);
+	int64_t value = model->scenario->value[knob];
+	char text[64];
+	switch (command) {
+	case COMMAND_LEFT:
+	case COMMAND_RIGHT:
+		if (reason)
+			view_say(model, "%s: %s", knobs[knob].name, reason);
+		else
+			view_request(model, false, "set %s=%s", knobs[knob].name,
+				     knob_text(knob, knob_step(knob, value, command == COMMAND_RIGHT ? 1 : -1), text, sizeof text));
+		return true;
+	case COMMAND_ACTIVATE:
+		if (reason)
+			view_say(model, "%s: %s", knobs[knob].name, reason);
+		else if (knobs[knob].type == KNOB_SWITCH)
+			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !value, text, sizeof text));
+		else
+			view_request(model, true, "set %s=", knobs[knob].name);
+		return true;
+	default:
+		return row_command(command, &panel->selected, KNOB_COUNT, panel->page);
+	}
+}

@@ -1,0 +1,18 @@
+/* panel.h: the control panel: every knob with its value, generated from the knob table. */
+#ifndef TIDEMARK_PANEL_H
+#define TIDEMARK_PANEL_H
+
+#include "view.h"
+
+struct panel {
+	uint32_t selected;     /* place of a knob in the panel */
+	uint32_t top;          /* first line shown */
+	int page;
+};
+
+/* has_keys: the panel has the keyboard, and shows its cursor and the knob's sentence. */
+void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame);
+/* Moves, or requests "set knob=value". False for commands it doesn't know. */
+bool panel_command(struct panel *panel, struct model *model, enum command_id command);
+
+#endif

@@ -1,0 +1,137 @@
+/* plan_index.c: sorted lists and curves of one plan. */
+#include "plan_index.h"
+
+struct sortable { int64_t key; uint32_t id; };
+
+static int by_key(const void *left, const void *right)
+{
+	const struct sortable *a = left, *b = right;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Storages that are there, in ascending order of sign * of[storage]. */
+static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
+{
+	const struct plan *plan = index->plan;
+	struct sortable *list = mem_alloc(index->present, sizeof *list);
+	uint32_t *ids = arena_alloc(&index->arena, index->present, sizeof *ids), n = 0;
+	if (list && ids) {
+		for (uint32_t i = 0; i < plan->graph->storages; i++)
+			if (plan->first[i] != NONE)
+				list[n++] = (struct sortable){ sign * of[i], i };
+		qsort(list, n, sizeof *list, by_key);
+		for (uint32_t i = 0; i < n; i++)
+			ids[i] = list[i].id;
+	}
+	mem_free(list);
+	return list ? ids : NULL;
+}
+
+/* Differences at both ends of each life, then sums; what is left of live is workspace. */
+static void sum_categories(struct plan_index *index)
+{
+	const struct plan *plan = index->plan;
+	const struct graph *graph = plan->graph;
+	int64_t *category = index->category;
+	for (uint32_t i = 0; i < graph->storages; i++) {
+		if (plan->first[i] == NONE)
+			continue;
+		uint8_t kind = graph->storage[i].kind;
+		category[(size_t)plan->first[i] * CATEGORIES + kind] += plan->bytes[i];
+		if (plan->last[i] + 1 < graph->ops)
+			category[(size_t)(plan->last[i] + 1) * CATEGORIES + kind] -= plan->bytes[i];
+	}
+	for (uint32_t i = 0; i < graph->ops; i++, category += CATEGORIES) {
+		int64_t sum = 0;
+		for (int kind = 0; kind < KIND_COUNT; kind++) {
+			if (i > 0)
+				category[kind] += category[kind - CATEGORIES];
+			sum += category[kind];
+		}
+		category[CATEGORY_WORKSPACE] = plan->live[i] > sum ? plan->live[i] - sum : 0;
+	}
+}
+
+enum status plan_index_build(const struct plan *plan, struct plan_index *index)
+{
+	*index = (struct plan_index){ .plan = plan };
+	for (uint32_t i = 0; i < plan->graph->storages; i++)
+		index->present += plan->first[i] != NONE;
+	index->category = arena_alloc(&index->arena, (size_t)plan->graph->ops * CATEGORIES, sizeof *index->category);
+	index->by_bytes = sorted(index, plan->bytes, -1);
+	index->by_offset = sorted(index, plan->offset, 1);
+	if (!index->category || !index->by_bytes || !index->by_offset) {
+		plan_index_free(index);
+		return NO_MEMORY;
+	}
+	sum_categories(index);
+	return OK;
+}
+
+void plan_index_free(struct plan_index *index)
+{
+	arena_free(&index->arena);
+	*index = (struct plan_index){ 0 };
+}
+
+static void add_hole(struct holes *holes, int64_t from, int64_t to)
+{
+	if (to <= from)
+		return;
+	holes->count++;
+	holes->total += to - from;
+	if (to - from > holes->largest) {
+		holes->largest = to - from;
+		holes->largest_offset = from;
+	}
+}
+
+struct holes plan_holes(const struct plan_index *index, uint32_t position)
+{
+	const struct plan *plan = index->plan;
+	struct holes holes = { 0 };
+	int64_t end = 0;
+	for (uint32_t i = 0; i < index->present; i++) {
+		uint32_t storage = index->by_offset[i];
+		if (!alive_at(plan, storage, position))
+			continue;
+		add_hole(&holes, end, plan->offset[storage]);
+		if (plan->offset[storage] + plan->bytes[storage] > end)
+			end = plan->offset[storage] + plan->bytes[storage];
+	}
+	add_hole(&holes, end, plan->arena_bytes);
+	return holes;
+}
+
+uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last)
+{
+	uint32_t highest = first;
+	for (uint32_t i = first + 1; i <= last && i < plan->graph->ops; i++)
+		if (plan->live[i] > plan->live[highest])
+			highest = i;
+	return highest;
+}
+
+/* Nothing near is higher, and nothing near before it is as high. */
+static bool is_local_peak(const struct plan *plan, uint32_t position, uint32_t reach)
+{
+	uint32_t ops = plan->graph->ops;
+	uint32_t from = position > reach ? position - reach : 0, to = ops - 1 - position < reach ? ops - 1 : position + reach;
+	for (uint32_t i = from; i <= to; i++)
+		if (plan->live[i] > plan->live[position] || (i < position && plan->live[i] == plan->live[position]))
+			return false;
+	return true;
+}
+
+uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int direction)
+{
+	uint32_t ops = plan->graph->ops, reach = ops / 100 > 1 ? ops / 100 : 1;
+	for (int64_t i = (int64_t)position + direction; i >= 0 && i < ops; i += direction) {
+		bool candidate = (i == 0 || plan->live[i - 1] < plan->live[i]) && (i + 1 == ops || plan->live[i + 1] <= plan->live[i]);
+		if (candidate && is_local_peak(plan, (uint32_t)i, reach))
+			return (uint32_t)i;
+	}
+	return position;
+}

@@ -1,0 +1,233 @@
+/* schedule.c: evaluating an order step by step. */
+#include "schedule.h"
+
+/* ---- lanes: first fit, largest items first ------------------------------------------ */
+
+/* A segment tree over positions; each node holds the lanes taken in all of its range, and those taken anywhere in it. */
+struct taken {
+	uint64_t *whole, *some;
+	uint32_t size;             /* a power of two >= positions */
+};
+
+/* Lanes taken somewhere in [from, to]; with mark != 0 these are taken there afterwards. Nodes are visited from an explicit
+ * stack: two per level at most. */
+static uint64_t visit(struct taken *taken, uint32_t from, uint32_t to, uint64_t mark)
+{
+	struct { uint32_t node, low, high; } stack[80];
+	uint64_t found = 0;
+	int depth = 0;
+	stack[depth].node = 1;
+	stack[depth].low = 0;
+	stack[depth++].high = taken->size - 1;
+	while (depth > 0) {
+		depth--;
+		uint32_t node = stack[depth].node, low = stack[depth].low, high = stack[depth].high, middle = low + (high - low) / 2;
+		if (to < low || high < from)
+			continue;
+		taken->some[node] |= mark;
+		if (from <= low && high <= to) {
+			found |= taken->some[node];
+			taken->whole[node] |= mark;
+			continue;
+		}
+		found |= taken->whole[node];
+		stack[depth].node = 2 * node;
+		stack[depth].low = low;
+		stack[depth++].high = middle;
+		stack[depth].node = 2 * node + 1;
+		stack[depth].low = middle + 1;
+		stack[depth++].high = high;
+	}
+	return found;
+}
+
+struct sized { int64_t bytes; uint32_t item; };
+
+static int largest_first(const void *left, const void *right)
+{
+	const struct sized *a = left, *b = right;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->item < b->item ? -1 : a->item > b->item;
+}
+
+static enum status assign_lanes(struct schedule *schedule)
+{
+	const struct problem *problem = schedule->problem;
+	struct arena scratch = { 0 };
+	struct taken taken = { .size = 1 };
+	while (taken.size < problem->ops)
+		taken.size *= 2;
+	taken.whole = arena_alloc(&scratch, 2 * (size_t)taken.size, sizeof *taken.whole);
+	taken.some = arena_alloc(&scratch, 2 * (size_t)taken.size, sizeof *taken.some);
+	struct sized *list = arena_alloc(&scratch, problem->items, sizeof *list);
+	bool enough = taken.whole && taken.some && list;
+	for (uint32_t i = 0; enough && i < problem->items; i++)
+		list[i] = (struct sized){ problem->size[i], i };
+	if (enough)
+		qsort(list, problem->items, sizeof *list, largest_first);
+	for (uint32_t i = 0; enough && i < problem->items; i++) {
+		uint32_t item = list[i].item;
+		schedule->lane[item] = LANES;
+		if (schedule->first[item] == NONE)
+			continue;
+		uint64_t used = visit(&taken, schedule->first[item], schedule->last[item], 0);
+		if (~used == 0)
+			continue;
+		schedule->lane[item] = (uint8_t)__builtin_ctzll(~used);
+		visit(&taken, schedule->first[item], schedule->last[item], UINT64_C(1) << schedule->lane[item]);
+	}
+	arena_free(&scratch);
+	return enough ? OK : NO_MEMORY;
+}
+
+/* ---- the order ------------------------------------------------------------------------ */
+
+static enum status evaluate(struct schedule *schedule)
+{
+	const struct problem *problem = schedule->problem;
+	for (uint32_t i = 0; i < problem->ops; i++)
+		schedule->position[schedule->order[i]] = i;
+	schedule->peak = problem_peak(problem, schedule->order, schedule->live, &schedule->peak_position);
+	if (schedule->peak < 0)
+		return NO_MEMORY;
+	enum status status = problem_lifetimes(problem, schedule->order, schedule->first, schedule->last);
+	return status == OK ? assign_lanes(schedule) : status;
+}
+
+enum status schedule_new(const struct plan *plan, struct schedule *schedule)
+{
+	const struct problem *problem = &plan->ordered->problem;
+	*schedule = (struct schedule){ .problem = problem };
+	struct arena *arena = &schedule->arena;
+	schedule->order = arena_alloc(arena, problem->ops, sizeof *schedule->order);
+	schedule->position = arena_alloc(arena, problem->ops, sizeof *schedule->position);
+	schedule->live = arena_alloc(arena, problem->ops, sizeof *schedule->live);
+	schedule->first = arena_alloc(arena, problem->items, sizeof *schedule->first);
+	schedule->last = arena_alloc(arena, problem->items, sizeof *schedule->last);
+	schedule->lane = arena_alloc(arena, problem->items, sizeof *schedule->lane);
+	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last && schedule->lane;
+	if (enough) {
+		memcpy(schedule->order, plan->order, problem->ops * sizeof *schedule->order);
+		enough = evaluate(schedule) == OK;
+	}
+	if (!enough)
+		schedule_free(schedule);
+	return enough ? OK : NO_MEMORY;
+}
+
+void schedule_free(struct schedule *schedule)
+{
+	arena_free(&schedule->arena);
+	*schedule = (struct schedule){ 0 };
+}
+
+static void exchange(struct schedule *schedule, uint32_t position)
+{
+	uint32_t op = schedule->order[position];
+	schedule->order[position] = schedule->order[position + 1];
+	schedule->order[position + 1] = op;
+}
+
+enum status schedule_swap(struct schedule *schedule, uint32_t position, struct error *error)
+{
+	const struct problem *problem = schedule->problem;
+	if (position + 1 >= problem->ops)
+		return fail(error, BAD_INPUT, "there is no further op");
+	FOR_ROW(i, &problem->pred, schedule->order[position + 1])
+		if (problem->pred.item[i] == schedule->order[position])
+			return fail(error, BAD_INPUT, "it needs the result of the op before it, or must keep its place after it");
+	exchange(schedule, position);
+	enum status status = evaluate(schedule);
+	if (status == OK)
+		schedule->moves++;
+	else
+		exchange(schedule, position);
+	return status;
+}
+
+/* ---- one step ------------------------------------------------------------------------------ */
+
+static int64_t products(const struct problem *problem, uint32_t op)
+{
+	int64_t sum = 0;
+	FOR_ROW(i, &problem->products, op)
+		sum += problem->size[problem->products.item[i]];
+	return sum;
+}
+
+int64_t schedule_before(const struct schedule *schedule, uint32_t position)
+{
+	const struct problem *problem = schedule->problem;
+	uint32_t op = schedule->order[position];
+	return schedule->live[position] - products(problem, op) - problem->workspace[op];
+}
+
+/* True when the op is the last of the item's users to run, all ops before the position having run. */
+static bool frees(const struct schedule *schedule, uint32_t item, uint32_t op, uint32_t position)
+{
+	const struct problem *problem = schedule->problem;
+	if (problem->live_out[item])
+		return false;
+	FOR_ROW(i, &problem->users, item) {
+		uint32_t user = problem->users.item[i];
+		if (user != op && schedule->position[user] >= position)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t collect_freed(const struct schedule *schedule, uint32_t op, uint32_t position, uint32_t *list, int64_t *bytes)
+{
+	const struct problem *problem = schedule->problem;
+	const struct csr *const rows[] = { &problem->uses, &problem->products };
+	uint32_t count = 0;
+	*bytes = 0;
+	for (int r = 0; r < 2; r++)
+		FOR_ROW(i, rows[r], op) {
+			uint32_t item = rows[r]->item[i];
+			if (!frees(schedule, item, op, position))
+				continue;
+			*bytes += problem->size[item];
+			if (list)
+				list[count] = item;
+			count++;
+		}
+	return count;
+}
+
+uint32_t schedule_freed(const struct schedule *schedule, uint32_t position, uint32_t *list)
+{
+	int64_t bytes;
+	return collect_freed(schedule, schedule->order[position], position, list, &bytes);
+}
+
+static int least_first(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+	if (a->during != b->during)
+		return a->during < b->during ? -1 : 1;
+	if (a->after != b->after)
+		return a->after < b->after ? -1 : 1;
+	return a->op < b->op ? -1 : a->op > b->op;
+}
+
+uint32_t schedule_ready(const struct schedule *schedule, uint32_t position, struct candidate *list)
+{
+	const struct problem *problem = schedule->problem;
+	int64_t before = schedule_before(schedule, position), freed;
+	uint32_t count = 0;
+	for (uint32_t i = position; i < problem->ops; i++) {
+		uint32_t op = schedule->order[i];
+		bool ready = true;
+		FOR_ROW(p, &problem->pred, op)
+			ready = ready && schedule->position[problem->pred.item[p]] < position;
+		if (!ready)
+			continue;
+		collect_freed(schedule, op, position, NULL, &freed);
+		int64_t made = products(problem, op);
+		list[count++] = (struct candidate){ op, before + made + problem->workspace[op], before + made - freed };
+	}
+	qsort(list, count, sizeof *list, least_first);
+	return count;
+}

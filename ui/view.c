@@ -1,0 +1,215 @@
+/* view.c: the shared cursor and zoom, and small helpers of all views. */
+#include "view.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+
+const struct view_ops *const views[VIEWS] = {
+	&view_overview, &view_map, &view_order, &view_tensors, &view_graph, &view_devices, &view_runs
+};
+
+uint32_t model_position(const struct model *model)
+{
+	return model->op < model->plan->graph->ops ? model->plan->position[model->op] : 0;
+}
+
+/* Keeps the zoom inside the step and around the position. */
+static void follow(struct model *model, uint32_t position)
+{
+	uint32_t ops = model->plan->graph->ops;
+	if (model->zoom_count > ops)
+		model->zoom_count = ops;
+	if (position < model->zoom_first)
+		model->zoom_first = position;
+	if (position >= model->zoom_first + model->zoom_count)
+		model->zoom_first = position - model->zoom_count + 1;
+	if (model->zoom_first + model->zoom_count > ops)
+		model->zoom_first = ops - model->zoom_count;
+}
+
+void model_go(struct model *model, int64_t position)
+{
+	uint32_t ops = model->plan->graph->ops;
+	if (ops == 0)
+		return;
+	position = position < 0 ? 0 : position >= ops ? (int64_t)ops - 1 : position;
+	model->op = model->plan->order[position];
+	follow(model, (uint32_t)position);
+}
+
+void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index)
+{
+	const struct plan *old = model->plan;
+	bool whole = !old || model->zoom_count == old->graph->ops;
+	bool same_graph = old && old->graph->fingerprint == plan->graph->fingerprint;
+	model->plan = plan;
+	model->index = index;
+	if (!same_graph || model->op >= plan->graph->ops) {
+		model->op = plan->peak_position == NONE ? 0 : plan->order[plan->peak_position];
+		model->storage = NONE;
+	}
+	if (whole || !same_graph) {
+		model->zoom_first = 0;
+		model->zoom_count = plan->graph->ops;
+	}
+	if (plan->graph->ops)
+		follow(model, model_position(model));
+}
+
+static void zoom(struct model *model, int64_t count)
+{
+	uint32_t ops = model->plan->graph->ops, position = model_position(model);
+	int64_t least = ops < 8 ? ops : 8;
+	count = count < least ? least : count > ops ? ops : count;
+	/* The cursor keeps its place on the screen. */
+	double share = model->zoom_count ? (position - model->zoom_first + 0.5) / model->zoom_count : 0.5;
+	int64_t first = (int64_t)(position + 0.5 - share * (double)count);
+	first = first < 0 ? 0 : first + count > ops ? ops - count : first;
+	model->zoom_first = (uint32_t)first;
+	model->zoom_count = (uint32_t)count;
+	follow(model, position);
+}
+
+bool model_command(struct model *model, enum command_id command)
+{
+	const struct plan *plan = model->plan;
+	if (plan->graph->ops == 0)
+		return false;
+	uint32_t position = model_position(model);
+	int64_t column = model->zoom_count / 64 > 1 ? model->zoom_count / 64 : 1;
+	switch (command) {
+	case COMMAND_LEFT: model_go(model, (int64_t)position - 1); return true;
+	case COMMAND_RIGHT: model_go(model, (int64_t)position + 1); return true;
+	case COMMAND_COLUMN_LEFT: model_go(model, position - column); return true;
+	case COMMAND_COLUMN_RIGHT: model_go(model, position + column); return true;
+	case COMMAND_PAGE_UP: model_go(model, position - 8 * column); return true;
+	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); return true;
+	case COMMAND_FIRST: model_go(model, 0); return true;
+	case COMMAND_LAST: model_go(model, plan->graph->ops); return true;
+	case COMMAND_PEAK: model_go(model, plan->peak_position); return true;
+	case COMMAND_PREVIOUS_PEAK: model_go(model, plan_local_peak(plan, position, -1)); return true;
+	case COMMAND_NEXT_PEAK: model_go(model, plan_local_peak(plan, position, 1)); return true;
+	case COMMAND_ZOOM_IN: zoom(model, model->zoom_count / 2); return true;
+	case COMMAND_ZOOM_OUT: zoom(model, (int64_t)model->zoom_count * 2); return true;
+	default: return false;
+	}
+}
+
+void model_column(const struct model *model, int x, int width, uint32_t *first, uint32_t *last)
+{
+	uint64_t count = model->zoom_count, from = (uint64_t)x * count / (unsigned)width;
+	uint64_t to = (uint64_t)(x + 1) * count / (unsigned)width;
+	*first = model->zoom_first + (uint32_t)from;
+	*last = model->zoom_first + (uint32_t)(to > from ? to - 1 : from);
+}
+
+/* The inverse of model_column: the middle of the columns that show the position. */
+int model_column_of(const struct model *model, uint32_t position, int width)
+{
+	if (position < model->zoom_first)
+		return -1;
+	if (position >= model->zoom_first + model->zoom_count)
+		return width;
+	uint64_t offset = position - model->zoom_first, count = model->zoom_count;
+	uint64_t first = (offset * (unsigned)width + count - 1) / count;
+	uint64_t next = ((offset + 1) * (unsigned)width + count - 1) / count;
+	if (next <= first)
+		return (int)(offset * (unsigned)width / count);
+	return (int)(first + (next - first - 1) / 2);
+}
+
+/* ---- for views ----------------------------------------------------------------------- */
+
+void view_request(struct model *model, bool edit, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(model->request, sizeof model->request, format, arguments);
+	va_end(arguments);
+	model->request_edit = edit;
+}
+
+void view_say(struct model *model, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(model->message, sizeof model->message, format, arguments);
+	va_end(arguments);
+}
+
+const char *storage_name(const struct plan *plan, uint32_t storage)
+{
+	return plan->graph->tensor[plan->graph->storage[storage].root].name;
+}
+
+enum role storage_role(const struct plan *plan, uint32_t storage)
+{
+	return role_of_category(plan->graph->storage[storage].kind, 0);
+}
+
+bool text_contains(const char *text, const char *part)
+{
+	size_t length = strlen(part);
+	for (; ; text++) {
+		size_t same = 0;
+		while (same < length && tolower((unsigned char)text[same]) == tolower((unsigned char)part[same]))
+			same++;
+		if (same == length)
+			return true;
+		if (!*text)
+			return false;
+	}
+}
+
+char *count_text(uint64_t count, char text[32])
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count), out = 0;
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			text[out++] = ',';
+		text[out++] = digits[i];
+	}
+	text[out] = '\0';
+	return text;
+}
+
+char *change_text(int64_t bytes, char *text, size_t size)
+{
+	char amount[32];
+	bytes_text(bytes < 0 ? -bytes : bytes, amount, sizeof amount);
+	snprintf(text, size, "%s%s", bytes > 0 ? "+" : bytes < 0 ? "-" : "", amount);
+	return text;
+}
+
+uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible)
+{
+	uint32_t page = visible > 0 ? (uint32_t)visible : 1;
+	if (row < top)
+		top = row;
+	if (row >= top + page)
+		top = row - page + 1;
+	if (rows <= page)
+		top = 0;
+	else if (top > rows - page)
+		top = rows - page;
+	return top;
+}
+
+bool row_command(enum command_id command, uint32_t *row, uint32_t rows, int page)
+{
+	int64_t target = *row;
+	switch (command) {
+	case COMMAND_UP: target--; break;
+	case COMMAND_DOWN: target++; break;
+	case COMMAND_PAGE_UP: target -= page; break;
+	case COMMAND_PAGE_DOWN: target += page; break;
+	case COMMAND_FIRST: target = 0; break;
+	case COMMAND_LAST: target = (int64_t)rows - 1; break;
+	default: return false;
+	}
+	if (target >= rows)
+		target = (int64_t)rows - 1;
+	*row = target < 0 ? 0 : (uint32_t)target;
+	return true;
+}

@@ -1,0 +1,151 @@
+/* view_runs.c: every plan so far, and how the selected one differs from the baseline. */
+#include "view.h"
+
+struct runs {
+	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
+	int page;
+};
+
+enum { DIFFERENCE_ROWS = 9 };
+
+/* The knobs of a scenario that are not at their default: "order=list layout=bestfit"; "defaults" where all are. */
+static void scenario_text(const struct scenario *scenario, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < KNOB_COUNT && used < size; i++) {
+		char value[64];
+		if (scenario->value[i] != knobs[i].normal)
+			used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? " " : "", knobs[i].name,
+						 knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+	}
+	if (scenario->pins && used < size)
+		used += (size_t)snprintf(text + used, size - used, "%s%u pin%s", used ? " " : "", scenario->pins, scenario->pins == 1 ? "" : "s");
+	if (used == 0)
+		snprintf(text, size, "defaults");
+}
+
+static double gap_of(const struct plan *plan)
+{
+	int64_t bound = plan->order_bound_bytes;
+	return bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0;
+}
+
+static void draw_header(struct frame *frame, int y, const struct model *model)
+{
+	frame_right(frame, 4, y, ROLE_LABEL, "#");
+	frame_right(frame, 16, y, ROLE_LABEL, "peak");
+	frame_right(frame, 26, y, ROLE_LABEL, "gap");
+	frame_right(frame, 38, y, ROLE_LABEL, "arena");
+	frame_text(frame, 40, y, 30, ROLE_LABEL, model->baseline ? "knobs  (* baseline, > on screen)" : "knobs  (> on screen)");
+}
+
+static void draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
+{
+	const struct plan *plan = model->run[i];
+	char text[300];
+	bool on_screen = plan->serial == model->plan->serial;
+	frame_text(frame, 0, y, 1, ROLE_KEY, on_screen ? ">" : " ");
+	snprintf(text, sizeof text, "%u", i + 1);
+	frame_right(frame, 4, y, ROLE_FAINT, text);
+	if (model->baseline && plan->serial == model->baseline->serial)
+		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
+	int64_t budget = plan_budget(plan);
+	frame_right(frame, 16, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
+	snprintf(text, sizeof text, "%.2f %%", gap_of(plan));
+	frame_right(frame, 26, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN, plan->order_proved ? "proved" : text);
+	frame_right(frame, 38, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
+	scenario_text(&plan->scenario, text, sizeof text);
+	frame_name(frame, 40, y, frame->window.width - 40, ROLE_TEXT, text);
+	if (selected)
+		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
+}
+
+/* One amount of both plans and the change between them. */
+static void draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
+{
+	char text[32];
+	frame_text(frame, 1, y, 14, ROLE_TEXT, what);
+	frame_right(frame, 27, y, ROLE_BASELINE, bytes_text(theirs, text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, bytes_text(ours, text, sizeof text));
+	enum role role = ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT;
+	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
+}
+
+static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
+{
+	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
+		char from[64], to[64];
+		if (theirs->value[i] == ours->value[i])
+			continue;
+		knob_text((enum knob_id)i, theirs->value[i], from, sizeof from);
+		knob_text((enum knob_id)i, ours->value[i], to, sizeof to);
+		frame_print(frame, x, y++, ROLE_TEXT, "%s: %s, was %s", knobs[i].name, to, from);
+	}
+}
+
+/* Baseline against the selected plan, or what to do to have one. */
+static void draw_differences(struct frame *frame, int y, const struct model *model, uint32_t selected)
+{
+	const struct plan *ours = model->run[selected], *theirs = model->baseline;
+	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	if (!theirs) {
+		frame_text(frame, 1, y + 1, frame->window.width, ROLE_FAINT, "b pins the plan on screen as the baseline; differences appear here");
+		return;
+	}
+	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
+	char text[32];
+	snprintf(text, sizeof text, "run %u", selected + 1);
+	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
+	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
+	draw_amount(frame, y + 2, "peak", theirs->peak_bytes, ours->peak_bytes);
+	draw_amount(frame, y + 3, "bound", theirs->order_bound_bytes, ours->order_bound_bytes);
+	draw_amount(frame, y + 4, "arena", theirs->arena_bytes, ours->arena_bytes);
+	draw_amount(frame, y + 5, "persistent", theirs->persistent_bytes, ours->persistent_bytes);
+	draw_amount(frame, y + 6, "caching", theirs->caching_bytes, ours->caching_bytes);
+	bool beside = frame->window.width >= 84;
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+}
+
+static void runs_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct runs *runs = state;
+	int height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
+	runs->page = height - 1 - below;
+	if (runs->seen != model->runs)
+		runs->selected = model->runs ? model->runs - 1 : 0;
+	runs->seen = model->runs;
+	draw_header(frame, 0, model);
+	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
+	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
+		draw_run(frame, 1 + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
+	if (below && model->runs)
+		draw_differences(frame, height - below, model, runs->selected);
+}
+
+/* Enter turns all knobs to those of the selected run. */
+static void request_scenario(const struct runs *runs, struct model *model)
+{
+	const struct scenario *scenario = &model->run[runs->selected]->scenario;
+	for (int i = 0; i < KNOB_COUNT; i++) {
+		char value[64];
+		if (scenario->value[i] == model->scenario->value[i])
+			continue;
+		view_request(model, false, "set %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+		view_say(model, "knobs go back one by one: Enter again until > is on this run");
+		return;
+	}
+	view_say(model, "this run has the knobs that are set now");
+}
+
+static bool runs_command(void *state, struct model *model, enum command_id command)
+{
+	struct runs *runs = state;
+	if (command == COMMAND_ACTIVATE && runs->selected < model->runs) {
+		request_scenario(runs, model);
+		return true;
+	}
+	return row_command(command, &runs->selected, model->runs, runs->page) || model_command(model, command);
+}
+
+const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, NULL };
