@@ -62,9 +62,10 @@ enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uin
 			all[count++] = (struct rule_tensor) { from->shape, from->rank };
 		}
 	bool in_place = false;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		in_place |= operands > 0 && results > 0 && graph->inplace[i].in == graph->reads.item[graph->reads.start[op]]
-			&& graph->inplace[i].out == graph->writes.item[graph->writes.start[op]];
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && operands > 0 && results > 0; i++) {
+		uint32_t first = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]];
+		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
+	}
 	if (status == OK)
 		status = rule_bind(rule, all, operands, results, in_place, binding, error);
 	if (all != tensor)
