@@ -82,6 +82,10 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/tests/fuzz_%.o $(BUILD)/tests/replay_corpus.o $(
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/tests/stress_%: $(BUILD)/tests/stress_%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 units: $(UNITS) $(FUZZES)
 
 ASAN := BUILD=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' DEV=1 \
@@ -92,13 +96,14 @@ test: ## set up, build and run every test
 	$(Q)./.ci/setup test
 	$(Q)$(MAKE) --no-print-directory build DEV=1
 	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
+	$(Q)$(MAKE) --no-print-directory build/tsan/tests/stress_session $(TSAN)
 	$(Q)tests/run
 
 asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
 	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
 
 tsan: ## both programs with the thread sanitizer, in build/tsan
-	$(Q)$(MAKE) --no-print-directory build units $(TSAN)
+	$(Q)$(MAKE) --no-print-directory build build/tsan/tests/stress_session $(TSAN)
 
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers

@@ -98,6 +98,21 @@ static int rank_of(const struct matcher *matcher, uint32_t tensor)
 	return rank;
 }
 
+/* A result has every dim of "..." that it shows in full. */
+static bool results_cover_batch(const struct matcher *matcher)
+{
+	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
+		struct place place[RANK_MAX];
+		if (!matcher->tensor[t].shape)
+			continue;
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
+		for (int i = 0; i < matcher->tensor[t].rank; i++)
+			if (place[i].dim->kind == DIM_BATCH && matcher->tensor[t].shape[i] != matcher->batch_extent[place[i].at])
+				return false;
+	}
+	return true;
+}
+
 static bool measure_batch(struct matcher *matcher)
 {
 	matcher->batch = 0;
@@ -121,7 +136,7 @@ static bool measure_batch(struct matcher *matcher)
 				return false;
 		}
 	}
-	return true;
+	return results_cover_batch(matcher);
 }
 
 static int space_index(const struct matcher *matcher, uint8_t factor, const struct place *place)

@@ -151,29 +151,6 @@ static uint32_t seed_gradients(struct train *train)
 	return seeds;
 }
 
-/* A parameter's gradient has all its parts: turns it to f32 for the master copy, adds it to the buffer of the step. */
-static void complete(struct train *train, uint32_t parameter)
-{
-	struct build *build = &train->build;
-	const struct train_options *options = train->options;
-	uint32_t gradient = train->gradient[parameter];
-	const struct tensor *tensor = &train->forward->tensor[parameter];
-	struct shape shape = build_shape(build, train->tensor[parameter]);
-	enum dtype dtype = options->master ? DTYPE_F32 : tensor->dtype;
-	if (gradient == NONE || build->status != OK)
-		return;
-	if (options->accumulate) {
-		char name[512];
-		snprintf(name, sizeof name, "%.480s.grad", tensor->name);
-		uint32_t buffer = build_leaf(build, name, KIND_GRADIENT, dtype, shape);
-		gradient = build_map_inplace(build, "aten.add_.Tensor", IN(buffer, gradient));
-	} else if (tensor->dtype != dtype) {
-		build_op(build, "aten._to_copy.default", IN(gradient));
-		gradient = build_output(build, dtype, shape);
-	}
-	train->gradient[parameter] = gradient;
-}
-
 static void expand_op(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
@@ -219,54 +196,31 @@ static void backward_ops(struct train *train)
 			bool last = train->first_reader[tensor] == op && trainable(&graph->tensor[tensor]);
 			for (uint32_t j = graph->reads.start[op]; j < i && last; j++)
 				last = graph->reads.item[j] != tensor;
-			if (last)
-				complete(train, tensor);
+			if (last && train->gradient[tensor] != NONE)
+				train->gradient[tensor] = update_gradient(&train->build, &train->options->update, train->tensor[tensor], train->gradient[tensor]);
 		}
 	}
 }
 
 /* ---- update ----------------------------------------------------------------------------------------- */
 
-/* Checks every gradient for overflow and unscales it in place. Returns the flag. */
-static uint32_t unscale(struct train *train)
-{
-	struct build *build = &train->build;
-	build->module = "loss_scale";
-	uint32_t scale = build_leaf(build, "loss_scale", KIND_OPTIMIZER, DTYPE_F32, SCALAR);
-	build_op(build, "aten.zeros.default", NULL, 0);
-	uint32_t found_inf = build_output(build, DTYPE_F32, SCALAR);
-	for (uint32_t t = 0; t < train->forward->tensors; t++) {
-		if (!trainable(&train->forward->tensor[t]) || train->gradient[t] == NONE)
-			continue;
-		build->module = train->forward->tensor[t].name;
-		build_op(build, "aten._amp_foreach_non_finite_check_and_unscale_.default", IN(train->gradient[t], found_inf, scale));
-		train->gradient[t] = build_inplace(build, train->gradient[t]);
-		build_touch(build, found_inf);
-	}
-	return found_inf;
-}
-
+/* Returns how many parameters have a gradient. */
 static uint32_t update_ops(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	struct build *build = &train->build;
-	uint32_t updated = 0;
-	build->phase = PHASE_UPDATE;
-	bool updates = train->options->optimizer != OPTIMIZER_NONE;
-	uint32_t found_inf = train->options->loss_scaling && updates ? unscale(train) : NONE;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
-		if (!trainable(&graph->tensor[t]) || train->gradient[t] == NONE)
-			continue;
-		updated++;
-		build->module = graph->tensor[t].name;
-		struct update update = { .optimizer = train->options->optimizer, .found_inf = found_inf,
-			.master = train->options->master && dtype_bits[graph->tensor[t].dtype] < 32,
-			.parameter = train->tensor[t], .gradient = train->gradient[t] };
-		update_write(build, &update);
-		if (!updates && draft_tensor_at(build->draft, update.gradient)->alias == NONE)
-			build_kind(build, update.gradient, KIND_OUTPUT);
+	uint32_t *parameter = none_array(train, graph->tensors), *gradient = none_array(train, graph->tensors), count = 0;
+	if (!parameter || !gradient) {
+		train->build.status = NO_MEMORY;
+		return 0;
 	}
-	return updated;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		if (trainable(&graph->tensor[t]) && train->gradient[t] != NONE) {
+			parameter[count] = train->tensor[t];
+			gradient[count++] = train->gradient[t];
+		}
+	train->build.phase = PHASE_UPDATE;
+	update_all(&train->build, &train->options->update, parameter, gradient, count);
+	return count;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------- */

@@ -8,14 +8,7 @@
 struct train_options {
 	const struct rules *rules;
 	enum gradient_policy policy;
-	enum optimizer optimizer;
-	/* Parameters below 32 bits are updated through copies in f32 that the optimizer keeps; each gradient is turned to
-	 * f32 as soon as it is complete. */
-	bool master;
-	/* Dynamic loss scaling: the gradients are checked and unscaled, all of them, before the first update. */
-	bool loss_scaling;
-	/* Gradients are added to buffers that live from step to step: the step is one of several microbatches. */
-	bool accumulate;
+	struct update_options update;
 };
 
 /* True when the graph has ops of phase backward or update: it needs no training step made. */

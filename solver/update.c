@@ -82,21 +82,27 @@ static void adafactor(const struct step *step)
 	add_to_weight(step, change);
 }
 
-void update_write(struct build *build, const struct update *update)
+static bool has_master(const struct build *build, const struct update_options *options, uint32_t parameter)
 {
-	if (build->status != OK || update->optimizer == OPTIMIZER_NONE)
+	return options->master && dtype_bits[build_dtype(build, parameter)] < 32;
+}
+
+/* One parameter; found_inf: the flag of loss scaling, or NONE. */
+static void update_one(struct build *build, const struct update_options *options, uint32_t found_inf, uint32_t parameter, uint32_t gradient)
+{
+	if (build->status != OK)
 		return;
+	bool master = has_master(build, options, parameter);
 	struct step step = {
-		.build = build, .name = draft_tensor_at(build->draft, update->parameter)->name, .weight = update->parameter,
-		.gradient = update->gradient, .found_inf = update->found_inf, .shape = build_shape(build, update->parameter),
-		.dtype = update->master ? DTYPE_F32 : build_dtype(build, update->parameter),
+		.build = build, .name = draft_tensor_at(build->draft, parameter)->name, .weight = parameter, .gradient = gradient,
+		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build, parameter),
 	};
-	uint32_t master = NONE;
-	if (update->master)
-		step.weight = master = state(&step, "master", step.shape);
-	if (update->optimizer == OPTIMIZER_ADAMW)
+	uint32_t copy = NONE;
+	if (master)
+		step.weight = copy = state(&step, "master", step.shape);
+	if (options->optimizer == OPTIMIZER_ADAMW)
 		step.weight = build_map_inplace(build, "aten.mul_.Tensor", IN(step.weight));
-	switch (update->optimizer) {
+	switch (options->optimizer) {
 	case OPTIMIZER_SGD:
 		add_to_weight(&step, step.gradient);
 		break;
@@ -110,6 +116,53 @@ void update_write(struct build *build, const struct update *update)
 		adam(&step);
 		break;
 	}
-	if (update->master)
-		build_map_inplace(build, "aten.copy_.default", IN(update->parameter, master));
+	if (master)
+		build_map_inplace(build, "aten.copy_.default", IN(parameter, copy));
+}
+
+uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient)
+{
+	enum dtype dtype = has_master(build, options, parameter) ? DTYPE_F32 : build_dtype(build, gradient);
+	if (build->status != OK)
+		return NONE;
+	if (options->accumulate) {
+		char name[512];
+		snprintf(name, sizeof name, "%.480s.grad", draft_tensor_at(build->draft, parameter)->name);
+		uint32_t sum = build_leaf(build, name, KIND_GRADIENT, dtype, build_shape(build, parameter));
+		return build_map_inplace(build, "aten.add_.Tensor", IN(sum, gradient));
+	}
+	if (dtype == build_dtype(build, gradient))
+		return gradient;
+	build_op(build, "aten._to_copy.default", IN(gradient));
+	return build_output(build, dtype, build_shape(build, parameter));
+}
+
+/* Checks every gradient for overflow and unscales it in place. Returns the flag. */
+static uint32_t unscale(struct build *build, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
+{
+	build->module = "loss_scale";
+	uint32_t scale = build_leaf(build, "loss_scale", KIND_OPTIMIZER, DTYPE_F32, SCALAR);
+	build_op(build, "aten.zeros.default", NULL, 0);
+	uint32_t found_inf = build_output(build, DTYPE_F32, SCALAR);
+	for (uint32_t i = 0; i < count && build->status == OK; i++) {
+		build->module = draft_tensor_at(build->draft, parameter[i])->name;
+		build_op(build, "aten._amp_foreach_non_finite_check_and_unscale_.default", IN(gradient[i], found_inf, scale));
+		gradient[i] = build_inplace(build, gradient[i]);
+		build_touch(build, found_inf);
+	}
+	return found_inf;
+}
+
+void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
+{
+	if (options->optimizer == OPTIMIZER_NONE) {
+		for (uint32_t i = 0; i < count; i++)
+			build_kind(build, gradient[i], KIND_OUTPUT);
+		return;
+	}
+	uint32_t found_inf = options->loss_scaling ? unscale(build, parameter, gradient, count) : NONE;
+	for (uint32_t i = 0; i < count && build->status == OK; i++) {
+		build->module = draft_tensor_at(build->draft, parameter[i])->name;
+		update_one(build, options, found_inf, parameter[i], gradient[i]);
+	}
 }

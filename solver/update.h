@@ -10,17 +10,25 @@ enum optimizer { OPTIMIZERS(X) OPTIMIZER_COUNT };
 #undef X
 extern const char *const optimizer_names[OPTIMIZER_COUNT];
 
-struct update {
+struct update_options {
 	enum optimizer optimizer;
-	bool master;              /* update a copy in f32 that is kept, then copy it to the parameter; the gradient is f32 */
-	uint32_t found_inf;       /* the flag of dynamic loss scaling that the update reads, or NONE */
-	uint32_t parameter, gradient;
+	/* Parameters below 32 bits are updated through copies in f32 that the optimizer keeps; their gradients become f32. */
+	bool master;
+	/* Dynamic loss scaling: all gradients are checked and unscaled before the first update. */
+	bool loss_scaling;
+	/* Gradients are added to buffers that live from step to step: the step is one of several microbatches. */
+	bool accumulate;
 };
 
-/* Writes the ops that update one parameter in place from its gradient, and the state tensors that they keep
- * from step to step (kind optimizer, in the dtype of what is updated). OPTIMIZER_NONE writes nothing.
- * Sequences as in PyTorch's single-tensor optimizers; adafactor after Shazeer and Stern (2018), section 4:
- * factored second moment of matrices, no first moment. */
-void update_write(struct build *build, const struct update *update);
+/* What the update reads for a parameter whose gradient is complete: the gradient itself, its copy in f32, or the
+ * buffer that it was added to. Written with the build's phase and module. */
+uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient);
+
+/* Writes the updates of all parameters from what update_gradient() returned: the state tensors that an optimizer
+ * keeps from step to step (kind optimizer, in the dtype of what is updated) and the ops that write the parameters in
+ * place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step instead.
+ * Sequences as in PyTorch's single-tensor optimizers; adafactor after Shazeer and Stern (2018), section 4: factored
+ * second moment of matrices, no first moment. O(count). */
+void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter, uint32_t *gradient, uint32_t count);
 
 #endif

@@ -4,7 +4,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "random_graph.h"
 #include "src/input.h"
 #include "src/session.h"
 #include "support.h"
@@ -118,32 +117,4 @@ Test(session, mistakes_change_nothing_and_say_why)
 	session_wait(session);
 	cr_assert(settled(session, true));
 	session_free(session);
-}
-
-Test(session, random_use_stays_consistent)
-{
-	uint64_t random = test_seed();
-	static const char *const lines[] = { "set order=list", "set order=best", "set layout=bestfit", "set layout=best", "set alignment=512",
-		"reset", "undo", "undo", "redo", "baseline", "set in_place=off", "set workspace=off", "set memory=1KiB", "set layout_effort=0" };
-	for (int round = 0; round < 6; round++) {
-		struct session_options options = { .interactive = round % 2, .store_bytes = 1 << 20 };
-		struct scenario scenario;
-		scenario_init(&scenario);
-		struct session *session = session_new(random_graph(&random, 20), NULL, &scenario, &options, NULL);
-		for (int turn = 0; turn < 150; turn++) {
-			struct session_status status;
-			session_command(session, lines[random_next(&random) % (sizeof lines / sizeof *lines)], NULL);
-			if (random_next(&random) % 5 == 0)
-				session_cancel(session);
-			session_poll(session);
-			session_status(session, &status);
-			const struct plan *plan = session_plan(session);
-			cr_assert(!plan || plan->live[plan->peak_position] == plan->peak_bytes);
-		}
-		session_command(session, "set order=lpmf", NULL);
-		cr_assert(settled(session, true));
-		cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_LPMF);
-		session_free(session);
-	}
-	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,0 +1,194 @@
+/* precision.c: the number format of parameters and activations.
+ *
+ * Every floating-point tensor changes its dtype; what a few ops compute in f32 (the island) is cast on the way in
+ * and out. An island's result that others read has two tensors: the f32 one for the island, and under its old name
+ * the cast one, so that views of it need no care.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+#include "precision.h"
+
+#define X(id, name) name,
+const char *const precision_names[PRECISION_COUNT] = { PRECISIONS(X) };
+#undef X
+
+struct conversion {
+	const struct graph *graph;
+	enum precision precision;
+	enum dtype dtype;      /* the format to come */
+	struct build build;
+	struct arena arena;
+	uint32_t *tensor;      /* [tensors] the draft's tensor */
+	uint32_t *wide;        /* [tensors] its f32 form for the island, or NONE */
+	uint32_t *op;          /* [ops] the draft's op */
+};
+
+static bool of_word(const char *type, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(type, words[i], strlen(words[i])) == 0 && strchr(".", type[strlen(words[i])]))
+			return true;
+	return false;
+}
+
+/* Ops that mixed precision computes in f32. */
+static bool in_island(const struct conversion *conversion, uint32_t op)
+{
+	static const char *const words[] = {
+		"aten._log_softmax", "aten._log_softmax_backward_data", "aten.nll_loss_forward", "aten.nll_loss_backward",
+		"aten.mse_loss", "aten.mse_loss_backward", "aten.smooth_l1_loss", "aten.smooth_l1_loss_backward",
+		"aten.binary_cross_entropy_with_logits", "aten.binary_cross_entropy_with_logits_backward", "aten.ones_like",
+	};
+	return conversion->precision == PRECISION_MIXED && of_word(conversion->graph->op[op].type, words, sizeof words / sizeof *words);
+}
+
+static bool is_norm(const char *type)
+{
+	static const char *const words[] = { "aten.native_layer_norm", "aten.native_batch_norm", "aten.native_group_norm",
+		"aten._fused_rms_norm", "aten._scaled_dot_product_flash_attention" };
+	return of_word(type, words, sizeof words / sizeof *words);
+}
+
+/* A statistic: any result of a norm but the first. */
+static bool is_statistic(const struct graph *graph, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	return writer != NONE && is_norm(graph->op[writer].type) && graph->writes.item[graph->writes.start[writer]] != tensor;
+}
+
+/* A buffer that an op writes. */
+static bool is_running(const struct graph *graph, const bool *written, uint32_t tensor)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+	return storage->kind == KIND_BUFFER && written[graph->tensor[tensor].storage];
+}
+
+static bool convertible(enum dtype dtype)
+{
+	return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+/* Copies the tensors in their new format. Bytes follow the dtype, so no shape is needed. */
+static enum status convert_tensors(struct conversion *conversion, const bool *written, struct error *error)
+{
+	const struct graph *graph = conversion->graph;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		struct tensor tensor = graph->tensor[t];
+		conversion->wide[t] = NONE;
+		if (!tensor.has_dtype && tensor.bytes > 0 && graph->storage[tensor.storage].kind != KIND_OPTIMIZER)
+			return fail(error, BAD_INPUT, "precision can't be changed: the dtype of \"%.200s\" is unknown", tensor.name);
+		if (convertible(tensor.dtype) && tensor.kind != KIND_OPTIMIZER && tensor.kind != KIND_OUTPUT &&
+		    !is_statistic(graph, t) && !is_running(graph, written, t)) {
+			tensor.bytes = tensor.bytes / dtype_bits[tensor.dtype] * dtype_bits[conversion->dtype];
+			tensor.dtype = (uint8_t)conversion->dtype;
+		}
+		if ((conversion->tensor[t] = draft_tensor(conversion->build.draft, &tensor)) == NONE)
+			return fail(error, NO_MEMORY, "out of memory");
+	}
+	return OK;
+}
+
+/* The f32 form of a tensor that the island reads: the island's own result, or a cast. */
+static uint32_t widened(struct conversion *conversion, uint32_t tensor)
+{
+	struct build *build = &conversion->build;
+	uint32_t id = conversion->tensor[tensor];
+	enum dtype dtype = build_dtype(build, id);
+	if (conversion->wide[tensor] != NONE || !convertible(dtype) || dtype == DTYPE_F32)
+		return conversion->wide[tensor] != NONE ? conversion->wide[tensor] : id;
+	build_op(build, "aten._to_copy.default", IN(id));
+	return conversion->wide[tensor] = build_output(build, DTYPE_F32, build_shape(build, id));
+}
+
+static bool read_outside(const struct conversion *conversion, uint32_t tensor)
+{
+	const struct graph *graph = conversion->graph;
+	uint32_t storage = graph->tensor[tensor].storage;
+	FOR_ROW(i, &graph->users, storage)
+		if (!in_island(conversion, graph->users.item[i]))
+			return true;
+	return false;
+}
+
+/* An op of the island, with casts before and after. */
+static uint32_t island_op(struct conversion *conversion, uint32_t op)
+{
+	const struct graph *graph = conversion->graph;
+	struct build *build = &conversion->build;
+	build->phase = graph->op[op].phase;
+	build->module = graph->op[op].module;
+	FOR_ROW(i, &graph->reads, op)
+		widened(conversion, graph->reads.item[i]);
+	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;
+	if (copy == NONE) {
+		build->status = NO_MEMORY;
+		return NONE;
+	}
+	build->op = copy;
+	build->outputs = 0;
+	FOR_ROW(i, &graph->reads, op)
+		if (build->status == OK && draft_read(build->draft, copy, widened(conversion, graph->reads.item[i])) != OK)
+			build->status = NO_MEMORY;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i], id = conversion->tensor[tensor];
+		bool narrow = convertible(build_dtype(build, id)) && build_dtype(build, id) != DTYPE_F32;
+		if (narrow && read_outside(conversion, tensor)) {
+			conversion->wide[tensor] = build_output(build, DTYPE_F32, build_shape(build, id));
+			continue;
+		}
+		if (narrow && build->status == OK) {
+			struct tensor *record = draft_tensor_at(build->draft, id);
+			record->bytes = record->bytes / dtype_bits[record->dtype] * dtype_bits[DTYPE_F32];
+			record->dtype = DTYPE_F32;
+		}
+		if (build->status == OK && draft_write(build->draft, copy, id) != OK)
+			build->status = NO_MEMORY;
+	}
+	FOR_ROW(i, &graph->writes, op)
+		if (conversion->wide[graph->writes.item[i]] != NONE) {
+			uint32_t cast = build_op(build, "aten._to_copy.default", IN(conversion->wide[graph->writes.item[i]]));
+			if (cast != NONE && draft_write(build->draft, cast, conversion->tensor[graph->writes.item[i]]) != OK)
+				build->status = NO_MEMORY;
+		}
+	return copy;
+}
+
+static enum status convert(struct conversion *conversion, struct error *error)
+{
+	const struct graph *graph = conversion->graph;
+	struct build *build = &conversion->build;
+	bool *written = arena_alloc(&conversion->arena, graph->storages, sizeof *written);
+	conversion->tensor = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->tensor);
+	conversion->wide = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->wide);
+	conversion->op = arena_alloc(&conversion->arena, graph->ops, sizeof *conversion->op);
+	if (!build->draft || !written || !conversion->tensor || !conversion->wide || !conversion->op)
+		return fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
+		written[graph->tensor[graph->inplace[i].in].storage] = true;
+	enum status status = convert_tensors(conversion, written, error);
+	if (status != OK)
+		return status;
+	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+		conversion->op[op] = in_island(conversion, op) ? island_op(conversion, op)
+			: build_copy_op(build, graph, op, conversion->tensor);
+	build_copy_control(build, graph, conversion->op);
+	if (build->status == OK)
+		build->status = draft_describe(build->draft, graph->name, graph->source, graph->extra);
+	return build->status == OK ? OK : fail(error, build->status, "out of memory");
+}
+
+struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error, enum status *status)
+{
+	static const enum dtype formats[PRECISION_COUNT] = {
+		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
+	};
+	struct conversion conversion = { .graph = graph, .precision = precision, .dtype = formats[precision],
+		.build = { .draft = draft_new(), .op = NONE } };
+	*status = convert(&conversion, error);
+	struct graph *result = *status == OK ? graph_build(conversion.build.draft, error, status) : NULL;
+	draft_free(conversion.build.draft);
+	arena_free(&conversion.arena);
+	return result;
+}

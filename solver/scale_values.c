@@ -1,0 +1,203 @@
+/* scale_values.c: how far a new batch or sequence reaches.
+ *
+ * The factors that carry them get their new values; what hangs on these through slices, joins and splits follows:
+ * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal.
+ */
+#include "scale_values.h"
+
+struct reach {
+	const struct graph *graph;
+	const struct factors *factors;
+	struct scale_values *values;
+	bool *held;                /* factor: a persistent tensor other than an input has it */
+	struct error *error;
+};
+
+static int64_t product(const struct factors *factors, const struct factor_term *term, const int64_t *value)
+{
+	int64_t result = 1;
+	for (uint32_t i = 0; i < term->count; i++) {
+		uint32_t factor = factors->part[term->first + i];
+		if (__builtin_mul_overflow(result, value ? value[factor] : factors->factor[factor].size, &result) || result > BYTES_MAX)
+			return BYTES_MAX;
+	}
+	return result;
+}
+
+static bool term_changed(const struct reach *reach, const struct factor_term *term)
+{
+	return product(reach->factors, term, reach->values->value) != product(reach->factors, term, NULL);
+}
+
+/* The one factor of a term if it is free to follow others, else NONE. */
+static uint32_t follower(const struct reach *reach, const struct factor_term *term)
+{
+	if (term->count != 1)
+		return NONE;
+	uint32_t factor = reach->factors->part[term->first];
+	const struct factor *at = &reach->factors->factor[factor];
+	bool set = reach->values->value[factor] != at->size;
+	return set || at->fixed || at->role == ROLE_BATCH || at->role == ROLE_SEQUENCE ? NONE : factor;
+}
+
+static enum status seed(struct reach *reach, enum factor_role role, int64_t wanted)
+{
+	const struct factors *factors = reach->factors;
+	if (wanted == 0)
+		return OK;
+	uint32_t factor = factors_of_role(factors, role);
+	if (factor == NONE)
+		return fail(reach->error, BAD_INPUT, "no input of the graph has a %s dim", factor_role_names[role]);
+	if (wanted < 0 || wanted > BYTES_MAX)
+		return fail(reach->error, BAD_INPUT, "a %s of %lld", factor_role_names[role], (long long)wanted);
+	reach->values->value[factor] = wanted;
+	return OK;
+}
+
+/* A slice: whole -> part. What is cut off stays as large; a part below half of the whole is a selection and stays. */
+static bool follow_cut(struct reach *reach, const struct factor_link *link)
+{
+	const struct factors *factors = reach->factors;
+	int64_t *value = reach->values->value;
+	int64_t whole = product(factors, &link->from, NULL), part = product(factors, &link->to, NULL);
+	if (part <= whole - part)
+		return false;
+	uint32_t to = follower(reach, &link->to), from = follower(reach, &link->from);
+	if (term_changed(reach, &link->from) && to != NONE && !term_changed(reach, &link->to)) {
+		int64_t rest = product(factors, &link->from, value) - (whole - part);
+		value[to] = rest > 0 ? rest : 0;
+		return value[to] != part;
+	}
+	if (term_changed(reach, &link->to) && from != NONE && !reach->held[from] && !term_changed(reach, &link->from)) {
+		value[from] = product(factors, &link->to, value) + (whole - part);
+		return true;
+	}
+	return false;
+}
+
+/* All links of one join or split: from the parts to the whole, or back where the parts are equal. */
+static bool follow_join(struct reach *reach, uint32_t first, uint32_t end)
+{
+	const struct factors *factors = reach->factors;
+	const struct factor_link *link = factors->link;
+	int64_t *value = reach->values->value, sum = 0;
+	bool parts_changed = false, equal = true;
+	for (uint32_t i = first; i < end; i++) {
+		parts_changed |= term_changed(reach, &link[i].from);
+		sum += product(factors, &link[i].from, value);
+		equal &= product(factors, &link[i].from, NULL) == product(factors, &link[first].from, NULL);
+	}
+	uint32_t whole = follower(reach, &link[first].to);
+	if (parts_changed && whole != NONE && sum != value[whole]) {
+		value[whole] = sum;
+		return true;
+	}
+	if (parts_changed || !equal || !term_changed(reach, &link[first].to))
+		return false;
+	int64_t total = product(factors, &link[first].to, value);
+	bool moved = false;
+	for (uint32_t i = first; i < end && total % (end - first) == 0; i++) {
+		uint32_t part = follower(reach, &link[i].from);
+		if (part != NONE) {
+			value[part] = total / (end - first);
+			moved = true;
+		}
+	}
+	return moved;
+}
+
+static void follow_links(struct reach *reach)
+{
+	const struct factors *factors = reach->factors;
+	for (bool moved = true; moved;) {
+		moved = false;
+		for (uint32_t i = 0, end; i < factors->links; i = end) {
+			end = i + 1;
+			if (factors->link[i].kind == LINK_CUT)
+				moved |= follow_cut(reach, &factors->link[i]);
+			if (factors->link[i].kind != LINK_JOIN)
+				continue;
+			while (end < factors->links && factors->link[end].op == factors->link[i].op && factors->link[end].kind == LINK_JOIN)
+				end++;
+			moved |= follow_join(reach, i, end);
+		}
+	}
+}
+
+/* Factors of parameters and buffers don't follow a slice of them. */
+static bool mark_held(struct reach *reach)
+{
+	const struct factors *factors = reach->factors;
+	reach->held = arena_alloc(&reach->values->arena, factors->factors, sizeof *reach->held);
+	for (uint32_t t = 0; t < reach->graph->tensors && reach->held; t++) {
+		const struct tensor *tensor = &reach->graph->tensor[t];
+		if (tensor->writer != NONE || !kind_persistent(tensor->kind) || tensor->kind == KIND_INPUT)
+			continue;
+		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)
+			for (uint32_t i = 0; i < factors->dim[d].count; i++)
+				reach->held[factors->part[factors->dim[d].first + i]] = true;
+	}
+	return reach->held != NULL;
+}
+
+static enum status find_shapes(struct reach *reach)
+{
+	const struct factors *factors = reach->factors;
+	struct scale_values *values = reach->values;
+	for (uint32_t t = 0; t < reach->graph->tensors; t++) {
+		const struct tensor *tensor = &reach->graph->tensor[t];
+		int64_t elements = 1;
+		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
+			values->shape[d] = product(factors, &factors->dim[d], values->value);
+			values->changed[t] |= values->shape[d] != tensor->shape[d - factors->dim_start[t]];
+			if (__builtin_mul_overflow(elements, values->shape[d], &elements) || elements > BYTES_MAX / 16)
+				return fail(reach->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
+		}
+		bool fixed = tensor->writer == NONE && (tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER);
+		if (values->changed[t] && fixed)
+			return fail(reach->error, BAD_INPUT, "parameter %s would have to change its shape", tensor->name);
+	}
+	return OK;
+}
+
+/* A table that is indexed by counted positions (arange) must have enough rows. */
+static enum status check_positions(struct reach *reach, const struct rules *rules)
+{
+	const struct graph *graph = reach->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		if (!rule || !rule->backward || csr_length(&graph->reads, op) != 2 || rule != rules_find(rules, "aten.embedding"))
+			continue;
+		const uint32_t *read = graph->reads.item + graph->reads.start[op];
+		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];
+		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].rank == 0)
+			continue;
+		int64_t rows = graph->tensor[read[0]].shape[0], wanted = reach->values->shape[start];
+		if (wanted > rows)
+			return fail(reach->error, BAD_INPUT, "the position table %s has %lld rows, %lld are needed", graph->tensor[read[0]].name,
+				(long long)rows, (long long)wanted);
+	}
+	return OK;
+}
+
+enum status scale_values_find(const struct graph *graph, const struct rules *rules, const struct factors *factors,
+	const struct scale_request *request, struct scale_values *values, struct error *error)
+{
+	struct reach reach = { .graph = graph, .factors = factors, .values = values, .error = error };
+	*values = (struct scale_values) { 0 };
+	values->value = arena_alloc(&values->arena, factors->factors, sizeof *values->value);
+	values->shape = arena_alloc(&values->arena, factors->dim_start[graph->tensors], sizeof *values->shape);
+	values->changed = arena_alloc(&values->arena, graph->tensors, sizeof *values->changed);
+	if (!values->value || !values->shape || !values->changed || !mark_held(&reach))
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < factors->factors; i++)
+		values->value[i] = factors->factor[i].size;
+	enum status status = seed(&reach, ROLE_BATCH, request->batch);
+	if (status == OK)
+		status = seed(&reach, ROLE_SEQUENCE, request->sequence);
+	if (status != OK)
+		return status;
+	follow_links(&reach);
+	status = find_shapes(&reach);
+	return status == OK ? check_positions(&reach, rules) : status;
+}
