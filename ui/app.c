@@ -361,7 +361,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;
 		if (app->panel_has_keys)
-			view_say(model, "up and down choose a knob, left and right turn it, Enter types a value");
+			view_say(model, "arrows turn knobs, Enter types a value");
 		return true;
 	case COMMAND_SEARCH:
 		snprintf(model->search, sizeof model->search, "%s", arguments);

@@ -20,39 +20,28 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 	}
 }
 
-/* Appends a segment if all of it fits before `end`; numbers are never cut. */
-static void segment(struct frame *frame, int *x, int end, enum role role, const char *text)
-{
-	int lead = *x > 0 ? 3 : 0;
-	if (*x + lead + text_cells(text) > end)
-		return;
-	if (lead)
-		frame_glyph(frame, *x + 1, 0, GLYPH_SEPARATOR, ROLE_FAINT);
-	*x += lead + frame_text(frame, *x + lead, 0, end, role, text);
-}
-
 static void draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
 {
 	char bytes[32], text[100];
 	int64_t budget = plan_budget(plan), highest = plan->arena_bytes > plan->peak_bytes ? plan->arena_bytes : plan->peak_bytes;
 	snprintf(text, sizeof text, "peak %s", bytes_text(plan->peak_bytes, bytes, sizeof bytes));
-	segment(frame, x, end, ROLE_TITLE, text);
+	frame_part(frame, x, 0, end, ROLE_TITLE, text);
 	if (budget >= 0 && highest > budget) {
 		snprintf(text, sizeof text, "over by %s", bytes_text(highest - budget, bytes, sizeof bytes));
-		segment(frame, x, end, ROLE_BAD, text);
+		frame_part(frame, x, 0, end, ROLE_BAD, text);
 	} else if (budget >= 0) {
 		snprintf(text, sizeof text, "%s free", bytes_text(budget - highest, bytes, sizeof bytes));
-		segment(frame, x, end, ROLE_GOOD, text);
+		frame_part(frame, x, 0, end, ROLE_GOOD, text);
 	}
 	if (plan->order_proved)
-		segment(frame, x, end, ROLE_GOOD, "proved");
+		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
 	else {
 		int64_t bound = plan->order_bound_bytes;
 		snprintf(text, sizeof text, "gap %.2f %%", bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0.0);
-		segment(frame, x, end, ROLE_WARN, text);
+		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
 	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, bytes, sizeof bytes), plan->layout_proved ? " proved" : "");
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 }
 
 static void draw_inputs(struct frame *frame, int *x, int end, const struct model *model)
@@ -61,21 +50,21 @@ static void draw_inputs(struct frame *frame, int *x, int end, const struct model
 	const struct scenario *scenario = &plan->scenario;
 	char count[32], text[100];
 	snprintf(text, sizeof text, "%s ops", count_text(plan->graph->ops, count));
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%s tensors", count_text(plan->graph->tensors, count));
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices], scenario->value[K_devices] == 1 ? "" : "s");
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "order by %s", plan->order_winner ? plan->order_winner : "?");
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "layout by %s", plan->layout_winner ? plan->layout_winner : "?");
-	segment(frame, x, end, ROLE_TEXT, text);
+	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 }
 
 void chrome_status(struct frame *frame, const struct model *model)
 {
 	const struct session_status *status = &model->status;
-	int width = frame->window.width, slot = width >= 72 ? 26 : 16, x = 0;
+	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 16, x = 0;
 	char text[100] = "";
 	if (status->solving && status->fraction >= 0)
 		snprintf(text, sizeof text, "%.*s %3.0f %%", slot - 6, status->stage, 100 * status->fraction);

@@ -145,34 +145,24 @@ int text_cells(const char *text)
 	return sum;
 }
 
-/* One character of any width; returns the column after it, or -1 where it doesn't fit before end. */
-static int put_text(struct frame *frame, int x, int end, int y, uint32_t code, enum role role)
+/* One character of any width at column *x, which moves on; false where it doesn't fit before end. */
+static bool put_text(struct frame *frame, int *x, int end, int y, uint32_t code, enum role role)
 {
 	int width = cells(code);
-	if (x + width > end)
-		return -1;
-	if (width == 0)
-		return x;
-	if (frame->ascii && code >= 0x80)
-		for (code = '?'; width == 2; width--)
-			put(frame, x++, y, code, role, ROLE_TEXT);
-	if (width == 2 && (x < 0 || x + 2 > frame->window.width))
-		return -1;
-	put(frame, x, y, code, role, ROLE_TEXT);
-	if (width == 2)
-		put(frame, x + 1, y, 0, role, ROLE_TEXT);
-	return x + width;
+	if (*x + width > end || (width == 2 && (*x < 0 || *x + 2 > frame->window.width)))
+		return false;
+	bool unknown = frame->ascii && code >= 0x80;
+	for (int i = 0; i < width; i++)
+		put(frame, (*x)++, y, unknown ? '?' : i == 0 ? code : 0, role, ROLE_TEXT);
+	return true;
 }
 
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text)
 {
 	int column = x;
-	for (uint32_t code; (code = text_next(&text)) != 0; ) {
-		int next = put_text(frame, column, x + width, y, code, role);
-		if (next < 0)
+	for (uint32_t code; (code = text_next(&text)) != 0; )
+		if (!put_text(frame, &column, x + width, y, code, role))
 			break;
-		column = next;
-	}
 	return column - x;
 }
 
@@ -203,6 +193,49 @@ void frame_right(struct frame *frame, int x, int y, enum role role, const char *
 {
 	int width = text_cells(text);
 	frame_text(frame, x - width, y, width, role, text);
+}
+
+bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text)
+{
+	int lead = *x > 0 ? 3 : 0;
+	if (*x + lead + text_cells(text) > end)
+		return false;
+	if (lead)
+		frame_glyph(frame, *x + 1, y, GLYPH_SEPARATOR, ROLE_FAINT);
+	*x += lead + frame_text(frame, *x + lead, y, end, role, text);
+	return true;
+}
+
+/* The bytes of text that fit into a row: up to a blank, or all that fits when there is none. */
+static size_t row_length(const char *text, int width)
+{
+	const char *at = text;
+	size_t fits = 0;
+	for (int used = 0; ; ) {
+		if (*at == ' ' || *at == '\0')
+			fits = (size_t)(at - text);
+		const char *next = at;
+		uint32_t code = text_next(&next);
+		used += code ? cells(code) : 0;
+		if (code == 0 || used > width)
+			break;
+		at = next;
+	}
+	return fits ? fits : (size_t)(at - text);
+}
+
+void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text)
+{
+	for (int y = rect.y; y < rect.y + rect.height && *text && rect.width > 0; y++) {
+		size_t length = row_length(text, rect.width);
+		char row[1024];
+		if (length == 0)
+			return;
+		snprintf(row, sizeof row, "%.*s", (int)length, text);
+		frame_text(frame, rect.x, y, rect.width, role, row);
+		text += length;
+		text += strspn(text, " ");
+	}
 }
 
 /* ---- areas ------------------------------------------------------------------------- */

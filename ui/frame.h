@@ -74,6 +74,11 @@ uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text);
 /* The same, but what doesn't fit loses its middle, so that both ends of a long name stay readable. */
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name);
+/* Appends a part of a line at column *x when all of it fits before column end: numbers are never cut. Parts are separated
+ * by a dot. False when it was left out. */
+bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text);
+/* A sentence in as many rows of the rectangle as it needs, broken at blanks. */
+void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text);
 int frame_print(struct frame *frame, int x, int y, enum role role, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Ends before column x. */
 void frame_right(struct frame *frame, int x, int y, enum role role, const char *text);

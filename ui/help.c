@@ -3,6 +3,9 @@
 
 #include "chrome.h"
 
+/* The selected command's whole sentence stands below the list. */
+enum { SENTENCE_ROWS = 2 };
+
 void help_open(struct help *help)
 {
 	*help = (struct help){ 0 };
@@ -82,13 +85,17 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	*x = inside.x + line_draw(frame, 0, "/ ", &help->filter);
 	*y = inside.y;
 	uint32_t rows = count(help, context);
-	help->page = inside.height - 1;
+	help->page = inside.height - 1 - SENTENCE_ROWS;
 	if (help->selected >= rows)
 		help->selected = rows ? rows - 1 : 0;
 	help->top = scroll_to(help->top, help->selected, rows, help->page);
 	for (int i = 0; i < help->page && help->top + (uint32_t)i < rows; i++)
 		draw_row(frame, (struct rect){ 0, 0, inside.width, 1 }, 1 + i, model, nth(help, context, help->top + (uint32_t)i),
 			 help->top + (uint32_t)i == help->selected);
+	enum command_id selected = nth(help, context, help->selected);
+	if (selected != COMMAND_COUNT)
+		frame_wrapped(frame, (struct rect){ 0, inside.height - SENTENCE_ROWS, inside.width, SENTENCE_ROWS }, ROLE_LABEL,
+			      commands[selected].help);
 	if (rows == 0)
 		frame_text(frame, 0, 1, inside.width, ROLE_FAINT, "no command contains this");
 }

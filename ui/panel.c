@@ -57,30 +57,12 @@ static void draw_knob(struct frame *frame, struct rect rect, int y, const struct
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-/* Breaks a sentence into lines at blanks. */
-static void draw_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text)
-{
-	for (int y = rect.y; y < rect.y + rect.height && *text; y++) {
-		int length = (int)strlen(text), end = length;
-		if (length > rect.width) {
-			for (end = rect.width; end > 0 && text[end] != ' '; end--)
-				;
-			end = end ? end : rect.width;
-		}
-		char line[256];
-		snprintf(line, sizeof line, "%.*s", end, text);
-		frame_text(frame, rect.x, y, rect.width, role, line);
-		text += end;
-		text += strspn(text, " ");
-	}
-}
-
 static void draw_help(struct frame *frame, struct rect rect, enum knob_id knob)
 {
 	const char *reason = knob_unavailable(knob);
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
-	draw_wrapped(frame, inside, reason ? ROLE_WARN : ROLE_FAINT, reason ? reason : knobs[knob].help);
+	frame_wrapped(frame, inside, reason ? ROLE_WARN : ROLE_FAINT, reason ? reason : knobs[knob].help);
 }
 
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)

@@ -1,7 +1,7 @@
 /* view_devices.c: what each device holds: bars by category at its peak, against the memory cap. */
 #include "view.h"
 
-enum { LABELS = 14, AMOUNT = 11, BAR_MIN = 8 };
+enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8 };
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
 static int64_t full_scale(const struct plan *plan)
@@ -75,12 +75,13 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 		frame_print(frame, LABELS, y + 2, plan->peak_bytes > budget ? ROLE_BAD : ROLE_GOOD, "cap %s: %s", bytes_text(budget, amount, sizeof amount),
 			    change_text(plan->peak_bytes - budget, text, sizeof text));
 	else
-		frame_text(frame, LABELS, y + 2, width - LABELS, ROLE_FAINT, "no memory cap: set memory=80GiB gives one");
+		frame_text(frame, LABELS, y + 2, width - LABELS, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
 	y = draw_categories(frame, y + 4, model);
 	const char *reason = knob_unavailable(K_strategy);
 	if (reason)
-		frame_text(frame, 1, y + 1, width - 1, ROLE_WARN, reason);
-	frame_text(frame, 1, y + (reason ? 2 : 1), width - 1, ROLE_FAINT, "the whole step runs on this device: nothing is communicated");
+		frame_wrapped(frame, (struct rect){ 1, y + 1, width - 1, 2 }, ROLE_WARN, reason);
+	frame_wrapped(frame, (struct rect){ 1, y + (reason ? 3 : 1), width - 1, 2 }, ROLE_FAINT,
+		      "the whole step runs on this device: nothing is communicated");
 }
 
 static bool devices_command(void *state, struct model *model, enum command_id command)

@@ -214,41 +214,48 @@ static void draw_axis(struct frame *frame, const struct model *model, int left, 
 	frame_mark(frame, (struct rect){ left + model_column_of(model, model_position(model), width), y, 1, 1 }, MARK_REVERSE);
 }
 
+/* Name, bytes, address and life of the selected storage; the name gives way to the numbers. */
 static void draw_selected(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t storage = model->storage;
+	int width = frame->window.width;
 	if (storage >= plan->graph->storages || plan->first[storage] == NONE) {
-		frame_text(frame, 0, y, frame->window.width, ROLE_FAINT, "up and down select a tensor at the cursor's op");
+		frame_text(frame, 0, y, width, ROLE_FAINT, width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
 		return;
 	}
 	char bytes[32], offset[32], text[160];
 	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->bytes[storage], bytes, sizeof bytes),
 		 bytes_text(plan->offset[storage], offset, sizeof offset), plan->first[storage] + 1, plan->last[storage] + 1);
-	int room = frame->window.width - text_cells(text) - 2;
+	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, storage_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
-	frame_text(frame, x, y, frame->window.width - x, ROLE_TEXT, text);
+	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
 }
 
+/* The holes at the cursor's op, and how far the arena is from the peak. */
 static void draw_info(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t position = model_position(model);
 	struct holes holes = plan_holes(model->index, position);
-	char a[32], b[32], c[32];
-	draw_selected(frame, y, model);
-	frame_print(frame, 0, y + 1, ROLE_TEXT, "op %u: %s live, %u hole%s of %s, largest %s", position + 1,
-		    bytes_text(plan->live[position], a, sizeof a), holes.count, holes.count == 1 ? "" : "s",
-		    bytes_text(holes.total, b, sizeof b), bytes_text(holes.largest, c, sizeof c));
+	int x = 0, width = frame->window.width;
+	char a[32], b[32], text[120];
+	snprintf(text, sizeof text, "op %u: %s live", position + 1, bytes_text(plan->live[position], a, sizeof a));
+	frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
+	frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
+	if (holes.count > 0)
+		frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	x = 0;
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, a, sizeof a), plan->layout_proved ? " proved" : "");
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
 	double fragmentation = plan->peak_bytes > 0 ? 100.0 * (double)(plan->arena_bytes - plan->peak_bytes) / (double)plan->peak_bytes : 0;
-	int x = frame_print(frame, 0, y + 2, ROLE_TEXT, "arena %s%s  fragmentation %.2f %%", bytes_text(plan->arena_bytes, a, sizeof a),
-			    plan->layout_proved ? " proved" : "", fragmentation);
-	if (plan->caching_bytes > 0) {
-		char text[80];
-		snprintf(text, sizeof text, "  caching allocator %s", bytes_text(plan->caching_bytes, b, sizeof b));
-		if (x + text_cells(text) <= frame->window.width)
-			frame_text(frame, x, y + 2, frame->window.width, ROLE_FAINT, text);
-	}
+	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan->caching_bytes, a, sizeof a));
+	if (plan->caching_bytes > 0)
+		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
 }
 
 static void map_draw(void *state, struct model *model, struct frame *frame)
@@ -273,7 +280,8 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 			frame_right(frame, left - 1, height / 2, ROLE_FAINT, bytes_text(low + (high - low) / 2, text, sizeof text));
 	}
 	draw_axis(frame, model, left, height, width);
-	draw_info(frame, height + 1, model);
+	draw_selected(frame, height + 1, model);
+	draw_info(frame, height + 2, model);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */

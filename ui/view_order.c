@@ -137,22 +137,27 @@ static void draw_rows(struct frame *frame, struct rect rect, struct order_view *
 
 /* ---- the decision --------------------------------------------------------------------------- */
 
-/* "+ 64.0 MiB left.out  + ..." or "- ..." for as many items as fit. */
-static int draw_items(struct frame *frame, int x, int y, const struct model *model, const char *sign, const uint32_t *item, uint32_t count)
+/* "makes 64.0 MiB  left.out, ...": the sum, and as many names as fit. */
+static void draw_items(struct frame *frame, int y, const struct model *model, const char *verb, enum role role, const uint32_t *item, uint32_t count)
 {
 	const struct problem *problem = &model->plan->ordered->problem;
+	char text[32];
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < count; i++)
+		sum += problem->size[item[i]];
+	frame_text(frame, 0, y, AMOUNT, ROLE_LABEL, verb);
+	frame_right(frame, 15, y, count ? role : ROLE_FAINT, bytes_text(sum, text, sizeof text));
+	int x = 17;
 	for (uint32_t i = 0; i < count; i++) {
-		char amount[32];
+		int room = frame->window.width - x;
 		const char *name = storage_name(model->plan, problem->storage[item[i]]);
-		bytes_text(problem->size[item[i]], amount, sizeof amount);
-		if (x + 24 > frame->window.width) {
-			frame_print(frame, x, y, ROLE_FAINT, "%u more", count - i);
-			return frame->window.width;
+		snprintf(text, sizeof text, "and %u more", count - i);
+		if (i > 0 && room < text_cells(name) + 14) {
+			frame_text(frame, x, y, room, ROLE_FAINT, text);
+			return;
 		}
-		x += frame_print(frame, x, y, *sign == '+' ? ROLE_WARN : ROLE_GOOD, "%s %s ", sign, amount);
-		x += frame_name(frame, x, y, 20, ROLE_TEXT, name) + 2;
+		x += frame_name(frame, x, y, room, storage_role(model->plan, problem->storage[item[i]]), name) + 2;
 	}
-	return x;
 }
 
 /* What speaks for the op that the order takes, among those that could run. */
@@ -164,14 +169,14 @@ static const char *why(const struct order_view *view, const struct candidate *li
 		all_below = all_below && list[i].during <= view->schedule.peak;
 	}
 	if (count == 1)
-		return "it is the only op that can run";
+		return "the only op that can run";
 	if (list[chosen].during == list[0].during && least_after)
-		return "no other needs less while it runs, and none leaves less behind";
+		return "none needs less, none leaves less behind";
 	if (least_after)
-		return "no other leaves less behind";
+		return "none leaves less behind";
 	if (list[chosen].during == list[0].during)
-		return "no other needs less while it runs";
-	return all_below ? "all stay within the peak here: what counts comes later" : "it opens the way to ops that free more later";
+		return "none needs less while it runs";
+	return all_below ? "all stay within the peak; later ops count" : "it opens the way to ops that free more";
 }
 
 static void draw_candidate(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen)
@@ -179,11 +184,11 @@ static void draw_candidate(struct frame *frame, int y, const struct model *model
 	char during[32], after[32];
 	if (chosen)
 		frame_glyph(frame, 0, y, GLYPH_INCREASE, ROLE_KEY);
-	frame_right(frame, 13, y, chosen ? ROLE_TITLE : ROLE_TEXT, bytes_text(candidate->during, during, sizeof during));
-	frame_right(frame, 27, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
+	frame_right(frame, 11, y, chosen ? ROLE_TITLE : ROLE_TEXT, bytes_text(candidate->during, during, sizeof during));
+	frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
 		    change_text(candidate->after - before, after, sizeof after));
 	const struct op *op = &model->plan->graph->op[candidate->op];
-	int x = 29 + frame_name(frame, 29, y, frame->window.width - 29, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);
+	int x = 24 + frame_name(frame, 24, y, frame->window.width - 24, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);
 	frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, op->type);
 }
 
@@ -193,23 +198,22 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 	const struct problem *problem = schedule->problem;
 	uint32_t position = schedule->position[model->op];
 	uint32_t freed = schedule_freed(schedule, position, view->freed), count = schedule_ready(schedule, position, view->candidate), chosen = 0;
-	int y = rect.y, rows = rect.height - 4;
+	int y = rect.y, rows = rect.height - 5;
 	frame_repeat(frame, 0, y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	int x = frame_print(frame, 0, y + 1, ROLE_LABEL, "%s  ", view->stepping ? "ran:" : "step:");
-	x = draw_items(frame, x, y + 1, model, "+", problem->products.item + problem->products.start[model->op], csr_length(&problem->products, model->op));
-	draw_items(frame, x, y + 1, model, "-", view->freed, freed);
+	draw_items(frame, y + 1, model, view->stepping ? "made" : "makes", ROLE_WARN,
+		   problem->products.item + problem->products.start[model->op], csr_length(&problem->products, model->op));
+	draw_items(frame, y + 2, model, view->stepping ? "freed" : "frees", ROLE_GOOD, view->freed, freed);
 	while (chosen + 1 < count && view->candidate[chosen].op != model->op)
 		chosen++;
-	frame_print(frame, 0, y + 2, ROLE_LABEL, "%u op%s could run here; this one: ", count, count == 1 ? "" : "s");
-	char text[64];
-	snprintf(text, sizeof text, "%u op%s could run here; this one: ", count, count == 1 ? "" : "s");
-	frame_text(frame, text_cells(text), y + 2, rect.width, ROLE_TEXT, why(view, view->candidate, count, chosen));
-	frame_right(frame, 13, y + 3, ROLE_LABEL, "needs");
-	frame_right(frame, 27, y + 3, ROLE_LABEL, "leaves");
+	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");
+	frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, why(view, view->candidate, count, chosen));
+	frame_right(frame, 11, y + 4, ROLE_LABEL, "needs");
+	frame_right(frame, 22, y + 4, ROLE_LABEL, "leaves");
+	frame_print(frame, 24, y + 4, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
 	uint32_t top = scroll_to(0, chosen, count, rows);
 	int64_t before = schedule_before(schedule, position);
 	for (int i = 0; i < rows && top + (uint32_t)i < count; i++)
-		draw_candidate(frame, y + 4 + i, model, &view->candidate[top + (uint32_t)i], before, top + (uint32_t)i == chosen);
+		draw_candidate(frame, y + 5 + i, model, &view->candidate[top + (uint32_t)i], before, top + (uint32_t)i == chosen);
 }
 
 /* What moving by hand costs. */

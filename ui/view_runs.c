@@ -34,10 +34,10 @@ static double gap_of(const struct plan *plan)
 static void draw_header(struct frame *frame, int y, const struct model *model)
 {
 	frame_right(frame, 4, y, ROLE_LABEL, "#");
-	frame_right(frame, 16, y, ROLE_LABEL, "peak");
-	frame_right(frame, 26, y, ROLE_LABEL, "gap");
-	frame_right(frame, 38, y, ROLE_LABEL, "arena");
-	frame_text(frame, 40, y, 30, ROLE_LABEL, model->baseline ? "knobs  (* baseline, > on screen)" : "knobs  (> on screen)");
+	frame_right(frame, 14, y, ROLE_LABEL, "peak");
+	frame_right(frame, 23, y, ROLE_LABEL, "gap");
+	frame_right(frame, 33, y, ROLE_LABEL, "arena");
+	frame_text(frame, 35, y, 30, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
 }
 
 static void draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
@@ -51,12 +51,12 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 	if (model->baseline && plan->serial == model->baseline->serial)
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
-	frame_right(frame, 16, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
+	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
 	snprintf(text, sizeof text, "%.2f %%", gap_of(plan));
-	frame_right(frame, 26, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN, plan->order_proved ? "proved" : text);
-	frame_right(frame, 38, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
+	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN, plan->order_proved ? "proved" : text);
+	frame_right(frame, 33, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
 	scenario_text(&plan->scenario, text, sizeof text);
-	frame_name(frame, 40, y, frame->window.width - 40, ROLE_TEXT, text);
+	frame_name(frame, 35, y, frame->window.width - 35, ROLE_TEXT, text);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }
@@ -90,7 +90,8 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	const struct plan *ours = model->run[selected], *theirs = model->baseline;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (!theirs) {
-		frame_text(frame, 1, y + 1, frame->window.width, ROLE_FAINT, "b pins the plan on screen as the baseline; differences appear here");
+		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
+			      "b pins the plan on screen as the baseline; then differences appear here");
 		return;
 	}
 	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");

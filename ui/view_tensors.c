@@ -3,9 +3,9 @@
 #include "view.h"
 
 #define COLUMNS(X) /* title, width, right-aligned, largest first */ \
-	X(BYTES, "bytes", 11, true, true) X(KIND, "kind", 10, false, false) X(NAME, "name", 0, false, false) \
+	X(BYTES, "bytes", 8, true, true) X(KIND, "kind", 10, false, false) X(NAME, "name", 0, false, false) \
 	X(FIRST, "made", 8, true, false) X(LAST, "last use", 8, true, false) X(LIFE, "ops alive", 9, true, true) \
-	X(OFFSET, "offset", 11, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false)
+	X(OFFSET, "offset", 8, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false)
 #define X(id, title, width, right, descending) COLUMN_##id,
 enum column { COLUMNS(X) COLUMN_COUNT };
 #undef X
