@@ -138,7 +138,7 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 {
 	struct error error = { 0 };
 	enum status status;
-	struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT), .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)

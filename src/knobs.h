@@ -72,7 +72,8 @@ enum knob_type {
 	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, "how offsets are chosen") \
 	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout: each step is about four times the one before") \
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "sizes are rounded up to it in peak, bound and arena alike") \
-	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments")
+	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments") \
+	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, "memory for results that are kept, so that going back costs nothing")
 
 #define X(id, group, type, words, minimum, maximum, normal, stage, help) K_##id,
 enum knob_id { KNOBS(X) KNOB_COUNT };

@@ -69,6 +69,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct stage_context stage = { .store = planner->store, .control = &planner->control,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	bool quick = depth == PLAN_QUICK;
+	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;

@@ -4,8 +4,6 @@
 
 #include "stages.h"
 
-#define STORE_BYTES_DEFAULT ((size_t)512 << 20)
-
 struct planner {
 	struct store *store;
 	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */

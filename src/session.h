@@ -23,7 +23,6 @@ struct session_status {
 /* What a session is for. */
 struct session_options {
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
-	size_t store_bytes;     /* bound of the store of results; 0: the default */
 	enum status (*order_solver)(const struct problem *, const struct order_options *, struct control *, struct order_result *);
 	                        /* NULL: order_solve(); tests put others here */
 };

@@ -53,11 +53,11 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size)
 	}
 }
 
-struct store *store_new(size_t limit)
+struct store *store_new(void)
 {
 	struct store *store = mem_alloc(1, sizeof *store);
 	if (store)
-		store->limit = limit;
+		store->limit = SIZE_MAX;
 	return store;
 }
 

@@ -18,9 +18,10 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size);
 
 struct store;
 
-/* NULL when out of memory. limit in bytes. */
-struct store *store_new(size_t limit);
+/* Without a limit until store_set_limit(). NULL when out of memory. */
+struct store *store_new(void);
 void store_free(struct store *store);
+/* In bytes; what is too much goes at once. */
 void store_set_limit(struct store *store, size_t limit);
 size_t store_bytes(const struct store *store);
 

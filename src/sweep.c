@@ -257,7 +257,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 /* One job: takes runs of neighbouring scenarios until there are none. */
 static int work(const struct sweep *sweep, struct shared *shared)
 {
-	struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT / (size_t)sweep->jobs), .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : EXIT_LIMIT;
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);

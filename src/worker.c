@@ -233,12 +233,12 @@ static bool start_thread(struct worker *worker)
 	return started;
 }
 
-struct worker *worker_new(size_t store_bytes, order_solver *solver)
+struct worker *worker_new(order_solver *solver)
 {
 	struct worker *worker = mem_alloc(1, sizeof *worker);
 	if (!worker)
 		return NULL;
-	worker->planner.store = store_new(store_bytes);
+	worker->planner.store = store_new();
 	worker->planner.order_solver = solver;
 	worker->planner.abandoned = &worker->superseded;
 	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = report, .context = worker };

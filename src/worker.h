@@ -16,8 +16,8 @@ struct worker_state {
 	struct progress progress;
 };
 
-/* NULL when the thread can't be started or memory is out. store_bytes bounds the store; solver NULL: order_solve(). */
-struct worker *worker_new(size_t store_bytes, order_solver *solver);
+/* NULL when the thread can't be started or memory is out. solver NULL: order_solve(). */
+struct worker *worker_new(order_solver *solver);
 /* Cancels and joins. */
 void worker_free(struct worker *worker);
 

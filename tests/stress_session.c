@@ -20,7 +20,7 @@ static void must(bool condition, const char *what)
 static const char *const lines[] = {
 	"set order=list", "set order=best", "set order=roam", "set layout=bestfit", "set layout=best", "set layout=roam", "set alignment=512",
 	"set alignment=1", "reset", "undo", "undo", "redo", "baseline", "set in_place=off", "set workspace=off", "set memory=1KiB",
-	"set layout_effort=0", "pin op op1 before op7", "unpin 1", "set order_effort=5",
+	"set layout_effort=0", "pin op op1 before op7", "unpin 1", "set order_effort=5", "set store=256KiB",
 };
 
 static void use(struct session *session, uint64_t *random)
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 20;
 	printf("%ld sessions, SEED=%llu\n", rounds, (unsigned long long)random);
 	for (long round = 0; round < rounds; round++) {
-		struct session_options options = { .interactive = round % 2, .store_bytes = round % 3 ? 1 << 18 : 0 };
+		struct session_options options = { .interactive = round % 2 };
 		struct scenario scenario;
 		struct error error;
 		scenario_init(&scenario);

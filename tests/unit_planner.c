@@ -46,7 +46,7 @@ static void set(struct scenario *scenario, const char *assignment)
 Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 {
 	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
-	struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT) };
+	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	scenario_init(&scenario);
 	set(&scenario, "order=list");
@@ -103,7 +103,7 @@ static void change(struct scenario *scenario, const struct graph *graph, uint64_
 /* Plans with a store that has seen everything, and with an empty one: the same bytes, or the same refusal. */
 static void compare(struct planner *used, struct graph *graph, const struct scenario *scenario, uint64_t seed)
 {
-	struct planner fresh = { .store = store_new(STORE_BYTES_DEFAULT) };
+	struct planner fresh = { .store = store_new() };
 	struct error error = { 0 }, other = { 0 };
 	enum status status, status_fresh;
 	struct plan *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error, &status);
@@ -127,14 +127,16 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 		uint64_t seed = random;
 		struct graph *graph = random_graph(&random, 25);
 		/* A small store, so that results come and go. */
-		struct planner planner = { .store = store_new(round % 2 ? 30000 : STORE_BYTES_DEFAULT) };
+		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		scenario_init(&scenario);
+		if (round % 2)
+			set(&scenario, "store=30KiB");
 		for (int turn = 0; turn < 40; turn++) {
 			change(&scenario, graph, &random);
 			compare(&planner, graph, &scenario, seed);
 		}
-		cr_assert(store_bytes(planner.store) <= STORE_BYTES_DEFAULT);
+		cr_assert(store_bytes(planner.store) <= (size_t)scenario.value[K_store]);
 		scenario_done(&scenario);
 		store_free(planner.store);
 		graph_release(graph);
@@ -148,7 +150,7 @@ Test(planner, every_plan_passes_the_independent_check)
 	for (int round = 0; round < 150; round++) {
 		uint64_t seed = random;
 		struct graph *graph = random_graph(&random, 15);
-		struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT) };
+		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;
 		enum status status;
@@ -178,7 +180,7 @@ Test(planner, every_plan_passes_the_independent_check)
 Test(planner, unknown_names_in_pins_are_refused_with_the_nearest)
 {
 	struct graph *graph = sample("samples/diamond.jsonl");
-	struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT) };
+	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	struct error error;
 	enum status status;
@@ -197,7 +199,7 @@ Test(planner, every_allocation_may_fail)
 	for (long allowed = 0; ; allowed += allowed < 300 ? 1 : 37) {
 		uint64_t random = test_seed();
 		struct graph *graph = random_graph(&random, 12);
-		struct planner planner = { .store = store_new(STORE_BYTES_DEFAULT) };
+		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;
 		enum status status;

@@ -25,7 +25,8 @@ static bool has(struct store *store, uint64_t n)
 
 Test(store, the_least_recently_used_goes_first)
 {
-	struct store *store = store_new(10000);
+	struct store *store = store_new();
+	store_set_limit(store, 10000);
 	for (uint64_t i = 0; i < 4; i++)
 		keep(store, i, 2000);
 	cr_assert(has(store, 0));
@@ -42,7 +43,7 @@ Test(store, the_least_recently_used_goes_first)
 
 Test(store, blobs_are_copied)
 {
-	struct store *store = store_new(1 << 20);
+	struct store *store = store_new();
 	uint64_t key[2] = { 1, 2 }, other[2] = { 1, 3 };
 	char back[8];
 	store_keep_blob(store, key, "seven..", 8);
@@ -58,7 +59,8 @@ Test(store, out_of_memory_forgets_but_does_not_break)
 {
 	uint64_t random = test_seed();
 	for (long allowed = 0; allowed < 60; allowed++) {
-		struct store *store = store_new(5000);
+		struct store *store = store_new();
+		store_set_limit(store, 5000);
 		memory_allow(allowed);
 		for (int i = 0; i < 40; i++)
 			store_keep_blob(store, (uint64_t[2]){ random_next(&random) % 16, 0 }, &i, sizeof i);

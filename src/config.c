@@ -1,0 +1,138 @@
+/* config.c: reads the user's configuration file. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+
+#define FIELDS 8
+
+struct place { const char *path; unsigned line; int warnings; };
+
+static void warn(struct place *place, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void warn(struct place *place, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fprintf(stderr, "tidemark: %s:%u: warning: ", place->path, place->line);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	place->warnings++;
+}
+
+static int split(char *line, char *field[FIELDS])
+{
+	int count = 0;
+	for (char *save, *word = strtok_r(line, " \t\r\n", &save); word && count < FIELDS; word = strtok_r(NULL, " \t\r\n", &save))
+		field[count++] = word;
+	return count;
+}
+
+static void read_set(struct config *config, char **field, int count, struct place *place)
+{
+	/* `set knob value` and `set knob=value` are alike. */
+	char *equals = count > 1 ? strchr(field[1], '=') : NULL;
+	const char *value = count > 2 ? field[2] : equals ? equals + 1 : NULL;
+	char assignment[200];
+	struct error error;
+	if (equals && count == 2)
+		*equals = '\0';
+	if (!value) {
+		warn(place, "set KNOB VALUE: the value is missing");
+	} else if (strcmp(field[1], "theme") == 0) {
+		snprintf(config->theme, sizeof config->theme, "%s", value);
+	} else if (strcmp(field[1], "glyphs") == 0) {
+		if (strcmp(value, "ascii") == 0 || strcmp(value, "utf8") == 0)
+			snprintf(config->glyphs, sizeof config->glyphs, "%s", value);
+		else
+			warn(place, "set glyphs %.20s: expected ascii or utf8", value);
+	} else {
+		snprintf(assignment, sizeof assignment, "%.80s=%.100s", field[1], value);
+		if (scenario_set(&config->scenario, assignment, &error) != OK)
+			warn(place, "%s", error.text);
+	}
+}
+
+static void read_bind(struct config *config, char **field, int count, struct place *place)
+{
+	enum command_id command = count > 2 ? command_find(field[2]) : COMMAND_COUNT;
+	if (count != 3)
+		warn(place, "bind KEY COMMAND: expected two words");
+	else if (command == COMMAND_COUNT)
+		warn(place, "there is no command \"%.40s\"", field[2]);
+	else if (config->bindings == CONFIG_BINDINGS)
+		warn(place, "more than %d bindings", CONFIG_BINDINGS);
+	else {
+		struct binding *binding = &config->binding[config->bindings++];
+		snprintf(binding->key, sizeof binding->key, "%s", field[1]);
+		binding->command = command;
+	}
+}
+
+static void read_colour(struct config *config, char **field, int count, struct place *place)
+{
+	if (count < 3) {
+		warn(place, "color ROLE FG [BG] [ATTRIBUTE...]: the colour is missing");
+		return;
+	}
+	if (config->colours == CONFIG_COLOURS) {
+		warn(place, "more than %d colours", CONFIG_COLOURS);
+		return;
+	}
+	struct colour *colour = &config->colour[config->colours++];
+	snprintf(colour->role, sizeof colour->role, "%s", field[1]);
+	snprintf(colour->foreground, sizeof colour->foreground, "%s", field[2]);
+	snprintf(colour->background, sizeof colour->background, "%s", count > 3 ? field[3] : "default");
+	for (int i = 4; i < count; i++) {
+		size_t used = strlen(colour->attributes);
+		snprintf(colour->attributes + used, sizeof colour->attributes - used, "%s ", field[i]);
+	}
+}
+
+static const struct {
+	const char *word;
+	void (*read)(struct config *config, char **field, int count, struct place *place);
+} statements[] = { { "set", read_set }, { "bind", read_bind }, { "color", read_colour }, { "colour", read_colour } };
+
+static void read_line(struct config *config, char *line, struct place *place)
+{
+	char *field[FIELDS];
+	int count = *line == '#' ? 0 : split(line, field);
+	if (count == 0)
+		return;
+	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+		if (strcmp(field[0], statements[i].word) == 0) {
+			statements[i].read(config, field, count, place);
+			return;
+		}
+	warn(place, "unknown statement \"%.40s\": expected set, bind or color", field[0]);
+}
+
+int config_read(struct config *config, const char *path)
+{
+	struct place place = { .path = path };
+	char line[1024];
+	*config = (struct config){ .bindings = 0 };
+	scenario_init(&config->scenario);
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file)) {
+		place.line++;
+		read_line(config, line, &place);
+	}
+	if (file)
+		fclose(file);
+	return place.warnings;
+}
+
+void config_load(struct config *config)
+{
+	char path[4096];
+	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	if (base && *base == '/')
+		snprintf(path, sizeof path, "%s/tidemark/config", base);
+	else
+		snprintf(path, sizeof path, "%s/.config/tidemark/config", home ? home : "");
+	config_read(config, path);
+}
