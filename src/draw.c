@@ -117,8 +117,8 @@ static void write_node(const struct writer *writer, uint32_t id)
 	enum phase phase = drawing->graph->op[node->first].phase;
 	fprintf(writer->stream, "n%u [", id);
 	node_label(writer, node);
-	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", phase_colour[phase].area, node->peak ? ALARM : phase_colour[phase].line);
-	if (node->peak)
+	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", phase_colour[phase].area, node->peak ? ALARM : node->centre ? "#000000" : phase_colour[phase].line);
+	if (node->peak || node->centre)
 		fputs(", penwidth=3", writer->stream);
 	else if (node->bytes == 0)
 		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
@@ -353,7 +353,7 @@ static void head(const struct writer *writer)
 		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,0.045\", height=0.3];\n"
 		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", writer->stream);
 	if (writer->place)
-		fputs("splines=line;\n", writer->stream);
+		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
 }
 
 enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,

@@ -4,6 +4,7 @@
 
 #define OPS_FEW   60u    /* so many ops are drawn one by one */
 #define NODES_FIT 90u    /* more are gathered into larger modules */
+#define NODES_UNFOLDED 900u   /* so, too, when every layer is wanted */
 
 struct builder {
 	struct drawing *drawing;
@@ -15,6 +16,7 @@ struct builder {
 	struct link *link;       /* of nodes: predecessors, chained from head */
 	uint32_t *head, *seen, *queue;
 	uint32_t links, link_capacity, round;
+	uint32_t centre;         /* the op that the picture is around, or NONE */
 };
 
 struct link { uint32_t node, next; };
@@ -26,7 +28,15 @@ static enum status out_of_memory(struct builder *builder)
 
 /* ---- which ops ----------------------------------------------------------------------- */
 
-/* Everything within some hops of the ops that are in. queue: [ops]. */
+static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
+{
+	FOR_ROW(i, &graph->reads, op)
+		if (graph->tensor[graph->reads.item[i]].writer == writer)
+			return true;
+	return false;
+}
+
+/* Everything within some hops of data of the ops that are in. queue: [ops]. */
 static void spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_t hops)
 {
 	uint32_t count = 0, begin = 0;
@@ -39,9 +49,10 @@ static void spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_
 			const struct csr *rows[] = { &graph->pred, &graph->succ };
 			for (int side = 0; side < 2; side++)
 				FOR_ROW(i, rows[side], queue[begin]) {
-					uint32_t other = rows[side]->item[i];
-					if (!in[other])
-						queue[count++] = other;
+					uint32_t op = queue[begin], other = rows[side]->item[i];
+					if (in[other] || !(side == 0 ? reads_from(graph, op, other) : reads_from(graph, other, op)))
+						continue;
+					queue[count++] = other;
 					in[other] = true;
 				}
 		}
@@ -54,6 +65,7 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 	uint32_t op = graph_find_op(graph, options->around), tensor = graph_find_tensor(graph, options->around);
 	if (op == NONE && tensor == NONE)
 		return fail(builder->error, BAD_INPUT, "there is no op or tensor named \"%.100s\"", options->around);
+	builder->centre = op;
 	if (op != NONE) {
 		builder->in[op] = true;
 	} else {
@@ -179,13 +191,13 @@ static enum status add_link(struct builder *builder, uint32_t node, uint32_t pre
 	return OK;
 }
 
-/* The node of a predecessor of an op in the same picture, NONE where it has none or lies in another layer of a row. */
+/* The node of a predecessor of an op, NONE where it has none yet or lies in another layer of a row. */
 static uint32_t node_before(const struct builder *builder, uint32_t op, uint32_t pred)
 {
 	const struct drawing *drawing = builder->drawing;
-	if (!builder->in[pred] || modules_repeat(&drawing->modules, drawing->modules.of_op[pred], drawing->modules.of_op[op]))
+	if (modules_repeat(&drawing->modules, drawing->modules.of_op[pred], drawing->modules.of_op[op]))
 		return NONE;
-	return drawing->node_of[builder->stand_in[pred]];
+	return drawing->node_of[pred];
 }
 
 /* True when a path leads from node to the op through other nodes: then the op can't join the node. */
@@ -239,11 +251,29 @@ static uint32_t put_op(struct builder *builder, uint32_t op)
 		builder->head[node] = NONE;
 		builder->latest[key] = node;
 	}
-	drawing->node[node].ops++;
 	return node;
 }
 
-/* Of the ops that one op stands for, the first in program order decides: the backward pass meets the last layer first. */
+/* Keeps the nodes that have an op that is in the picture, in their order. */
+static void drop_nodes(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	uint32_t kept = 0;
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		if (builder->in[op])
+			drawing->node[drawing->node_of[op]].ops++;
+	for (uint32_t node = 0; node < drawing->nodes; node++) {
+		builder->queue[node] = drawing->node[node].ops ? kept : NONE;
+		if (drawing->node[node].ops)
+			drawing->node[kept++] = drawing->node[node];
+	}
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		drawing->node_of[op] = builder->in[op] ? builder->queue[drawing->node_of[op]] : NONE;
+	drawing->nodes = kept;
+}
+
+/* Gathers all ops, so that a part of the graph looks as it does in the whole. Of the ops that one op stands for, the
+ * first in program order decides: the backward pass meets the last layer first. */
 static enum status gather(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
@@ -254,17 +284,15 @@ static enum status gather(struct builder *builder)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		drawing->node_of[op] = NONE;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (!builder->in[op])
-			continue;
 		uint32_t *node = &drawing->node_of[builder->stand_in[op]];
 		if (*node == NONE)
 			*node = put_op(builder, op);
+		drawing->node_of[op] = *node;
 		enum status status = link_preds(builder, op, *node);
 		if (status != OK)
 			return status;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++)
-		drawing->node_of[op] = builder->in[op] ? drawing->node_of[builder->stand_in[op]] : NONE;
+	drop_nodes(builder);
 	return OK;
 }
 
@@ -281,37 +309,45 @@ static int64_t made_bytes(const struct graph *graph, uint32_t op)
 	return bytes;
 }
 
+/* What one layer's ops make. */
+static void measure_op(struct drawing *drawing, uint32_t op, int64_t *most)
+{
+	const struct graph *graph = drawing->graph;
+	uint32_t id = drawing->node_of[op];
+	struct draw_node *node = &drawing->node[id];
+	int64_t made = made_bytes(graph, op), weight = graph->op[op].flops > 0 ? graph->op[op].flops + made : made;
+	node->ops++;
+	node->bytes += made;
+	if (weight > most[id]) {
+		most[id] = weight;
+		node->main = op;
+	}
+}
+
 static enum status measure(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	const struct graph *graph = drawing->graph;
-	uint32_t *toucher = arena_alloc(&builder->scratch, graph->storages, sizeof *toucher);   /* node + 1 that counted it */
+	const struct plan *plan = drawing->plan;
 	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
-	if (!toucher || !most)
+	if (!most)
 		return out_of_memory(builder);
+	builder->round++;
+	for (uint32_t node = 0; node < drawing->nodes; node++)
+		drawing->node[node].ops = 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t id = drawing->node_of[op];
-		if (id == NONE)
+		if (drawing->node_of[op] == NONE)
 			continue;
-		struct draw_node *node = &drawing->node[id];
-		node->peak |= drawing->plan && drawing->plan->peak_position != NONE && drawing->plan->order[drawing->plan->peak_position] == op;
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t storage = graph->touches.item[i];
-			if (graph->storage[storage].allocator == op && alive_at_peak(drawing->plan, storage))
-				node->alive += graph->storage[storage].bytes;
-			if (graph->storage[storage].persistent && builder->stand_in[op] == op && toucher[storage] != id + 1) {
-				toucher[storage] = id + 1;
-				node->kept += graph->storage[storage].bytes;
-			}
-		}
-		if (builder->stand_in[op] != op)
+		struct draw_node *node = &drawing->node[drawing->node_of[op]];
+		node->centre |= op == builder->centre;
+		node->peak |= plan && plan->peak_position != NONE && plan->order[plan->peak_position] == op;
+		FOR_ROW(i, &graph->touches, op)
+			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
+				node->alive += graph->storage[graph->touches.item[i]].bytes;
+		if (builder->seen[builder->stand_in[op]] == builder->round)
 			continue;
-		int64_t made = made_bytes(graph, op), weight = graph->op[op].flops > 0 ? graph->op[op].flops + made : made;
-		node->bytes += made;
-		if (weight > most[id]) {
-			most[id] = weight;
-			node->main = op;
-		}
+		builder->seen[builder->stand_in[op]] = builder->round;
+		measure_op(drawing, op, most);
 	}
 	return OK;
 }
@@ -344,9 +380,11 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+			if (writer != NONE && drawing->node_of[writer] == NONE)   /* a view's op that is not in the picture */
+				writer = storage->allocator;
 			uint32_t from = writer == NONE ? NONE : node_before(builder, op, writer);
-			bool view = graph->storage[graph->tensor[tensor].storage].persistent && !drawing->ops;   /* of a parameter */
-			if (from != NONE && from != to && !view)
+			if (from != NONE && from != to && (drawing->ops || !storage->persistent))
 				flow[flows++] = (struct flow){ from, to, graph->tensor[tensor].storage, tensor };
 		}
 		FOR_ROW(i, &graph->after, op) {
@@ -419,7 +457,7 @@ static enum status make_room(struct builder *builder)
 	return OK;
 }
 
-static enum status gather_to_fit(struct builder *builder)
+static enum status gather_to_fit(struct builder *builder, uint32_t most)
 {
 	struct drawing *drawing = builder->drawing;
 	builder->latest = arena_alloc(&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
@@ -430,7 +468,7 @@ static enum status gather_to_fit(struct builder *builder)
 			drawing->depth = drawing->modules.module[i].depth;
 	for (;;) {
 		enum status status = gather(builder);
-		if (status != OK || drawing->ops || drawing->nodes <= NODES_FIT || drawing->depth <= 1)
+		if (status != OK || drawing->ops || drawing->nodes <= most || drawing->depth <= 1)
 			return status;
 		drawing->depth--;
 	}
@@ -440,7 +478,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	struct drawing *drawing, struct error *error)
 {
 	*drawing = (struct drawing){ .graph = graph, .plan = plan };
-	struct builder builder = { .drawing = drawing, .error = error };
+	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
 	enum status status = make_room(&builder);
 	if (status == OK)
 		status = select_ops(&builder, options);
@@ -450,7 +488,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	if (status == OK)
 		status = find_stand_ins(&builder);
 	if (status == OK)
-		status = gather_to_fit(&builder);
+		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
 	if (status == OK)
 		status = measure(&builder);
 	if (status == OK)

@@ -11,9 +11,9 @@ struct draw_node {
 	uint32_t main;           /* its op that makes most bytes: it gives the node its type */
 	uint32_t ops;            /* in one layer of a row */
 	int64_t bytes;           /* of storages that its ops allocate and that come and go, in one layer */
-	int64_t kept;            /* of the persistent storages that it touches, in one layer */
 	int64_t alive;           /* of what its ops made and is alive at the peak, in all layers */
 	bool peak;               /* the op at the peak is one of its ops */
+	bool centre;             /* the op that the picture is around is */
 };
 
 struct draw_edge {
