@@ -3,10 +3,17 @@
 
 #include "order_cut.h"
 #include "order_job.h"
+#include "order_roam.h"
+
+#define CUTS 8                 /* ops at which a single strategy's bound is sought */
 
 #define X(id, name, help) name,
 const char *const order_strategy_names[ORDER_STRATEGY_COUNT] = { ORDER_STRATEGIES(X) };
 #undef X
+
+const char *const order_branch_reasons[4] = {
+	"at once: raises nothing", "delayed until it raises nothing", "needed by the main path", "delayed to the end"
+};
 
 /* ---- the job -------------------------------------------------------------------- */
 
@@ -77,6 +84,15 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	return status;
 }
 
+void order_result_free(struct order_result *result)
+{
+	mem_free(result->order);
+	mem_free(result->certificate.arc);
+	mem_free(result->roam.segment);
+	mem_free(result->roam.branch);
+	*result = (struct order_result) { .certificate.op = NONE };
+}
+
 /* The flow of a cut bound: only the op was noted while bounds rose. Not cancelled: one max-flow. */
 static enum status certify(struct order_job *job)
 {
@@ -101,8 +117,10 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 		mem_free(job->order);
 		job->order = NULL;
 	}
-	if (status == NO_MEMORY)
+	if (status == NO_MEMORY) {
 		job->certificate = (struct order_certificate) { .op = NONE };
+		order_result_free(result);
+	}
 	result->order = job->order;
 	result->peak = job->peak;
 	result->bound = job->bound;
@@ -118,15 +136,6 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 	if (status == LIMIT && result->proved)
 		status = OK;
 	return status;
-}
-
-void order_result_free(struct order_result *result)
-{
-	mem_free(result->order);
-	mem_free(result->certificate.arc);
-	mem_free(result->roam.segment);
-	mem_free(result->roam.branch);
-	*result = (struct order_result) { .certificate.op = NONE };
 }
 
 /* ---- runs ------------------------------------------------------------------------------ */
@@ -151,14 +160,19 @@ static enum status run_one_seed(struct order_job *job)
 	if (status == OK)
 		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
 	mem_free(order);
-	return status == OK ? order_run_alive(job) : status;
+	if (status == OK)
+		status = order_run_alive(job);
+	return status == OK ? order_run_cuts(job, CUTS) : status;
 }
 
-static enum status run(struct order_job *job)
+static enum status run(struct order_job *job, struct order_roam *roam)
 {
 	if (job->options->strategy < ORDER_ROAM)
 		return run_one_seed(job);
-	return order_run_best(job);
+	if (job->options->strategy == ORDER_BEST)
+		return order_run_best(job);
+	enum status status = order_run_alive(job);
+	return status == OK ? order_run_roam(job, NULL, roam) : status;
 }
 
 enum status order_solve(const struct problem *problem, const struct order_options *options,
@@ -168,7 +182,7 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, options, control);
 	if (status == OK)
-		status = run(&job);
+		status = run(&job, &result->roam);
 	return job_finish(&job, status, control, result);
 }
 

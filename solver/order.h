@@ -57,11 +57,20 @@ struct order_segment {
 	int64_t peak;          /* bytes, base included */
 	bool exact;            /* its leaf problems were all solved to optimality */
 };
+enum order_branch_reason {
+	ORDER_BRANCH_AT_ONCE,  /* where it became ready it raised neither the peak nor the live bytes behind it */
+	ORDER_BRANCH_DELAYED,  /* it did there, and does not where it runs */
+	ORDER_BRANCH_NEEDED,   /* an op of the main path needs it there */
+	ORDER_BRANCH_LAST      /* it was delayed to the end */
+};
+extern const char *const order_branch_reasons[4]; /* a few words each */
+
 struct order_branch {
 	uint32_t op;           /* the branch's first op (a side or weight-update branch) */
 	uint32_t ops;          /* how many ops it has */
 	uint32_t earliest, latest, segment; /* window of segments, and the one chosen */
-	bool delayed;          /* it would have raised the peak where it became ready */
+	bool delayed;          /* it did not run where it became ready */
+	enum order_branch_reason why; /* it runs where it does */
 };
 struct order_roam {
 	uint32_t segments, branches;

@@ -4,11 +4,13 @@
  * ops across the whole graph, exact windows rearrange what lies near the peak, and the exact search over the whole
  * graph proves the rest where it can.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "order_bound.h"
 #include "order_cut.h"
 #include "order_repair.h"
+#include "order_roam.h"
 #include "order_search.h"
 #include "order_seeds.h"
 #include "order_window.h"
@@ -75,6 +77,7 @@ enum status order_run_alive(struct order_job *job)
 {
 	/* Without ops there is nothing to order, and the state's own bytes are the bound. */
 	if (job->model.ops == 0) {
+		order_job_offer(job, job->problem->program, order_strategy_names[ORDER_PROGRAM]);
 		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
 		return OK;
 	}
@@ -94,7 +97,7 @@ enum status order_run_alive(struct order_job *job)
 /* All seeds, whatever the effort; they are kept for the repair. */
 enum status order_run_seeds(struct order_job *job)
 {
-	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < SEEDS; strategy++) {
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < ORDER_ROAM; strategy++) {
 		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
 		enum status status = order ? order_seed(job, strategy, order) : NO_MEMORY;
 		if (status != OK)
@@ -107,7 +110,58 @@ enum status order_run_seeds(struct order_job *job)
 	return OK;
 }
 
+static int compare_positions(const void *a, const void *b)
+{
+	const int64_t *left = a, *right = b;   /* live bytes, position */
+	if (left[0] != right[0])
+		return left[0] > right[0] ? -1 : 1;
+	return left[1] < right[1] ? -1 : left[1] > right[1];
+}
+
+static enum status cut_highest(struct order_job *job, struct order_cut *cut, int64_t (*place)[2], uint32_t ops)
+{
+	enum status status = OK;
+	order_profile(&job->model, job->order, job->count, job->live);
+	for (uint32_t i = 0; i < job->model.ops; i++) {
+		place[i][0] = job->live[i];
+		place[i][1] = i;
+	}
+	qsort(place, job->model.ops, sizeof *place, compare_positions);
+	for (uint32_t i = 0; i < ops && i < job->model.ops && status == OK && job->bound < job->peak; i++) {
+		uint32_t op = job->order[place[i][1]];
+		int64_t bytes;
+		status = order_cut_at(cut, op, NULL, 0, &job->control, &bytes);
+		if (status == OK)
+			order_job_raise(job, bytes, ORDER_PROOF_CUT, op);
+	}
+	return status;
+}
+
+enum status order_run_cuts(struct order_job *job, uint32_t ops)
+{
+	struct order_cut cut;
+	int64_t (*place)[2] = mem_alloc(job->model.ops, sizeof *place);
+	enum status status = place ? order_cut_init(&cut, job->problem, false) : NO_MEMORY;
+	if (status == OK)
+		status = cut_highest(job, &cut, place, ops);
+	if (place)
+		order_cut_free(&cut);
+	mem_free(place);
+	/* A bound is extra: an order without one is still what was asked for. */
+	return status == LIMIT ? OK : status;
+}
+
 /* ---- closing the gap -------------------------------------------------------------------- */
+
+/* ROAM's assignment of branches, as one more seed. */
+static enum status seed_by_roam(struct order_job *job)
+{
+	uint32_t *order = job->seed[ORDER_ROAM] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
+	enum status status = order ? order_run_roam(job, order, NULL) : NO_MEMORY;
+	if (status == OK)
+		job->seed_peak[ORDER_ROAM] = order_profile(&job->model, order, job->count, job->live);
+	return status;
+}
 
 /* Repairs seeds, the lowest peak first, so many of them. */
 static enum status repair_seeds(struct order_job *job, struct order_cut *cut, int seeds, uint32_t failures)
@@ -179,6 +233,8 @@ enum status order_run_best(struct order_job *job)
 	enum status status = order_run_seeds(job);
 	if (status == OK)
 		status = order_run_alive(job);
+	if (status == OK && !order_job_done(job))
+		status = seed_by_roam(job);
 	if (status != OK || order_job_done(job))
 		return status;
 	status = order_cut_init(&cut, job->problem, true);

@@ -5,7 +5,7 @@
 #include "order_memory.h"
 #include "order_model.h"
 
-#define SEEDS ORDER_ROAM   /* the strategies before it are the seeds */
+#define SEEDS (ORDER_ROAM + 1)   /* the strategies up to it give the seeds */
 
 struct order_job {
 	const struct problem *problem;
@@ -40,6 +40,9 @@ bool order_job_done(const struct order_job *job);
 enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order);
 enum status order_run_seeds(struct order_job *job);
 enum status order_run_alive(struct order_job *job);
+
+/* Raises the bound by the cuts at ops where the best order is highest, so many of them. */
+enum status order_run_cuts(struct order_job *job, uint32_t ops);
 
 /* The best order that the effort allows. LIMIT when neither a proof nor a decision was reached. */
 enum status order_run_best(struct order_job *job);

@@ -16,7 +16,7 @@ struct cutting {
 	const uint32_t *order, *position;
 	uint32_t first, ops;
 	uint32_t *items, count;        /* the items that the window touches, in the order of their first touch */
-	uint32_t *local;               /* item -> index in items + 1, for items that it touches; by binary search otherwise */
+	uint32_t *local;               /* item -> index in items + 1; 0: the window does not touch it */
 };
 
 static bool inside(const struct cutting *cutting, uint32_t op)
@@ -175,6 +175,14 @@ void order_window_free(struct order_window *window)
 	arena_free(&window->arena);
 }
 
+void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local)
+{
+	uint32_t ops = window->model.ops;
+	for (uint32_t i = 0; i < ops; i++)
+		local[i] = order[window->first + local[i]];
+	memcpy(order + window->first, local, ops * sizeof *order);
+}
+
 /* ---- solving ----------------------------------------------------------------------- */
 
 /* What is kept of a window: bytes count from its base; the order follows. */
@@ -213,7 +221,7 @@ static enum status note_peak(const struct order_window *window, const uint32_t *
 	return status;
 }
 
-/* The stored answer, if it decides the threshold; INFEASIBLE + 1 stands for "no answer". */
+/* Whether the stored answer decides the threshold, or at least took as much effort. */
 static bool answered(const struct answer *answer, int64_t threshold, uint32_t states, enum status *status)
 {
 	if (answer->peak <= threshold)
@@ -288,14 +296,12 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	enum status status = order_window_cut(&window, model, improvement->order, improvement->position, improvement->live, first, ops);
 	if (status == OK)
 		status = order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local);
+	if (status == OK) {
+		order_window_apply(&window, improvement->order, improvement->local);
+		refresh(improvement);
+	}
 	order_window_free(&window);
-	if (status != OK)
-		return status;
-	for (uint32_t i = 0; i < ops; i++)
-		improvement->local[i] = improvement->order[first + improvement->local[i]];
-	memcpy(improvement->order + first, improvement->local, ops * sizeof *improvement->order);
-	refresh(improvement);
-	return OK;
+	return status;
 }
 
 /* Lowers every position at the peak with windows of so many ops. LIMIT or INFEASIBLE: one of them stays. */

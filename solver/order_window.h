@@ -19,6 +19,9 @@ enum status order_window_cut(struct order_window *window, const struct order_mod
 	const uint32_t *position, const int64_t *live, uint32_t first, uint32_t ops);
 void order_window_free(struct order_window *window);
 
+/* Replaces the window's stretch of the order by an order of the window; local is used up. */
+void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local);
+
 /* Looks for an order of the window that stays within threshold, in the store first. OK: found, in order (the window's
  * numbers). INFEASIBLE: none exists. LIMIT: unknown after so many states in each direction. */
 enum status order_window_solve(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
