@@ -68,10 +68,38 @@ static void op_name(struct build *build, const char *type, uint32_t number, char
 	} while (draft_find_op(build->draft, name) != NONE || draft_find_tensor(build->draft, name) != NONE);
 }
 
+/* The FLOPs of the op that was begun last, from the shapes of its arguments. */
+static void count_flops(struct build *build)
+{
+	struct rule_tensor tensor[BUILD_ARGUMENTS];
+	struct error error;
+	if (!build->counts || build->status != OK)
+		return;
+	build->counts = false;
+	struct op *op = draft_op_at(build->draft, build->op);
+	const struct rule *rule = rules_find(build->rules, op->type);
+	uint32_t arguments = build->inputs + build->outputs;
+	if (!rule || arguments > BUILD_ARGUMENTS)
+		return;
+	for (uint32_t i = 0; i < arguments; i++) {
+		const struct tensor *record = draft_tensor_at(build->draft, build->argument[i]);
+		tensor[i] = (struct rule_tensor){ record->shape, record->rank };
+	}
+	if (rule_bind(rule, tensor, build->inputs, build->outputs, build->in_place, &build->binding, &error) == OK)
+		op->flops = rule_flops(rule, &build->binding);
+}
+
+void build_finish(struct build *build)
+{
+	count_flops(build);
+	binding_free(&build->binding);
+}
+
 uint32_t build_op(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
 {
 	if (build->status != OK)
 		return NONE;
+	count_flops(build);
 	char name[NAME_MAX_LENGTH];
 	op_name(build, type, build->op + 1, name);
 	const char *module = build->module ? build->module : "";
@@ -81,10 +109,25 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 	build->outputs = 0;
 	if (build->op == NONE)
 		build_fail(build, NO_MEMORY);
-	for (uint32_t i = 0; i < inputs && build->status == OK; i++)
-		if (input[i] != NONE && draft_read(build->draft, build->op, input[i]) != OK)
-			build_fail(build, NO_MEMORY);
+	build->inputs = 0;
+	build->in_place = false;
+	build->counts = build->rules != NULL;
+	for (uint32_t i = 0; i < inputs; i++)
+		if (input[i] != NONE)
+			build_read(build, input[i]);
 	return build->op;
+}
+
+void build_read(struct build *build, uint32_t tensor)
+{
+	if (build->status != OK)
+		return;
+	if (build->inputs < BUILD_ARGUMENTS)
+		build->argument[build->inputs++] = tensor;
+	else
+		build->counts = false;
+	if (draft_read(build->draft, build->op, tensor) != OK)
+		build_fail(build, NO_MEMORY);
 }
 
 static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype, const struct shape *shape, uint32_t alias)
@@ -95,8 +138,10 @@ static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype
 		snprintf(name, sizeof name, "%s", op);
 	else
 		snprintf(name, sizeof name, "%s.%u", op, build->outputs);
-	build->outputs++;
 	uint32_t tensor = add_tensor(build, name, kind, dtype, shape, alias);
+	if (build->inputs + build->outputs < BUILD_ARGUMENTS)
+		build->argument[build->inputs + build->outputs] = tensor;
+	build->outputs++;
 	if (tensor != NONE && draft_write(build->draft, build->op, tensor) != OK)
 		build_fail(build, NO_MEMORY);
 	return build->status == OK ? tensor : NONE;
@@ -122,6 +167,7 @@ uint32_t build_inplace(struct build *build, uint32_t of)
 	if (build->status != OK)
 		return NONE;
 	uint32_t out = build_view(build, of, build_shape(build, of));
+	build->in_place |= build->outputs == 1 && build->inputs > 0 && build->argument[0] == of;
 	if (out != NONE && draft_inplace(build->draft, build->op, out, of) != OK)
 		build_fail(build, NO_MEMORY);
 	return out;
@@ -186,6 +232,7 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 {
 	if (build->status != OK)
 		return NONE;
+	count_flops(build);
 	struct draft *draft = build->draft;
 	uint32_t copy = draft_op(draft, &graph->op[op]);
 	bool fine = copy != NONE;

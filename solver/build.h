@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_BUILD_H
 #define TIDEMARK_BUILD_H
 
-#include "graph.h"
+#include "rules.h"
 
 struct shape {
 	uint8_t rank;
@@ -20,6 +20,9 @@ struct shape {
 #define IN(...) \
 	(const uint32_t[]){ __VA_ARGS__ }, (uint32_t)(sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
+/* Operands and results that FLOPs are counted from; ops with more keep unknown FLOPs. */
+#define BUILD_ARGUMENTS 64
+
 struct build {
 	struct draft *draft;
 	enum status status;    /* OK, NO_MEMORY, or BAD_INPUT: a tensor above BYTES_MAX */
@@ -27,6 +30,10 @@ struct build {
 	const char *module;    /* of the ops to come */
 	uint32_t op;           /* the last op begun: outputs are added to it */
 	uint32_t outputs;      /* of that op so far */
+	const struct rules *rules;   /* where set, the ops begun with build_op() get their FLOPs: end with build_finish() */
+	uint32_t inputs, argument[BUILD_ARGUMENTS];   /* of the op whose FLOPs aren't counted yet: inputs, then outputs */
+	bool counts, in_place;
+	struct binding binding;
 };
 
 /* Elements of a shape, or -1 on overflow. */
@@ -37,12 +44,17 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum dtype dtype, struct shape shape);
 /* Begins an op that reads the inputs; the name comes from the type ("aten.mm.default": mm_17). */
 uint32_t build_op(struct build *build, const char *type, const uint32_t *input, uint32_t inputs);
+/* One more input of the last op, before its outputs. */
+void build_read(struct build *build, uint32_t tensor);
 /* One more output of the last op: fresh memory, a view of a tensor, or a tensor written in place (a new name of it). */
 uint32_t build_output(struct build *build, enum dtype dtype, struct shape shape);
 uint32_t build_view(struct build *build, uint32_t of, struct shape shape);
 uint32_t build_inplace(struct build *build, uint32_t of);
 /* The last op writes a tensor in place without a new name (running statistics). */
 void build_touch(struct build *build, uint32_t tensor);
+
+/* Counts the last op's FLOPs and frees what counting took. */
+void build_finish(struct build *build);
 
 /* An op with one output like its first input: in fresh memory, or in the first input's. */
 uint32_t build_map(struct build *build, const char *type, const uint32_t *input, uint32_t inputs);

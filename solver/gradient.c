@@ -427,8 +427,8 @@ static bool next_saved(const char **text, struct saved *saved)
 
 static void read_one(struct build *build, uint32_t tensor)
 {
-	if (build->status == OK && tensor != NONE && draft_read(build->draft, build->op, tensor) != OK)
-		build->status = NO_MEMORY;
+	if (tensor != NONE)
+		build_read(build, tensor);
 }
 
 static void read_saved(const struct gradient *g, const char *text)

@@ -3,7 +3,6 @@
 #define TIDEMARK_GRADIENT_H
 
 #include "build.h"
-#include "rules.h"
 
 /* What the backward pass keeps of the forward pass. */
 enum gradient_policy {

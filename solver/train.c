@@ -247,7 +247,7 @@ static enum status describe(struct train *train)
 static bool prepare(struct train *train)
 {
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
-	train->build = (struct build){ .draft = draft_new(), .op = NONE };
+	train->build = (struct build){ .draft = draft_new(), .op = NONE, .rules = train->options->rules };
 	train->needs = arena_alloc(&train->arena, tensors, sizeof *train->needs);
 	train->tensor = none_array(train, tensors);
 	train->gradient = none_array(train, tensors);
@@ -268,6 +268,7 @@ static enum status run(struct train *train, struct error *error)
 	uint32_t seeds = seed_gradients(train);
 	backward_ops(train);
 	uint32_t updated = update_ops(train);
+	build_finish(&train->build);
 	if (train->build.status == OK && (!seeds || !updated))
 		return fail(error, BAD_INPUT, "no gradient reaches a parameter: the graph has no floating-point parameter before a result");
 	if (train->build.status == OK)
@@ -283,6 +284,7 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 	*status = run(&train, error);
 	struct graph *step = *status == OK ? graph_build(train.build.draft, error, status) : NULL;
 	draft_free(train.build.draft);
+	binding_free(&train.build.binding);
 	arena_free(&train.arena);
 	return step;
 }

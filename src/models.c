@@ -101,11 +101,14 @@ static enum status complete(struct model_config *config, struct error *error)
 
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error, enum status *status)
 {
-	struct model model = { .config = *config, .build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "" } };
-	*status = model.build.draft ? complete(&model.config, error) : fail(error, NO_MEMORY, "out of memory");
+	struct rules *rules = rules_new();
+	struct model model = { .config = *config,
+		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };
+	*status = model.build.draft && rules ? complete(&model.config, error) : fail(error, NO_MEMORY, "out of memory");
 	struct graph *graph = NULL;
 	if (*status == OK) {
 		builders[config->family](&model);
+		build_finish(&model.build);
 		*status = model.build.status;
 		if (*status == OK)
 			*status = draft_describe(model.build.draft, name, "tidemark model", NULL);
@@ -117,5 +120,6 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 	if (*status == OK)
 		graph = graph_build(model.build.draft, error, status);
 	draft_free(model.build.draft);
+	rules_free(rules);
 	return graph;
 }

@@ -1,0 +1,201 @@
+/* activations.c: what a step's activations are to the backward pass: saved, crossing layers, scores of an attention. */
+#include <ctype.h>
+#include <string.h>
+
+#include "recompute.h"
+
+#define X(id, name) name,
+const char *const recompute_names[RECOMPUTE_COUNT] = { RECOMPUTES(X) };
+#undef X
+
+static bool is_forward(const struct graph *graph, uint32_t op)
+{
+	return op != NONE && graph->op[op].phase == PHASE_FORWARD;
+}
+
+static uint32_t allocator_of(const struct graph *graph, uint32_t storage)
+{
+	return graph->tensor[graph->storage[storage].root].writer;
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------ */
+
+/* The length of the part of a module path that names its layer: the first component that ends in a number, and
+ * plain numbers right behind it: "h.3", "layer1.0", "encoder.layers.encoder_layer_3". 0: none. */
+static size_t layer_length(const char *module)
+{
+	size_t numbered = 0;
+	for (const char *part = module; *part;) {
+		size_t length = strcspn(part, "."), digits = 0;
+		while (digits < length && isdigit((unsigned char)part[length - 1 - digits]))
+			digits++;
+		if (numbered && (digits == 0 || digits < length))
+			break;
+		if (digits > 0)
+			numbered = (size_t)(part - module) + length;
+		part += length + (part[length] == '.');
+	}
+	return numbered;
+}
+
+static enum status find_layers(const struct graph *graph, struct activations *activations)
+{
+	struct names index = { 0 };
+	enum status status = OK;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		const char *module = graph->op[op].module;
+		size_t length = is_forward(graph, op) ? layer_length(module) : 0;
+		activations->layer[op] = NONE;
+		if (length == 0)
+			continue;
+		const char *name = arena_text(&activations->arena, module, length);
+		uint32_t layer = name ? names_add(&index, name, activations->layers) : NONE;
+		if (layer == NONE)
+			status = NO_MEMORY;
+		else if (layer == activations->layers)
+			activations->layer_name[activations->layers++] = name;
+		activations->layer[op] = layer;
+	}
+	names_free(&index);
+	return status;
+}
+
+/* ---- storages ------------------------------------------------------------------------------------------ */
+
+static void find_saved(const struct graph *graph, struct activations *activations)
+{
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t allocator = allocator_of(graph, s);
+		if (!is_forward(graph, allocator) || graph->storage[s].live_out)
+			continue;
+		FOR_ROW(i, &graph->users, s) {
+			uint32_t user = graph->users.item[i];
+			if (!is_forward(graph, user))
+				activations->saved[s] = true;
+			else
+				activations->anchor[s] |= activations->layer[user] != activations->layer[allocator];
+		}
+		activations->anchor[s] |= activations->layer[allocator] == NONE;
+	}
+}
+
+/* ---- attention ------------------------------------------------------------------------------------------- */
+
+static bool is_word(const char *type, const char *word)
+{
+	size_t length = strlen(word);
+	return strncmp(type, word, length) == 0 && (type[length] == '.' || type[length] == '\0');
+}
+
+static bool is_product(const char *type)
+{
+	return is_word(type, "aten.bmm") || is_word(type, "aten.mm") || is_word(type, "aten.matmul") || is_word(type, "aten.baddbmm") ||
+		is_word(type, "aten.addmm") || is_word(type, "aten.einsum") || is_word(type, "onnx.MatMul");
+}
+
+/* Marks what the op writes, and goes on to the ops around it, until products stop it on both sides. */
+static void mark_scores(const struct graph *graph, struct activations *activations, uint32_t softmax, uint32_t *stack, bool *seen)
+{
+	uint32_t depth = 0;
+	stack[depth++] = softmax;
+	seen[softmax] = true;
+	while (depth > 0) {
+		uint32_t op = stack[--depth];
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t storage = graph->tensor[graph->writes.item[i]].storage;
+			if (is_forward(graph, allocator_of(graph, storage)))
+				activations->attention[storage] = true;
+			FOR_ROW(j, &graph->users, storage) {
+				uint32_t user = graph->users.item[j];
+				if (user > op && is_forward(graph, user) && !seen[user] && !is_product(graph->op[user].type) && op >= softmax) {
+					seen[user] = true;
+					stack[depth++] = user;
+				}
+			}
+		}
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t writer = graph->tensor[graph->reads.item[i]].writer;
+			if (is_forward(graph, writer) && !seen[writer] && op <= softmax && !is_product(graph->op[op].type) &&
+			    activations->layer[writer] == activations->layer[softmax]) {
+				seen[writer] = true;
+				stack[depth++] = writer;
+			}
+		}
+	}
+}
+
+/* Softmaxes that lie between two products. The class probabilities of a loss have no product behind them. */
+static bool feeds_product(const struct graph *graph, uint32_t softmax)
+{
+	uint32_t at = softmax;
+	for (int hops = 0; hops < 16; hops++) {
+		uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[at]]].storage, next = NONE;
+		FOR_ROW(i, &graph->users, storage) {
+			uint32_t user = graph->users.item[i];
+			if (user > at && is_forward(graph, user) && is_product(graph->op[user].type))
+				return true;
+			if (user > at && is_forward(graph, user) && next == NONE && graph->writes.start[user] < graph->writes.start[user + 1] &&
+			    graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
+				next = user;
+		}
+		if (next == NONE)
+			return false;
+		at = next;
+	}
+	return false;
+}
+
+static enum status find_attention(const struct graph *graph, struct activations *activations)
+{
+	uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
+	bool *seen = mem_alloc(graph->ops, sizeof *seen);
+	for (uint32_t op = 0; op < graph->ops && stack && seen; op++)
+		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && feeds_product(graph, op) &&
+		    (is_word(graph->op[op].type, "aten._softmax") || is_word(graph->op[op].type, "aten.softmax")))
+			mark_scores(graph, activations, op, stack, seen);
+	enum status status = stack && seen ? OK : NO_MEMORY;
+	mem_free(stack);
+	mem_free(seen);
+	return status;
+}
+
+/* ---- cost --------------------------------------------------------------------------------------------------- */
+
+static void find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
+{
+	struct binding binding = { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		struct error error;
+		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules, graph->op[op].type) : NULL;
+		activations->flops[op] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+		if (rule && rule_bind_op(rule, graph, op, &binding, &error) == OK)
+			activations->flops[op] = rule_flops(rule, &binding);
+	}
+	binding_free(&binding);
+}
+
+enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations, struct error *error)
+{
+	struct arena *arena = &activations->arena;
+	*activations = (struct activations){ 0 };
+	activations->layer_name = arena_alloc(arena, step->ops, sizeof *activations->layer_name);
+	activations->layer = arena_alloc(arena, step->ops, sizeof *activations->layer);
+	activations->flops = arena_alloc(arena, step->ops, sizeof *activations->flops);
+	activations->saved = arena_alloc(arena, step->storages, sizeof *activations->saved);
+	activations->anchor = arena_alloc(arena, step->storages, sizeof *activations->anchor);
+	activations->attention = arena_alloc(arena, step->storages, sizeof *activations->attention);
+	bool fine = activations->layer_name && activations->layer && activations->flops && activations->saved &&
+		activations->anchor && activations->attention;
+	if (fine && find_layers(step, activations) == OK && find_attention(step, activations) == OK) {
+		find_saved(step, activations);
+		find_flops(step, rules, activations);
+		return OK;
+	}
+	activations_free(activations);
+	return fail(error, NO_MEMORY, "out of memory");
+}
+
+void activations_free(struct activations *activations)
+{
+	arena_free(&activations->arena);
+}

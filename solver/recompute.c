@@ -1,0 +1,411 @@
+/* recompute.c: computing activations again in the backward pass instead of keeping them; offloading them.
+ *
+ * A storage that is neither kept nor persistent is written anew by copies of its forward ops right before its first
+ * reader after the forward pass. What the copies read is either kept or written anew as well: forward storages that no
+ * later op reads are always written anew, unless they cross layers, where the recursion ends.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+#include "recompute.h"
+
+struct replay {
+	const struct graph *graph;
+	const struct activations *activations;
+	struct build build;
+	struct arena arena;
+	bool *anew;             /* [storages] written anew where it is needed */
+	uint32_t *overwriter;   /* [tensors] the forward op that writes over it in place, or NONE */
+	uint32_t *tensor;       /* [tensors] the draft's tensor for later readers: the tensor, its copy, what was fetched */
+	uint32_t *original;     /* [tensors] the draft's copy of the tensor itself */
+	uint32_t *op;           /* [ops] the draft's op */
+	uint32_t *stack;        /* of ops to run again */
+	bool *done;             /* [ops] has run again */
+	uint32_t *fetched;      /* [storages] the op after which it waits in the host (graph), or NONE */
+};
+
+static bool is_forward(const struct graph *graph, uint32_t op)
+{
+	return op != NONE && graph->op[op].phase == PHASE_FORWARD;
+}
+
+static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
+{
+	return graph->tensor[tensor].storage;
+}
+
+static uint32_t allocator_of(const struct graph *graph, uint32_t storage)
+{
+	return graph->tensor[graph->storage[storage].root].writer;
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------- */
+
+void recompute_choose(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop)
+{
+	for (uint32_t s = 0; s < step->storages; s++) {
+		uint32_t allocator = allocator_of(step, s), layer = allocator == NONE ? NONE : activations->layer[allocator];
+		bool full = options->mode == RECOMPUTE_FULL;
+		for (uint32_t i = 0; i < options->layers; i++)
+			full |= layer == options->layer[i];
+		drop[s] = activations->saved[s] && ((full && layer != NONE && !activations->anchor[s]) ||
+			(options->mode == RECOMPUTE_SELECTIVE && activations->attention[s]));
+	}
+	for (uint32_t i = 0; i < options->residents; i++)
+		drop[storage_of(step, options->resident[i])] = false;
+	for (uint32_t i = 0; i < options->offloads; i++)
+		drop[storage_of(step, options->offload[i])] = false;
+}
+
+/* ---- what can be run again --------------------------------------------------------------------------- */
+
+static void find_overwriters(struct replay *replay)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		replay->overwriter[t] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			if (is_forward(graph, op))
+				replay->overwriter[graph->inplace[i].in] = op;
+}
+
+/* An op can run again when everything it reads still has the value it had, or is written anew as well. */
+static bool op_replayable(const struct replay *replay, uint32_t op)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], over = replay->overwriter[tensor], storage = storage_of(graph, tensor);
+		if (over != NONE && over != op && !replay->anew[storage] && !graph->storage[storage].persistent)
+			return false;
+	}
+	return true;
+}
+
+/* Storages that are not kept, less those that can't be written anew. Each round only shrinks the set. */
+static void settle(struct replay *replay, const bool *drop)
+{
+	const struct graph *graph = replay->graph;
+	const struct activations *activations = replay->activations;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out && !activations->anchor[s] &&
+			(activations->saved[s] ? drop && drop[s] : true);
+	for (uint32_t s = 0; drop && s < graph->storages; s++)
+		replay->anew[s] |= drop[s] && activations->saved[s];
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t s = 0; s < graph->storages; s++) {
+			bool fine = replay->anew[s];
+			FOR_ROW(i, &graph->members, s) {
+				uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+				fine = fine && (!is_forward(graph, writer) || op_replayable(replay, writer));
+			}
+			changed |= fine != replay->anew[s];
+			replay->anew[s] = fine;
+		}
+	}
+}
+
+static bool prepare_sets(struct replay *replay, const bool *drop)
+{
+	const struct graph *graph = replay->graph;
+	replay->anew = arena_alloc(&replay->arena, graph->storages, sizeof *replay->anew);
+	replay->overwriter = arena_alloc(&replay->arena, graph->tensors, sizeof *replay->overwriter);
+	if (!replay->anew || !replay->overwriter)
+		return false;
+	find_overwriters(replay);
+	settle(replay, drop);
+	return true;
+}
+
+/* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
+ * that runs again. */
+static int64_t flops_again(const struct replay *replay, bool *demanded)
+{
+	const struct graph *graph = replay->graph;
+	int64_t flops = 0;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		bool again = !is_forward(graph, op);
+		FOR_ROW(i, &graph->writes, op)
+			again |= demanded[graph->writes.item[i]];
+		if (again && is_forward(graph, op))
+			flops += replay->activations->flops[op];
+		FOR_ROW(i, &graph->reads, op)
+			demanded[graph->reads.item[i]] |= again && replay->anew[storage_of(graph, graph->reads.item[i])];
+	}
+	return flops;
+}
+
+enum status recompute_cost(const struct graph *step, const struct activations *activations, const bool *drop,
+	struct recompute_cost *cost, struct error *error)
+{
+	struct replay replay = { .graph = step, .activations = activations };
+	bool *demanded = arena_alloc(&replay.arena, step->tensors, sizeof *demanded);
+	*cost = (struct recompute_cost){ 0 };
+	if (!demanded || !prepare_sets(&replay, drop)) {
+		arena_free(&replay.arena);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	cost->flops = flops_again(&replay, demanded);
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (drop[s] && activations->saved[s] && replay.anew[s])
+			cost->bytes += step->storage[s].bytes;
+	arena_free(&replay.arena);
+	return OK;
+}
+
+/* ---- running again ------------------------------------------------------------------------------------- */
+
+static bool wanted_anew(const struct replay *replay, uint32_t tensor)
+{
+	uint32_t writer = replay->graph->tensor[tensor].writer;
+	return replay->anew[storage_of(replay->graph, tensor)] && is_forward(replay->graph, writer) && !replay->done[writer];
+}
+
+/* A copy of a tensor, called NAME.again; a view of what its root has become. */
+static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
+{
+	const struct graph *graph = replay->graph;
+	struct tensor record = graph->tensor[tensor];
+	char name[600];
+	snprintf(name, sizeof name, "%.500s.again", record.name);
+	for (int n = 2; draft_find_tensor(replay->build.draft, name) != NONE; n++)
+		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+	record.name = name;
+	if (record.alias != NONE)
+		record.alias = replay->tensor[graph->storage[record.storage].root];
+	uint32_t id = draft_tensor(replay->build.draft, &record);
+	if (id == NONE)
+		replay->build.status = NO_MEMORY;
+	return id;
+}
+
+static uint32_t again_op(struct replay *replay, uint32_t op)
+{
+	struct op record = replay->graph->op[op];
+	size_t size = 64 + (record.extra ? strlen(record.extra) : 0);
+	char name[600], *extra = mem_alloc(size, 1);
+	if (!extra) {
+		replay->build.status = NO_MEMORY;
+		return NONE;
+	}
+	bool more = record.extra && *record.extra;
+	snprintf(extra, size, "%s%s\"recomputed\":true", more ? record.extra : "", more ? "," : "");
+	snprintf(name, sizeof name, "%.500s.again", record.name);
+	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE; n++)
+		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+	record.name = name;
+	record.extra = extra;
+	record.phase = PHASE_BACKWARD;
+	record.has_phase = true;
+	uint32_t id = draft_op(replay->build.draft, &record);
+	mem_free(extra);
+	if (id == NONE)
+		replay->build.status = NO_MEMORY;
+	return id;
+}
+
+/* Writes the copy of one forward op. Results whose storage is kept get a new tensor too, which dies at once; writes
+ * over persistent storages are left out, they happened already. */
+static void run_again(struct replay *replay, uint32_t op)
+{
+	const struct graph *graph = replay->graph;
+	struct draft *draft = replay->build.draft;
+	uint32_t copy = again_op(replay, op);
+	replay->done[op] = true;
+	bool fine = copy != NONE;
+	FOR_ROW(i, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
+	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
+		uint32_t tensor = graph->writes.item[i], in = NONE;
+		bool kept = !replay->anew[storage_of(graph, tensor)];
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+			if (graph->inplace[j].out == tensor)
+				in = replay->tensor[graph->inplace[j].in];
+		if (kept && graph->tensor[tensor].alias != NONE)
+			continue;
+		uint32_t id = again_tensor(replay, tensor);
+		fine = id != NONE && draft_write(draft, copy, id) == OK && (in == NONE || draft_inplace(draft, copy, id, in) == OK);
+		if (!kept)
+			replay->tensor[tensor] = id;
+	}
+	if (!fine && replay->build.status == OK)
+		replay->build.status = NO_MEMORY;
+}
+
+/* Readers of what an in-place op is about to overwrite, whose own results are written anew, must run before it. */
+static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+		uint32_t storage = storage_of(graph, graph->inplace[i].in);
+		if (!replay->anew[storage])
+			continue;
+		FOR_ROW(j, &graph->users, storage) {
+			uint32_t user = graph->users.item[j];
+			bool needed = false;
+			if (user >= op || !is_forward(graph, user) || replay->done[user])
+				continue;
+			FOR_ROW(k, &graph->writes, user)
+				needed |= wanted_anew(replay, graph->writes.item[k]) &&
+					replay->activations->saved[storage_of(graph, graph->writes.item[k])];
+			if (needed)
+				replay->stack[(*depth)++] = user;
+		}
+	}
+}
+
+/* Writes a tensor anew with all that it needs. The stack holds each op at most once per reader that pushed it. */
+static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity)
+{
+	const struct graph *graph = replay->graph;
+	uint32_t depth = 0;
+	if (!wanted_anew(replay, tensor))
+		return;
+	replay->stack[depth++] = graph->tensor[tensor].writer;
+	while (depth > 0 && replay->build.status == OK) {
+		uint32_t op = replay->stack[depth - 1], before = depth;
+		if (replay->done[op]) {
+			depth--;
+			continue;
+		}
+		FOR_ROW(i, &graph->reads, op)
+			if (wanted_anew(replay, graph->reads.item[i]) && depth < capacity)
+				replay->stack[depth++] = graph->tensor[graph->reads.item[i]].writer;
+		if (depth == before && depth + csr_length(&graph->touches, op) < capacity)
+			push_before_overwrite(replay, op, &depth);
+		if (depth == before) {
+			run_again(replay, op);
+			depth--;
+		}
+	}
+}
+
+/* ---- offloading -------------------------------------------------------------------------------------------- */
+
+static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->fetched[s] = NONE;
+	for (uint32_t i = 0; i < offloads; i++) {
+		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
+		FOR_ROW(j, &graph->users, storage)
+			if (is_forward(graph, graph->users.item[j]))
+				last = graph->users.item[j];
+		if (replay->activations->saved[storage])
+			replay->fetched[storage] = last;
+	}
+}
+
+/* After the last forward reader: the copy in the host, whose device bytes are none. Before the first reader after the
+ * pass: its way back. The storage's tensors are views of what was fetched from then on. */
+static void offload_storage(struct replay *replay, uint32_t storage)
+{
+	struct build *build = &replay->build;
+	const struct graph *graph = replay->graph;
+	build->phase = PHASE_COMMUNICATION;
+	build->module = graph->op[replay->fetched[storage]].module;
+	build_op(build, "tidemark.offload", IN(replay->original[graph->storage[storage].root]));
+	uint32_t host = build_output(build, DTYPE_U8, SHAPE(0));
+	replay->tensor[graph->storage[storage].root] = host;
+}
+
+static void fetch_storage(struct replay *replay, uint32_t storage)
+{
+	struct build *build = &replay->build;
+	const struct graph *graph = replay->graph;
+	uint32_t root = graph->storage[storage].root;
+	build->phase = PHASE_COMMUNICATION;
+	build->module = graph->op[replay->fetched[storage]].module;
+	replay->fetched[storage] = NONE;
+	build_op(build, "tidemark.fetch", IN(replay->tensor[root]));
+	replay->tensor[root] = build_output(build, graph->tensor[root].dtype, build_shape(build, replay->original[root]));
+	if (build->status != OK)
+		return;
+	draft_tensor_at(build->draft, replay->tensor[root])->bytes = graph->tensor[root].bytes;
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t member = graph->members.item[i];
+		if (member == root || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
+			continue;
+		uint32_t view = again_tensor(replay, member);
+		if (view != NONE && draft_write(build->draft, build->op, view) != OK)
+			build->status = NO_MEMORY;
+		replay->tensor[member] = view;
+	}
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------------- */
+
+/* A later op: with what it reads written anew or fetched before it. Its views follow their roots. */
+static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], storage = storage_of(graph, tensor);
+		if (replay->fetched[storage] != NONE && replay->build.status == OK)
+			fetch_storage(replay, storage);
+		write_anew(replay, tensor, capacity);
+	}
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i], root = graph->storage[storage_of(graph, tensor)].root;
+		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK && replay->tensor[root] != replay->original[root])
+			draft_tensor_at(replay->build.draft, replay->original[tensor])->alias = replay->tensor[root];
+	}
+	replay->op[op] = build_copy_op(&replay->build, graph, op, replay->tensor);
+}
+
+static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop, uint32_t capacity)
+{
+	const struct graph *graph = replay->graph;
+	struct arena *arena = &replay->arena;
+	replay->build = (struct build){ .draft = draft_new(), .op = NONE };
+	replay->fetched = arena_alloc(arena, graph->storages, sizeof *replay->fetched);
+	replay->tensor = arena_alloc(arena, graph->tensors, sizeof *replay->tensor);
+	replay->original = arena_alloc(arena, graph->tensors, sizeof *replay->original);
+	replay->op = arena_alloc(arena, graph->ops, sizeof *replay->op);
+	replay->done = arena_alloc(arena, graph->ops, sizeof *replay->done);
+	replay->stack = arena_alloc(arena, capacity, sizeof *replay->stack);
+	if (!replay->build.draft || !replay->fetched || !replay->tensor || !replay->original || !replay->op || !replay->done ||
+	    !replay->stack || !prepare_sets(replay, drop))
+		return NO_MEMORY;
+	note_offloads(replay, offload, offloads);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		if ((replay->tensor[t] = replay->original[t] = draft_tensor(replay->build.draft, &graph->tensor[t])) == NONE)
+			return NO_MEMORY;
+	return OK;
+}
+
+static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads)
+{
+	const struct graph *graph = replay->graph;
+	uint32_t capacity = graph->reads.start[graph->ops] + graph->touches.start[graph->ops] + graph->ops + 1;
+	enum status status = prepare(replay, offload, offloads, drop, capacity);
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		if (is_forward(graph, op))
+			replay->op[op] = build_copy_op(&replay->build, graph, op, replay->original);
+		else
+			later_op(replay, op, capacity);
+		FOR_ROW(i, &graph->touches, op)
+			if (replay->fetched[graph->touches.item[i]] == op && replay->build.status == OK)
+				offload_storage(replay, graph->touches.item[i]);
+		status = replay->build.status;
+	}
+	build_copy_control(&replay->build, graph, replay->op);
+	return replay->build.status != OK ? replay->build.status
+		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra);
+}
+
+struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
+	const uint32_t *offload, uint32_t offloads, struct error *error, enum status *status)
+{
+	struct replay replay = { .graph = step, .activations = activations };
+	*status = run(&replay, drop, offload, offloads);
+	if (*status != OK)
+		fail(error, *status, "out of memory");
+	struct graph *result = *status == OK ? graph_build(replay.build.draft, error, status) : NULL;
+	draft_free(replay.build.draft);
+	arena_free(&replay.arena);
+	return result;
+}
