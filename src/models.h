@@ -2,7 +2,9 @@
 #ifndef TIDEMARK_MODELS_H
 #define TIDEMARK_MODELS_H
 
-#include "solver/graph.h"
+#include "solver/precision.h"
+#include "solver/recompute.h"
+#include "solver/train.h"
 
 /* X(id, name, help) */
 #define MODEL_FAMILIES(X) \
@@ -64,6 +66,20 @@ const struct model_preset *model_find(const char *name);
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
  * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error, enum status *status);
+
+/* How a built-in model is trained. */
+struct model_training {
+	bool forward_only;
+	enum gradient_policy policy;
+	enum optimizer optimizer;
+	enum precision precision;
+	enum recompute recompute;      /* not auto */
+	bool accumulate;
+};
+
+/* The training step of a configuration: forward graph, precision, train_step(), recomputation. Errors as theirs. */
+struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
+	struct error *error, enum status *status);
 
 /* The command: tidemark model NAME [--layers N] ... [-o FILE]. Returns the exit status. */
 int model_command(int argc, char **argv);

@@ -9,6 +9,7 @@
 	X(export, "GRAPH --as KIND [--view V] [--stage S] [--set K=V]... [-o F]", "write the graph, the plan or a drawing of it") \
 	X(layout, "BUFFERS.csv [--capacity N] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
 	X(check, "GRAPH PLAN.json", "verify a plan file independently of the solvers") \
+	X(model, "NAME [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
 	X(replay, "SESSION.tide", "run a session file without a terminal")
 
 #define X(name, synopsis, help) int name##_command(int argc, char **argv);

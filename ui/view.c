@@ -70,7 +70,7 @@ static void zoom(struct model *model, int64_t count)
 	follow(model, position);
 }
 
-bool model_command(struct model *model, enum command_id command)
+bool view_command(struct model *model, enum command_id command)
 {
 	const struct plan *plan = model->plan;
 	if (plan->graph->ops == 0)

@@ -52,7 +52,7 @@ void model_go(struct model *model, int64_t position);
 /* Takes over a new plan: the cursor and the zoom stay where they make sense (at the peak and whole at first). */
 void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index);
 /* Moves and zooms that all views along the order share. False for other commands. */
-bool model_command(struct model *model, enum command_id command);
+bool view_command(struct model *model, enum command_id command);
 /* The positions that column x of width shows, inclusive; with few ops several columns show the same one. */
 void model_column(const struct model *model, int x, int width, uint32_t *first, uint32_t *last);
 /* The column in which a position stands, clipped to -1 and width. */

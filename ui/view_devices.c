@@ -87,7 +87,7 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 static bool devices_command(void *state, struct model *model, enum command_id command)
 {
 	(void)state;
-	return model_command(model, command);
+	return view_command(model, command);
 }
 
 const struct view_ops view_devices = { "Devices", IN_DEVICES, 1, devices_draw, devices_command, NULL };

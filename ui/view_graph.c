@@ -243,7 +243,7 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 		return true;
 	default:
 		if (!row_command(command, &view->selected, view->lines, view->page))
-			return model_command(model, command);
+			return view_command(model, command);
 		const struct line *line = &view->line[view->selected];
 		uint32_t op = line->is_op ? line->id : view->tree.module[line->id].first_op;
 		if (op != NONE)

@@ -319,7 +319,7 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 			view_request(model, false, "view 4");
 		return true;
 	default:
-		return model_command(model, command);
+		return view_command(model, command);
 	}
 }
 

@@ -294,7 +294,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_RIGHT: go(view, model, (int64_t)position + 1); return true;
 	default:
 		if (!row_command(command, &position, view->schedule.problem->ops, view->page))
-			return model_command(model, command);
+			return view_command(model, command);
 		go(view, model, position);
 		return true;
 	}

@@ -185,7 +185,7 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 		}
 		return true;
 	default:
-		return model_command(model, command);
+		return view_command(model, command);
 	}
 }
 

@@ -146,7 +146,7 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 		request_scenario(runs, model);
 		return true;
 	}
-	return row_command(command, &runs->selected, model->runs, runs->page) || model_command(model, command);
+	return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
 }
 
 const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, NULL };

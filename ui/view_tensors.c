@@ -306,7 +306,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 				model->storage = model->plan->graph->tensor[tensors->row[tensors->selected]].storage;
 			return true;
 		}
-		return model_command(model, command);
+		return view_command(model, command);
 	}
 }
 
