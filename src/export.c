@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "export.h"
+#include "export_data.h"
 #include "export_drawing.h"
 #include "native.h"
 #include "plan_json.h"
@@ -33,23 +34,6 @@ static enum status write_text(const struct plan *plan, const struct export_optio
 	return OK;
 }
 
-/* A CSV field: in quotes where it needs them. */
-static void csv_text(FILE *stream, const char *text)
-{
-	bool quoted = strpbrk(text, ",\"\n\r") != NULL;
-	if (!quoted) {
-		fputs(text, stream);
-		return;
-	}
-	fputc('"', stream);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', stream);
-		fputc(*text, stream);
-	}
-	fputc('"', stream);
-}
-
 static enum status write_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
 	(void)options;
@@ -71,9 +55,15 @@ const struct export_kind export_kinds[] = {
 	{ "json", "the plan for scripts and for `check`", true, write_json },
 	{ "csv", "the timeline: live bytes at every op", true, write_csv },
 	{ "text", "the report", true, write_text },
+	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },
+	{ "trace", "a trace for Perfetto or chrome://tracing", true, export_trace },
+	{ "memory_viz", "a snapshot for pytorch.org/memory_viz", true, export_memory_viz },
+	{ "model_explorer", "the graph for Model Explorer", true, export_model_explorer },
+	{ "tikz", "a figure's LaTeX source: --view timeline or map", true, export_tikz },
+	{ "gnuplot", "a figure's gnuplot source: --view timeline or map", true, export_gnuplot },
 	{ "dot", "the graph as DOT; with --view, a drawing's source", true, export_dot },
-	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS", true, export_svg },
-	{ "pdf", "the drawing as PDF", true, export_pdf },
+	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS; or a figure: timeline, map", true, export_svg },
+	{ "pdf", "the drawing or figure as PDF", true, export_pdf },
 	{ "png", "the drawing as PNG", true, export_png },
 };
 const int export_kind_count = sizeof export_kinds / sizeof *export_kinds;

@@ -3,6 +3,7 @@
 #include "dot_write.h"
 #include "draw.h"
 #include "export_drawing.h"
+#include "figure.h"
 
 #define LAYOUT_MILLISECONDS 20000
 #define LAYOUT_NODES        1000u   /* dot's time grows with the cube */
@@ -49,6 +50,11 @@ static enum status export_picture(const struct plan *plan, const struct export_o
 	struct draw_options draw;
 	char name[1024], *picture = NULL;
 	size_t length = 0;
+	bool timeline = options->view && strcmp(options->view, "timeline") == 0, map = options->view && strcmp(options->view, "map") == 0;
+	if ((timeline || map) && strcmp(format, "png") == 0)
+		return fail(error, BAD_INPUT, "figures are svg or pdf");
+	if (timeline || map)
+		return (timeline ? figure_timeline : figure_map)(plan, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
 	if (status == OK)
 		status = drawing_picture(plan, &draw, format, &picture, &length, error);

@@ -1,0 +1,69 @@
+/* timeline.c: sums over lifetimes, and thinning that keeps the peaks. */
+#include "timeline.h"
+
+#define X(id, name, colour) name,
+const char *const group_names[GROUP_COUNT] = { TIMELINE_GROUPS(X) };
+#undef X
+#define X(id, name, colour) colour,
+const char *const group_colours[GROUP_COUNT] = { TIMELINE_GROUPS(X) };
+#undef X
+
+enum timeline_group group_of_kind(enum kind kind)
+{
+	if (kind_persistent(kind))
+		return GROUP_STATE;
+	return kind == KIND_GRADIENT ? GROUP_GRADIENT : kind == KIND_TEMPORARY ? GROUP_TEMPORARY : GROUP_ACTIVATION;
+}
+
+int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
+{
+	uint32_t ops = plan->graph->ops;
+	int64_t (*bytes)[GROUP_COUNT] = mem_alloc((size_t)ops + 1, sizeof *bytes);
+	if (!bytes)
+		return NULL;
+	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
+		if (plan->first[storage] == NONE)
+			continue;
+		enum timeline_group group = group_of_kind(plan->graph->storage[storage].kind);
+		bytes[plan->first[storage]][group] += plan->bytes[storage];
+		bytes[plan->last[storage] + 1][group] -= plan->bytes[storage];
+	}
+	for (uint32_t i = 0; i < ops; i++) {
+		int64_t sum = 0;
+		for (int group = 0; group < GROUP_WORKSPACE; group++) {
+			if (i)
+				bytes[i][group] += bytes[i - 1][group];
+			sum += bytes[i][group];
+		}
+		bytes[i][GROUP_WORKSPACE] = plan->live[i] - sum;
+	}
+	return bytes;
+}
+
+uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint32_t *keep)
+{
+	uint32_t kept = 0, stretches = (most - 2) / 2;
+	if (count <= most) {
+		for (uint32_t i = 0; i < count; i++)
+			keep[i] = i;
+		return count;
+	}
+	keep[kept++] = 0;
+	for (uint32_t stretch = 0; stretch < stretches; stretch++) {
+		uint32_t begin = (uint32_t)((uint64_t)count * stretch / stretches), end = (uint32_t)((uint64_t)count * (stretch + 1) / stretches);
+		uint32_t low = begin, high = begin;
+		for (uint32_t i = begin; i < end; i++) {
+			if (live[i] < live[low])
+				low = i;
+			if (live[i] > live[high])
+				high = i;
+		}
+		uint32_t both[2] = { low < high ? low : high, low < high ? high : low };
+		for (int i = 0; i < 2; i++)
+			if (both[i] > keep[kept - 1])
+				keep[kept++] = both[i];
+	}
+	if (keep[kept - 1] != count - 1)
+		keep[kept++] = count - 1;
+	return kept;
+}
