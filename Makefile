@@ -32,7 +32,7 @@ FUZZES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test unit check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -107,6 +107,9 @@ tsan: ## both programs with the thread sanitizer, in build/tsan
 
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers
+
+man: build ## write man/tidemark.1 from its template and the program's tables
+	$(Q)man/generate
 
 bench: all ## tables of peaks, bounds, arenas and times (BENCH=name runs one)
 	$(Q)tests/bench/run $(BENCH)

@@ -1,4 +1,5 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
+#include <getopt.h>
 #include <jansson.h>
 #include <locale.h>
 #include <string.h>
@@ -7,7 +8,10 @@
 
 #include "batch.h"
 #include "export.h"
+#include "input.h"
+#include "session_log.h"
 #include "subcommands.h"
+#include "tables.h"
 #include "ui/explore.h"
 
 static int print_help(void)
@@ -18,8 +22,11 @@ static int print_help(void)
 	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
 	for (int i = 0; i < subcommand_count; i++)
 		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
-	fputs("\n  -h, --help      this text\n  -V, --version   version of the program and its libraries\n\n"
-	      "GRAPH is a native graph (JSON Lines, gz or not) or - for standard input. See tidemark(1).\n", stdout);
+	fputs("\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
+	      "  --resume[=FILE]    take up the last session, or that of a session file, in the explorer\n"
+	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n\n"
+	      "GRAPH is a graph in the native format or DOT, gz or not, or - for standard input; a sample where there\n"
+	      "is none. See tidemark(1) and tidemark(5).\n", stdout);
 	return EXIT_FINE;
 }
 
@@ -29,44 +36,129 @@ static int print_version(void)
 	return EXIT_FINE;
 }
 
-/* On a terminal the explorer; where standard output is none, the report. */
-static int open_graph(const char *path)
+/* What the command line asks for beside a subcommand. */
+struct invocation {
+	const char *path, *resume;
+	struct explore_options options;
+	bool done;                  /* --help and the like: nothing left to do */
+};
+
+/* Runs the explorer on a session, from a session file or from the graph alone. */
+static int explore_graph(struct graph *graph, const char *path, struct input *log, struct invocation *invocation)
 {
+	struct error error = { 0 };
+	struct config config;
+	config_load(&config);
+	if (!invocation->options.theme && *config.theme)
+		invocation->options.theme = config.theme;
+	invocation->options.ascii |= strcmp(config.glyphs, "ascii") == 0;
+	invocation->options.config = &config;
+	struct session *session = session_new(graph, path, &config.scenario, &(struct session_options){ .interactive = true }, &error);
+	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
+	if (session && log) {
+		struct source source = input_source(log);
+		if (session_replay(session, &source, false, &error) != OK)
+			code = complain(invocation->resume, &error, BAD_INPUT);
+	}
+	if (code == EXIT_FINE)
+		code = explore(session, &invocation->options);
+	session_free(session);
+	scenario_done(&config.scenario);
+	return code;
+}
+
+static int resume(struct invocation *invocation)
+{
+	struct error error = { 0 };
+	bool ended;
+	char *newest = *invocation->resume ? NULL : log_newest(&ended);
+	if (newest)
+		invocation->resume = newest;
+	else if (!*invocation->resume)
+		return complain(NULL, &(struct error){ 0, "there is no session to take up" }, BAD_INPUT);
+	struct input *log = input_open(invocation->resume, &error);
+	int code = log ? explore_graph(NULL, NULL, log, invocation) : complain(invocation->resume, &error, BAD_INPUT);
+	input_close(log);
+	mem_free(newest);
+	return code;
+}
+
+/* The sample that opens where no graph is named: beside the program in its source tree, or where it was installed. */
+static const char *sample_path(char *path, size_t size)
+{
+	static const char *const places[] = { "../samples", "../../samples", "../share/tidemark/samples" };
+	char program[2048];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+	while (length > 0 && program[length - 1] != '/')
+		length--;
+	for (size_t i = 0; length > 0 && i < sizeof places / sizeof *places; i++) {
+		snprintf(path, size, "%.*s%s/gpt2_b1_s1024_adam.jsonl.gz", (int)length, program, places[i]);
+		if (access(path, R_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+/* On a terminal the explorer; where standard output is none, the report. */
+static int open_graph(struct invocation *invocation)
+{
+	char sample[4096];
+	const char *path = invocation->path ? invocation->path : sample_path(sample, sizeof sample);
+	if (!path)
+		return usage_error("", "which GRAPH? (the samples are not installed)");
 	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
 	if (!isatty(STDOUT_FILENO))
 		return plan_command(2, arguments);
-	int status;
-	struct graph *graph = batch_open(path, &status);
+	int code;
+	bool ended;
+	struct graph *graph = batch_open(path, &code);
 	if (!graph)
-		return status;
-	struct error error = { 0 };
-	struct scenario scenario;
-	scenario_init(&scenario);
-	struct session *session = session_new(graph, path, &scenario, &(struct session_options){ .interactive = true }, &error);
-	scenario_done(&scenario);
-	if (!session)
-		return complain(NULL, &error, NO_MEMORY);
-	status = explore(session, &(struct explore_options){ .ascii = false });
-	session_free(session);
-	return status;
+		return code;
+	char *newest = log_newest(&ended);
+	if (newest && !ended)
+		fprintf(stderr, "tidemark: the last session broke off: tidemark --resume takes it up\n");
+	mem_free(newest);
+	return explore_graph(graph, path, NULL, invocation);
+}
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { "resume", optional_argument, NULL, 'r' },
+	{ "theme", required_argument, NULL, 't' }, { "ascii", no_argument, NULL, 'a' }, { "tables", required_argument, NULL, 'T' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int take_option(struct invocation *invocation, int letter)
+{
+	switch (letter) {
+	case 'r': invocation->resume = optarg ? optarg : ""; return EXIT_FINE;
+	case 't': invocation->options.theme = optarg; return EXIT_FINE;
+	case 'a': invocation->options.ascii = true; return EXIT_FINE;
+	}
+	invocation->done = true;
+	switch (letter) {
+	case 'h': return print_help();
+	case 'V': return print_version();
+	case 'T': return tables_write(optarg, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
+	default: return usage_error("", "see above");
+	}
 }
 
 int main(int argc, char **argv)
 {
+	struct invocation invocation = { 0 };
+	int letter;
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
-	if (argc < 2)
-		return print_help();
-	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
-		return print_help();
-	if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
-		return print_version();
-	for (int i = 0; i < subcommand_count; i++)
+	for (int i = 0; argc > 1 && i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
-	if (argv[1][0] == '-' && argv[1][1])
-		return usage_error("", "unknown option %s", argv[1]);
-	if (argc > 2)
-		return usage_error("", "unknown command %s", argv[1]);
-	return open_graph(argv[1]);
+	while ((letter = getopt_long(argc, argv, "hV", long_options, NULL)) != -1) {
+		int code = take_option(&invocation, letter);
+		if (code != EXIT_FINE || invocation.done)
+			return code;
+	}
+	if (optind + 1 < argc)
+		return usage_error("", "unknown command %s", argv[optind]);
+	invocation.path = argv[optind];
+	return invocation.resume ? resume(&invocation) : open_graph(&invocation);
 }

@@ -28,6 +28,7 @@ struct app {
 	struct terminal *terminal;
 	struct frame frame;
 	enum theme theme;
+	const struct config *config;   /* the user's keys, or NULL */
 	struct model model;
 	struct plan *plan;               /* model.plan, retained */
 	struct plan_index index;
@@ -441,9 +442,19 @@ static void run_line(struct app *app, const char *line)
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
+/* The command of a key: the user's binding first, then the table's. */
+static enum command_id command_bound(const struct app *app, const char *key)
+{
+	const struct config *config = app->config;
+	for (int i = config ? config->bindings - 1 : -1; i >= 0; i--)
+		if (strcmp(config->binding[i].key, key) == 0 && (commands[config->binding[i].command].context & context_of(app)))
+			return config->binding[i].command;
+	return command_of_key(key, context_of(app));
+}
+
 static void key_in_view(struct app *app, const struct key *key)
 {
-	enum command_id command = command_of_key(key->name, context_of(app));
+	enum command_id command = command_bound(app, key->name);
 	char line[64];
 	if (strcmp(key->name, "^C") != 0)
 		app->interrupted = false;
@@ -658,6 +669,7 @@ int explore(struct session *session, const struct explore_options *options)
 		app_free(app);
 		return 2;
 	}
+	app->config = options->config;
 	app->theme = first_theme(options, terminal_colours(app->terminal));
 	app->frame.ascii = options->ascii || !terminal_unicode();
 	view_say(&app->model, "? lists all keys");

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_EXPLORE_H
 #define TIDEMARK_EXPLORE_H
 
+#include "src/config.h"
 #include "src/session.h"
 
 struct explore_options {
@@ -9,6 +10,7 @@ struct explore_options {
 	bool mono;               /* no colours, as NO_COLOR in the environment */
 	const char *theme;       /* "ansi", "dark", "light", "mono", or NULL */
 	const char *script;      /* commands to run at once, one a line, or NULL */
+	const struct config *config; /* the user's keys, or NULL */
 };
 
 /* Runs until the user leaves. Returns the exit status: 0, 2 when there is no usable terminal (the reason on standard error),
