@@ -322,7 +322,7 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	struct error *error, enum status *status)
 {
 	struct arena arena = { 0 };
-	struct build build = { .draft = draft_new(), .op = NONE };
+	struct build build = { .draft = draft_new(), .source = graph, .op = NONE };
 	uint32_t *parameter = arena_alloc(&arena, analysis->groups, sizeof *parameter);
 	uint32_t *gradient = arena_alloc(&arena, analysis->groups, sizeof *gradient), count = 0;
 	uint32_t *identity = arena_alloc(&arena, graph->tensors, sizeof *identity);

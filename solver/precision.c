@@ -185,7 +185,7 @@ struct graph *precision_apply(const struct graph *graph, enum precision precisio
 		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
 	};
 	struct conversion conversion = { .graph = graph, .precision = precision, .dtype = formats[precision],
-		.build = { .draft = draft_new(), .op = NONE } };
+		.build = { .draft = draft_new(), .source = graph, .op = NONE } };
 	*status = convert(&conversion, error);
 	struct graph *result = *status == OK ? graph_build(conversion.build.draft, error, status) : NULL;
 	draft_free(conversion.build.draft);

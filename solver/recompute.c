@@ -170,7 +170,7 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 	struct tensor record = graph->tensor[tensor];
 	char name[600];
 	snprintf(name, sizeof name, "%.500s.again", record.name);
-	for (int n = 2; draft_find_tensor(replay->build.draft, name) != NONE; n++)
+	for (int n = 2; draft_find_tensor(replay->build.draft, name) != NONE || graph_find_tensor(graph, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
 	record.name = name;
 	if (record.alias != NONE)
@@ -193,7 +193,7 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 	bool more = record.extra && *record.extra;
 	snprintf(extra, size, "%s%s\"recomputed\":true", more ? record.extra : "", more ? "," : "");
 	snprintf(name, sizeof name, "%.500s.again", record.name);
-	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE; n++)
+	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE || graph_find_op(replay->graph, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
 	record.name = name;
 	record.extra = extra;
@@ -360,7 +360,7 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 {
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
-	replay->build = (struct build){ .draft = draft_new(), .op = NONE };
+	replay->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
 	replay->fetched = arena_alloc(arena, graph->storages, sizeof *replay->fetched);
 	replay->tensor = arena_alloc(arena, graph->tensors, sizeof *replay->tensor);
 	replay->original = arena_alloc(arena, graph->tensors, sizeof *replay->original);

@@ -247,7 +247,7 @@ static enum status describe(struct train *train)
 static bool prepare(struct train *train)
 {
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
-	train->build = (struct build){ .draft = draft_new(), .op = NONE, .rules = train->options->rules };
+	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward, .rules = train->options->rules };
 	train->needs = arena_alloc(&train->arena, tensors, sizeof *train->needs);
 	train->tensor = none_array(train, tensors);
 	train->gradient = none_array(train, tensors);
