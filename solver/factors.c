@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "binding.h"
 #include "factors.h"
 #include "rules_form.h"
 #include "terms.h"
@@ -30,6 +31,7 @@ struct search {
 	uint32_t *dim_start;           /* [tensors + 1] */
 	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
 	bool *random;                  /* tensor: random numbers made from nothing */
+	bool *gradient;                /* tensor: goes into weight updates only: it can't carry the batch */
 	uint32_t *local, locals;       /* node of each factor of the current binding, NONE: none yet */
 	struct open_link *link;
 	uint32_t links, room_links;
@@ -139,6 +141,43 @@ static bool label_sources(struct search *search)
 				return false;
 		}
 	}
+	return true;
+}
+
+/* Ops that pass a parameter's gradient on. */
+static bool passes_gradient(const struct rules *rules, const char *type)
+{
+	static const char *const types[] = { "aten.add", "aten.index_put", "aten.clone", "aten._to_copy" };
+	const struct rule *rule = rules_find(rules, type);
+	bool passes = rule && (rule->cost == COST_NONE || strcmp(rule->factors, "@source") == 0);
+	for (size_t i = 0; i < sizeof types / sizeof *types && rule; i++)
+		passes |= strcmp(rule->type, types[i]) == 0;
+	return passes;
+}
+
+/* Marks what reaches weight updates through views and sums only, from the end of the step backwards. */
+static bool mark_gradients(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
+	if (!other)
+		return false;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		bool passes = graph->op[op].phase == PHASE_BACKWARD && passes_gradient(search->rules, graph->op[op].type);
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t t = graph->writes.item[i];
+			search->gradient[t] &= !other[t];
+			passes &= search->gradient[t];
+		}
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			if (graph->op[op].phase == PHASE_UPDATE || passes)
+				search->gradient[t] = true;
+			else
+				other[t] = true;
+		}
+	}
+	mem_free(other);
 	return true;
 }
 
@@ -316,6 +355,23 @@ static bool spread(struct view *view)
 	return view->next == view->atoms;
 }
 
+/* A view that folds the batch's extent 1 into other dims of a parameter's gradient: at a larger batch a sum comes
+ * before it. */
+static bool sum_first(struct search *search, struct view *view, uint32_t op)
+{
+	uint32_t kept = 0, ones = 0;
+	for (int d = 0; d < view->rank; d++)
+		ones += view->shape[d] == 1;
+	for (uint32_t i = 0; i < view->atoms; i++) {
+		const struct term_node *node = &search->terms.node[view->atom[i]];
+		if (node->size != 1 || !label_scales(node->label) || ones > 0)
+			view->atom[kept++] = view->atom[i];
+	}
+	bool summed = kept < view->atoms;
+	view->atoms = kept;
+	return !summed || add_issue(search, ISSUE_REDUCTION, op, 0);
+}
+
 /* A view's result from its operand. */
 static bool view_op(struct search *search, uint32_t op)
 {
@@ -325,6 +381,8 @@ static bool view_op(struct search *search, uint32_t op)
 	struct view view = { .search = search, .shape = result->shape, .rank = result->rank };
 	uint32_t *operand = search->dim + search->dim_start[in];
 	view.atoms = term_atoms(&search->terms, operand, graph->tensor[in].rank, view.atom);
+	if (search->gradient[out] && !sum_first(search, &view, op))
+		return false;
 	bool fine = spread(&view);
 	if (search->terms.failed || (!fine && !add_issue(search, ISSUE_MISFIT, op, 0)))
 		return false;
@@ -374,6 +432,22 @@ static void mark_random(struct search *search, const struct rule *rule, uint32_t
 		search->random[graph->writes.item[i]] = random;
 }
 
+/* A reduction whose result is a parameter's gradient was over the batch as well, though its extent 1 hides it. */
+static bool reduce_ones(struct search *search, uint32_t op)
+{
+	struct binding *binding = &search->binding;
+	for (uint32_t t = binding->operands; t < binding->tensors; t++)
+		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++) {
+			if (binding->dim[d].size != 1 || !search->gradient[tensor_of(search->graph, op, t)])
+				continue;
+			uint32_t unit = binding_new_factor(binding, 1, FACTOR_UNIT);
+			binding->dim[d].count = 0;
+			if (!binding_append(binding, d, unit))
+				return false;
+		}
+	return true;
+}
+
 static bool apply(struct search *search, uint32_t op)
 {
 	const struct binding *binding = &search->binding;
@@ -410,6 +484,8 @@ static enum status visit(struct search *search, uint32_t op)
 			fine = add_issue(search, ISSUE_MISFIT, op, 0);
 		else if (parsed->structure == RESHAPE)
 			fine = view_op(search, op);
+		else if (parsed->structure == REDUCE_SUM)
+			fine = reduce_ones(search, op) && apply(search, op);
 		else
 			fine = apply(search, op);
 		if (search->binding.ambiguous && status == OK)
@@ -539,7 +615,8 @@ static bool begin(struct search *search)
 	const struct graph *graph = search->graph;
 	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
 	search->random = mem_alloc(graph->tensors, sizeof *search->random);
-	if (!search->dim_start || !search->random)
+	search->gradient = mem_alloc(graph->tensors, sizeof *search->gradient);
+	if (!search->dim_start || !search->random || !search->gradient || !mark_gradients(search))
 		return false;
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].rank : 0);
@@ -558,6 +635,7 @@ static void finish(struct search *search)
 	mem_free(search->dim_start);
 	mem_free(search->dim);
 	mem_free(search->random);
+	mem_free(search->gradient);
 	mem_free(search->local);
 	mem_free(search->link);
 	mem_free(search->issue);

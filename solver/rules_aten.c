@@ -66,6 +66,8 @@ const struct rule rules_aten[] = {
 	{ "aten.embedding_dense_backward", "...+ h, ...+ -> v h", COST_ELEMENT, "", "", NULL },
 	{ "aten.gather", "@opaque", COST_ELEMENT, "0", "i0* i1", NULL },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL },
+	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL },
+	{ "aten.index_put", "v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL },
 
 	/* pooling */
 	{ "aten.max_pool2d_with_indices", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL },
@@ -95,6 +97,7 @@ const struct rule rules_aten[] = {
 	/* views */
 	VIEW("view", "@reshape"), VIEW("_unsafe_view", "@reshape"), VIEW("_reshape_alias", "@reshape"), VIEW("reshape", "@reshape"),
 	VIEW("flatten", "@reshape"), VIEW("squeeze", "@reshape"), VIEW("unsqueeze", "@reshape"),
+	VIEW("as_strided", "@reshape"), /* where it keeps all elements; else it doesn't fit */
 	VIEW("t", "m n -> n m | m -> m"), VIEW("transpose", "@permute"), VIEW("permute", "@permute"), VIEW("expand", "@expand"),
 	VIEW("slice", "@slice"), VIEW("narrow", "@slice"), VIEW("select", "@select"), VIEW("split", "@split"),
 	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("detach", "... -> ..."), VIEW("alias", "... -> ..."),

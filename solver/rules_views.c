@@ -330,8 +330,9 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t s
 	return done(fine);
 }
 
-/* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none. */
-static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end)
+/* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
+ * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself). */
+static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end, int64_t *times)
 {
 	for (uint32_t d = 0; d < whole.rank; d++) {
 		int64_t sum = 0;
@@ -343,7 +344,8 @@ static uint32_t find_joint(const struct binding *binding, struct side whole, uin
 				fits = i == d || size_at(binding, part, i) == size_at(binding, whole, i);
 			sum += fits ? size_at(binding, part, d) : 0;
 		}
-		if (fits && sum == size_at(binding, whole, d))
+		*times = fits && sum > 0 ? size_at(binding, whole, d) / sum : 0;
+		if (fits && (sum == size_at(binding, whole, d) || (*times > 1 && *times * sum == size_at(binding, whole, d))))
 			return d;
 	}
 	return NONE;
@@ -352,7 +354,8 @@ static uint32_t find_joint(const struct binding *binding, struct side whole, uin
 static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t first, uint32_t end)
 {
 	struct side all = side_of(binding, whole);
-	uint32_t joint = find_joint(binding, all, first, end);
+	int64_t times;
+	uint32_t joint = find_joint(binding, all, first, end, &times);
 	if (joint == NONE)
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < all.rank; i++) {
@@ -362,8 +365,11 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 		for (uint32_t t = first; t < end; t++) {
 			uint32_t dim = binding->dim_start[t] + i;
 			uint32_t part = i == joint ? own(binding, dim, FACTOR_WHOLE) : factor;
-			if (part == NONE || (i == joint ? !binding_link(binding, LINK_JOIN, part, factor) : !binding_append(binding, dim, part)))
+			if (part == NONE || (i != joint && !binding_append(binding, dim, part)))
 				return NO_MEMORY;
+			for (int64_t n = 0; i == joint && (n < times || n == 0); n++)
+				if (!binding_link(binding, LINK_JOIN, part, factor))
+					return NO_MEMORY;
 		}
 	}
 	return OK;

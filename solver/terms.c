@@ -185,8 +185,28 @@ static bool align(struct terms *terms, struct reading *a, struct reading *b, uin
 	return term_split(terms, large, small) != NONE;
 }
 
+/* A class of which nothing is known takes over a whole product, extents of 1 that carry the batch included. */
+static bool take_over(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
+{
+	uint32_t single[TERM_ATOMS], atom[TERM_ATOMS];
+	if (term_atoms(terms, a, count_a, single) != 1 || terms->node[single[0]].label != LABEL_FREE)
+		return false;
+	uint32_t count = term_atoms(terms, b, count_b, atom);
+	int64_t size = 1;
+	bool carries = false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (atom[i] == single[0])
+			return false;
+		size *= terms->node[atom[i]].size;
+		carries |= label_scales(terms->node[atom[i]].label) && terms->node[atom[i]].size == 1;
+	}
+	return carries && count > 1 && size == terms->node[single[0]].size && bind(terms, single[0], atom, count);
+}
+
 bool term_unify(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
 {
+	if (take_over(terms, a, count_a, b, count_b) || take_over(terms, b, count_b, a, count_a))
+		return true;
 	struct reading left = { 0 }, right = { 0 };
 	push(terms, &left, a, count_a);
 	push(terms, &right, b, count_b);
