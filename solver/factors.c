@@ -144,26 +144,48 @@ static bool label_sources(struct search *search)
 	return true;
 }
 
-/* Ops that pass a parameter's gradient on. */
-static bool passes_gradient(const struct rules *rules, const char *type)
+/* Tensors that depend on the inputs' values. */
+static void mark_data(const struct graph *graph, bool *data)
 {
-	static const char *const types[] = { "aten.add", "aten.index_put", "aten.clone", "aten._to_copy" };
-	const struct rule *rule = rules_find(rules, type);
-	bool passes = rule && (rule->cost == COST_NONE || strcmp(rule->factors, "@source") == 0);
-	for (size_t i = 0; i < sizeof types / sizeof *types && rule; i++)
-		passes |= strcmp(rule->type, types[i]) == 0;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		data[t] = is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool depends = false;
+		FOR_ROW(i, &graph->reads, op)
+			depends |= data[graph->reads.item[i]];
+		FOR_ROW(i, &graph->writes, op)
+			data[graph->writes.item[i]] |= depends;
+	}
+}
+
+/* Ops that pass a parameter's gradient on: views, sums, copies, and scattering into a table by indices that
+ * are the same for every sample. */
+static bool passes_gradient(const struct search *search, const bool *data, uint32_t op)
+{
+	static const char *const moves[] = { "aten.add", "aten.clone", "aten._to_copy" };
+	static const char *const scatters[] = { "aten.index_put", "aten.embedding_dense_backward" };
+	const struct graph *graph = search->graph;
+	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
+	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
+		return false;
+	bool passes = rule->cost == COST_NONE || strcmp(rule->factors, "@source") == 0;
+	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+		passes |= strcmp(rule->type, moves[i]) == 0;
+	for (size_t i = 0; i < sizeof scatters / sizeof *scatters; i++)
+		passes |= strcmp(rule->type, scatters[i]) == 0 && csr_length(&graph->reads, op) > 1 && !data[tensor_of(graph, op, 1)];
 	return passes;
 }
 
-/* Marks what reaches weight updates through views and sums only, from the end of the step backwards. */
+/* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
 static bool mark_gradients(struct search *search)
 {
 	const struct graph *graph = search->graph;
 	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
-	if (!other)
-		return false;
-	for (uint32_t op = graph->ops; op-- > 0;) {
-		bool passes = graph->op[op].phase == PHASE_BACKWARD && passes_gradient(search->rules, graph->op[op].type);
+	bool *data = mem_alloc(graph->tensors, sizeof *data);
+	if (data)
+		mark_data(graph, data);
+	for (uint32_t op = graph->ops; op-- > 0 && other && data;) {
+		bool passes = passes_gradient(search, data, op);
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t t = graph->writes.item[i];
 			search->gradient[t] &= !other[t];
@@ -177,8 +199,10 @@ static bool mark_gradients(struct search *search)
 				other[t] = true;
 		}
 	}
+	bool fine = other && data;
 	mem_free(other);
-	return true;
+	mem_free(data);
+	return fine;
 }
 
 /* ---- one op ------------------------------------------------------------------------------------------------ */
@@ -211,6 +235,16 @@ static bool meet_unit(struct search *search, uint32_t *dim, uint32_t op, uint32_
 	return true;
 }
 
+/* An operand's extent 1 that carries the batch into a parameter's gradient: at a larger batch it is summed before. */
+static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uint32_t op, uint32_t position)
+{
+	const struct graph *graph = search->graph;
+	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
+	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
+		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
+		&& strncmp(graph->op[op].type, "aten.add.", 9) == 0;
+}
+
 /* Joins one dim of a tensor with what the rule says of it. */
 static bool meet(struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
 {
@@ -219,6 +253,8 @@ static bool meet(struct search *search, const struct binding_dim *at, uint32_t *
 	uint32_t node[TERM_ATOMS];
 	if (at->count == 1 && search->binding.factor[part[0]].marks & FACTOR_UNIT && at->size == 1)
 		return meet_unit(search, dim, op, position);
+	if (*dim != NONE && carries_batch_into_gradient(search, *dim, op, position))
+		return add_issue(search, ISSUE_REDUCTION, op, position);
 	if (at->count == 1 && search->local[part[0]] == NONE && *dim != NONE) {
 		search->local[part[0]] = *dim;
 		return true;
@@ -277,6 +313,7 @@ static bool keep_links(struct search *search, uint32_t op)
 struct view {
 	struct search *search;
 	uint32_t atom[TERM_ATOMS], atoms, next;
+	int64_t home[TERM_ATOMS];      /* the extent of the operand's dim that an atom is in */
 	const int64_t *shape;
 	int rank;
 	uint32_t part[RANK_MAX][TERM_ATOMS], parts[RANK_MAX];
@@ -291,7 +328,7 @@ static bool put(struct view *view, int dim, uint32_t atom)
 }
 
 /* Extents of 1 before result dim `dim`: labelled atoms get dims of extent 1, the rest goes to the next dim, or to
- * the one before if the next is the last. Returns the first dim that is left. */
+ * the one before if the next is the last and not just the dim that the atom was in. Returns the first dim left. */
 static int place_ones(struct view *view, int dim, int before)
 {
 	const struct term_node *node = view->search->terms.node;
@@ -308,7 +345,8 @@ static int place_ones(struct view *view, int dim, int before)
 		if (used < ones && (labelled || waiting < (uint32_t)(ones - used))) {
 			put(view, dim + used++, atom);
 		} else if (labelled) {
-			int host = next < view->rank && (next + 1 < view->rank || before < 0) ? next : before;
+			bool kept = next < view->rank && view->shape[next] == view->home[view->next];
+			int host = next < view->rank && (kept || next + 1 < view->rank || before < 0) ? next : before;
 			if (host >= 0)
 				put(view, host, atom);
 		}
@@ -364,8 +402,10 @@ static bool sum_first(struct search *search, struct view *view, uint32_t op)
 		ones += view->shape[d] == 1;
 	for (uint32_t i = 0; i < view->atoms; i++) {
 		const struct term_node *node = &search->terms.node[view->atom[i]];
-		if (node->size != 1 || !label_scales(node->label) || ones > 0)
+		if (node->size != 1 || !label_scales(node->label) || ones > 0) {
+			view->home[kept] = view->home[i];
 			view->atom[kept++] = view->atom[i];
+		}
 	}
 	bool summed = kept < view->atoms;
 	view->atoms = kept;
@@ -380,7 +420,13 @@ static bool view_op(struct search *search, uint32_t op)
 	const struct tensor *result = &graph->tensor[out];
 	struct view view = { .search = search, .shape = result->shape, .rank = result->rank };
 	uint32_t *operand = search->dim + search->dim_start[in];
-	view.atoms = term_atoms(&search->terms, operand, graph->tensor[in].rank, view.atom);
+	for (int d = 0; d < graph->tensor[in].rank && view.atoms < TERM_ATOMS; d++) {
+		uint32_t atom[TERM_ATOMS], count = term_atoms(&search->terms, operand + d, 1, atom);
+		for (uint32_t i = 0; i < count && view.atoms < TERM_ATOMS; i++) {
+			view.home[view.atoms] = graph->tensor[in].shape[d];
+			view.atom[view.atoms++] = atom[i];
+		}
+	}
 	if (search->gradient[out] && !sum_first(search, &view, op))
 		return false;
 	bool fine = spread(&view);

@@ -12,8 +12,8 @@ struct rules {
 
 static const char *const structure_names[STRUCTURES] = {
 	[EINSUM] = "", [RESHAPE] = "@reshape", [PERMUTE] = "@permute", [EXPAND] = "@expand", [SLICE] = "@slice", [PAD] = "@pad",
-	[SELECT] = "@select", [PLACE] = "@place", [SPLIT] = "@split", [CAT] = "@cat", [REDUCE_SUM] = "@reduce+",
-	[REDUCE_WHOLE] = "@reduce^", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
+	[SELECT] = "@select", [PLACE] = "@place", [SPLIT] = "@split", [CAT] = "@cat", [UNBIND] = "@unbind", [STACK] = "@stack",
+	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
 };
 
 /* ---- parsing ---------------------------------------------------------------------------- */

@@ -26,6 +26,7 @@
  *     @slice     shortens dims                   @pad       lengthens dims (and the gradient of @slice)
  *     @select    drops one dim                   @place     inserts one dim (the gradient of @select)
  *     @split     cuts one dim into the results   @cat       joins the operands along one dim
+ *     @unbind    one result per index of a dim   @stack     the reverse
  *     @reduce+ / @reduce^   removes dims, or leaves 1 there
  *     @gather    replaces one dim of the first operand by all dims of the second
  *     @source    makes a tensor from nothing (arange, empty)

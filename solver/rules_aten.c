@@ -64,7 +64,8 @@ const struct rule rules_aten[] = {
 	/* tables */
 	{ "aten.embedding", "v+ h, ... -> ... h", COST_ELEMENT, "0", "i1", "aten.embedding_dense_backward" },
 	{ "aten.embedding_dense_backward", "...+ h, ...+ -> v h", COST_ELEMENT, "", "", NULL },
-	{ "aten.gather", "@opaque", COST_ELEMENT, "0", "i0* i1", NULL },
+	{ "aten.gather", "... v^, ... k -> ... k", COST_ELEMENT, "0", "i0* i1", NULL },
+	{ "aten.scatter", "... v^, ... k+, ?... k+ -> ... v", COST_ELEMENT, "0 2", "i1", NULL },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL },
 	{ "aten.index_put", "v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL },
@@ -100,12 +101,13 @@ const struct rule rules_aten[] = {
 	VIEW("as_strided", "@reshape"), /* where it keeps all elements; else it doesn't fit */
 	VIEW("t", "m n -> n m | m -> m"), VIEW("transpose", "@permute"), VIEW("permute", "@permute"), VIEW("expand", "@expand"),
 	VIEW("slice", "@slice"), VIEW("narrow", "@slice"), VIEW("select", "@select"), VIEW("split", "@split"),
-	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("detach", "... -> ..."), VIEW("alias", "... -> ..."),
+	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("unsafe_split", "@split"), VIEW("unbind", "@unbind"),
+	 VIEW("detach", "... -> ..."), VIEW("alias", "... -> ..."),
 	VIEW("lift_fresh", "... -> ..."),
 
 	/* movers: a new buffer, nothing saved */
 	MOVE("clone", "... -> ..."), MOVE("contiguous", "... -> ..."), MOVE("_to_copy", "... -> ..."), MOVE("copy", ANY),
-	MOVE("cat", "@cat"), MOVE("stack", "@opaque"), MOVE("constant_pad_nd", "@pad"), MOVE("repeat", "@expand"),
+	MOVE("cat", "@cat"), MOVE("stack", "@stack"), MOVE("constant_pad_nd", "@pad"), MOVE("repeat", "@expand"),
 	MOVE("slice_backward", "@pad"), MOVE("select_backward", "@place"), MOVE("roll", "... -> ..."), MOVE("flip", "... -> ..."),
 	MOVE("tril", "... -> ..."), MOVE("triu", "... -> ..."),
 

@@ -307,31 +307,49 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 	return done(fine);
 }
 
-/* `small` is `large` without one dim; among equal candidates the innermost. */
-static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t small)
+/* The dim of `large` that `small` lacks: one of that extent if there is one (wanted >= 0), else the innermost; NONE: none fits. */
+static uint32_t find_dropped(struct binding *binding, struct side large, struct side small, int64_t wanted)
 {
-	struct side in = side_of(binding, large), out = side_of(binding, small);
-	if (in.rank != out.rank + 1)
-		return BAD_INPUT;
 	uint32_t dropped = NONE;
-	for (uint32_t d = 0; d < in.rank; d++) {
-		bool fits = true;
-		for (uint32_t i = 0; i < out.rank; i++)
-			fits &= size_at(binding, out, i) == size_at(binding, in, i + (i >= d));
+	for (uint32_t d = 0; d < large.rank && large.rank == small.rank + 1; d++) {
+		bool fits = wanted < 0 || size_at(binding, large, d) == wanted;
+		for (uint32_t i = 0; i < small.rank; i++)
+			fits &= size_at(binding, small, i) == size_at(binding, large, i + (i >= d));
 		binding->ambiguous |= fits && dropped != NONE;
 		if (fits)
 			dropped = d;
 	}
+	return dropped;
+}
+
+/* Tensors [first, end) are `large` without one dim. With `all` they are all its parts along that dim. */
+static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t first, uint32_t end, bool all)
+{
+	struct side whole = side_of(binding, large);
+	uint32_t dropped = NONE;
+	if (all)
+		dropped = find_dropped(binding, whole, side_of(binding, first), end - first);
+	if (dropped == NONE && (!all || end == first + 1)) /* a tensor stacked with itself is listed once */
+		dropped = find_dropped(binding, whole, side_of(binding, first), -1);
 	if (dropped == NONE)
 		return BAD_INPUT;
-	bool fine = own(binding, in.start + dropped, FACTOR_WHOLE) != NONE;
-	for (uint32_t i = 0; i < out.rank && fine; i++)
-		fine = share(binding, in.start + i + (i >= dropped), out.start + i);
+	for (uint32_t t = first + 1; t < end; t++)
+		for (uint32_t i = 0; i + 1 < whole.rank || binding_rank(binding, t) + 1 != whole.rank; i++)
+			if (binding_rank(binding, t) + 1 != whole.rank || size_at(binding, side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
+				return BAD_INPUT;
+	bool fine = own(binding, whole.start + dropped, all ? FACTOR_FORBIDDEN : FACTOR_WHOLE) != NONE;
+	for (uint32_t i = 0; i + 1 < whole.rank && fine; i++) {
+		uint32_t factor = own(binding, whole.start + i + (i >= dropped), 0);
+		fine = factor != NONE;
+		for (uint32_t t = first; t < end && fine; t++)
+			fine = binding_append(binding, binding->dim_start[t] + i, factor);
+	}
 	return done(fine);
 }
 
 /* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
- * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself). */
+ * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself; of
+ * results there is always one for each part). */
 static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end, int64_t *times)
 {
 	for (uint32_t d = 0; d < whole.rank; d++) {
@@ -345,7 +363,7 @@ static uint32_t find_joint(const struct binding *binding, struct side whole, uin
 			sum += fits ? size_at(binding, part, d) : 0;
 		}
 		*times = fits && sum > 0 ? size_at(binding, whole, d) / sum : 0;
-		if (fits && (sum == size_at(binding, whole, d) || (*times > 1 && *times * sum == size_at(binding, whole, d))))
+		if (fits && (sum == size_at(binding, whole, d) || (*times > 1 && first < binding->operands && *times * sum == size_at(binding, whole, d))))
 			return d;
 	}
 	return NONE;
@@ -487,8 +505,10 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	case EXPAND: return bind_expand(binding);
 	case SLICE: return bind_cut(binding, 0, operands);
 	case PAD: return bind_cut(binding, operands, 0);
-	case SELECT: return bind_drop(binding, 0, operands);
-	case PLACE: return bind_drop(binding, operands, 0);
+	case SELECT: return bind_drop(binding, 0, operands, operands + 1, false);
+	case PLACE: return bind_drop(binding, operands, 0, 1, false);
+	case UNBIND: return bind_drop(binding, 0, operands, tensors, true);
+	case STACK: return bind_drop(binding, operands, 0, operands, true);
 	case SPLIT: return bind_join(binding, 0, operands, tensors);
 	case CAT: return bind_join(binding, operands, 0, operands);
 	case REDUCE_SUM: return bind_reduce(binding, FACTOR_REDUCED);

@@ -100,11 +100,26 @@ static void summed_shape(const struct scaling *scaling, uint32_t tensor, int64_t
 		shape[d] = from->shape[d] == 1 ? 1 : new_shape(scaling, tensor)[d];
 }
 
+/* A small result may keep the storage of an operand's size (PyTorch's mse_loss): it follows that operand. */
+static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
+{
+	const struct graph *graph = scaling->graph;
+	const struct tensor *from = &graph->tensor[tensor];
+	bool oversize = from->bytes > (count_elements(from->shape, from->rank) * dtype_bits[from->dtype] + 7) / 8;
+	if (from->writer != NONE && oversize)
+		FOR_ROW(i, &graph->reads, from->writer) {
+			uint32_t operand = graph->reads.item[i];
+			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
+				return bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].rank));
+		}
+	return from->bytes;
+}
+
 static int64_t new_bytes(const struct scaling *scaling, uint32_t tensor)
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
 	if (!scaling->values.changed[tensor])
-		return from->bytes;
+		return kept_storage(scaling, tensor);
 	return bytes_of(from, count_elements(new_shape(scaling, tensor), from->rank));
 }
 
@@ -176,6 +191,16 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	return status;
 }
 
+/* An extent that was 1 isn't any more. */
+static bool grew_from_one(const struct scaling *scaling, uint32_t tensor)
+{
+	const struct tensor *from = &scaling->graph->tensor[tensor];
+	for (int d = 0; d < from->rank; d++)
+		if (from->shape[d] == 1 && new_shape(scaling, tensor)[d] != 1)
+			return true;
+	return false;
+}
+
 /* Gradients that must be summed over the batch before a parameter's update. */
 static enum status find_sums(struct scaling *scaling)
 {
@@ -191,7 +216,7 @@ static enum status find_sums(struct scaling *scaling)
 			scaling->report->ambiguous++;
 			continue;
 		}
-		if (!scaling->values.changed[tensor])
+		if (!grew_from_one(scaling, tensor))
 			continue;
 		if (graph->tensor[tensor].writer == NONE)
 			return fail(scaling->error, BAD_INPUT, "op %s would have to sum %s over the batch", graph->op[issue->op].name,
@@ -422,6 +447,7 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
 	count_whole_slices(scaling);
+	scaling->report->capacities = scaling->values.capacities;
 	scaling->tensors = graph->tensors;
 	plan_tensors(scaling);
 	scaling->draft = draft_new();

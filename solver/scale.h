@@ -13,6 +13,7 @@ struct scale_report {
 	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
 	uint32_t whole_slices;   /* slices that now take everything: a tracer would leave them out; they cost nothing */
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
+	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
 };

@@ -124,6 +124,51 @@ static void follow_links(struct reach *reach)
 	}
 }
 
+/* Whether a factor is counted out by an op without operands (arange): slots that tokens are compared with. */
+static bool is_counted(const struct reach *reach, uint32_t factor)
+{
+	const struct factors *factors = reach->factors;
+	for (uint32_t op = 0; op < reach->graph->ops; op++) {
+		if (csr_length(&reach->graph->reads, op) > 0)
+			continue;
+		FOR_ROW(i, &reach->graph->writes, op) {
+			uint32_t t = reach->graph->writes.item[i], start = factors->dim_start[t];
+			if (reach->graph->tensor[t].rank == 1 && factors->dim[start].count == 1 && factors->part[factors->dim[start].first] == factor)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* An expert's capacity: a tensor made from nothing for [tokens, experts, slots], its slots counted out. Slots are
+ * a share of the tokens, so they grow with them (rounded up). Returns whether there is one that has to follow. */
+static bool follow_tokens(struct reach *reach, uint32_t op)
+{
+	const struct factors *factors = reach->factors;
+	const struct graph *graph = reach->graph;
+	if (csr_length(&graph->reads, op) > 0 || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t t = graph->writes.item[graph->writes.start[op]], slots = NONE;
+	int64_t before = 1, after = 1;
+	for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
+		uint32_t free_factor = follower(reach, &factors->dim[d]);
+		if (term_changed(reach, &factors->dim[d])) {
+			before *= product(factors, &factors->dim[d], NULL);
+			after *= product(factors, &factors->dim[d], reach->values->value);
+		} else if (free_factor != NONE && factors->factor[free_factor].size > 1 && !reach->held[free_factor]) {
+			slots = free_factor;
+		}
+	}
+	if (slots == NONE || before == after || before <= 0 || graph->tensor[t].rank < 3 || !is_counted(reach, slots))
+		return false;
+	int64_t scaled;
+	if (__builtin_mul_overflow(factors->factor[slots].size, after, &scaled))
+		return false;
+	reach->values->value[slots] = (scaled + before - 1) / before;
+	reach->values->capacities++;
+	return true;
+}
+
 /* Factors of parameters and buffers don't follow a slice of them. */
 static bool mark_held(struct reach *reach)
 {
@@ -198,6 +243,9 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 	if (status != OK)
 		return status;
 	follow_links(&reach);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (follow_tokens(&reach, op))
+			follow_links(&reach);
 	status = find_shapes(&reach);
 	return status == OK ? check_positions(&reach, rules) : status;
 }

@@ -8,6 +8,7 @@ struct scale_values {
 	int64_t *value;        /* [factors] */
 	int64_t *shape;        /* [dims] new extents, by factors->dim_start */
 	bool *changed;         /* [tensors] */
+	uint32_t capacities;   /* factors that are taken for an expert's slots */
 	struct arena arena;
 };
 

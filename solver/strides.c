@@ -114,7 +114,7 @@ static bool view(const struct layouts *layouts, enum structure structure, uint32
 	switch (structure) {
 	case RESHAPE:
 		return view_strides(shape, stride, rank, wanted, result_rank, target);
-	case PERMUTE: case SELECT: case EINSUM:
+	case PERMUTE: case SELECT: case UNBIND: case EINSUM:
 		by_factor(layouts, stride, position, target);
 		return true;
 	case SLICE: case SPLIT: case EXPAND:
