@@ -148,7 +148,7 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	batch_progress_done();
 	if (!plan)
 		*exit_code = batch_signal() && status == CANCELLED ? batch_signal() : complain(path, &error, status);
-	store_free(planner.store);
+	planner_done(&planner);
 	return plan;
 }
 

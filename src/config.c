@@ -65,7 +65,7 @@ static void read_bind(struct config *config, char **field, int count, struct pla
 	else if (config->bindings == CONFIG_BINDINGS)
 		warn(place, "more than %d bindings", CONFIG_BINDINGS);
 	else {
-		struct binding *binding = &config->binding[config->bindings++];
+		struct key_binding *binding = &config->binding[config->bindings++];
 		snprintf(binding->key, sizeof binding->key, "%s", field[1]);
 		binding->command = command;
 	}

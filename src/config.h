@@ -16,13 +16,13 @@
 #define CONFIG_BINDINGS 100
 #define CONFIG_COLOURS 60
 
-struct binding { char key[16]; enum command_id command; };
+struct key_binding { char key[16]; enum command_id command; };
 struct colour { char role[24], foreground[16], background[16], attributes[40]; };
 
 struct config {
 	struct scenario scenario;          /* defaults, as the file has them */
 	char theme[16], glyphs[8];         /* "" where the file doesn't say */
-	struct binding binding[CONFIG_BINDINGS];
+	struct key_binding binding[CONFIG_BINDINGS];
 	int bindings;
 	struct colour colour[CONFIG_COLOURS];
 	int colours;

@@ -38,10 +38,6 @@ const char *knob_unavailable(enum knob_id knob)
 		if (knob == K_memory || knob == K_reserve)
 			return NULL;
 		return "sharding over devices is not built in yet";
-	case STAGE_SCALE:
-		return "scaling a graph is not built in yet";
-	case STAGE_RECOMPUTE:
-		return "recomputation is not built in yet";
 	default:
 		return NULL;
 	}

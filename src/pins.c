@@ -96,8 +96,10 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		case PIN_PLACEMENT:
 			status = fail(error, BAD_INPUT, "placement pins need sharding, which is not built in yet");
 			break;
+		case PIN_RECOMPUTE:
+			break;   /* layers are counted when they are found */
 		default:
-			status = fail(error, BAD_INPUT, "recomputation and offloading are not built in yet");
+			status = check_tensor(graph, pin->a, error);
 		}
 	}
 	return status;

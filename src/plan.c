@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "plan.h"
-#include "stages.h"
+#include "transform.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "in the cut", "by this order" };
 
@@ -19,6 +19,7 @@ void plan_release(struct plan *plan)
 	graph_release(plan->input);
 	graph_release(plan->graph);
 	scenario_done(&plan->scenario);
+	transformed_release(plan->transformed);
 	ordered_release(plan->ordered);
 	laid_out_release(plan->laid_out);
 	mem_free(plan);

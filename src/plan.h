@@ -49,7 +49,9 @@ struct plan {
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
 	uint64_t serial;              /* rises with every plan that a session publishes */
 
-	struct ordered *ordered;      /* the stages' results, which hold the arrays above (stages.h) */
+	const char *notes;            /* what was assumed on the way from input to graph: sentences, one a line */
+	struct transformed *transformed; /* the stages' results, which hold the arrays above (stages.h) */
+	struct ordered *ordered;
 	struct laid_out *laid_out;
 	atomic_uint references;
 };

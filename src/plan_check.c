@@ -6,13 +6,14 @@
 #include "input.h"
 #include "plan_check.h"
 #include "scenario.h"
-#include "stages.h"
+#include "transform.h"
 
 #define PLAN_BYTES_MAX ((size_t)1 << 30)
 
 struct check {
 	const struct graph *input;
-	struct graph *graph;          /* as planned: in_place applied */
+	struct graph *graph;          /* as planned */
+	struct rules *rules;
 	const json_t *plan;
 	struct scenario scenario;
 	FILE *report;
@@ -103,14 +104,34 @@ static enum status read_scenario(struct check *check)
 	return check_pins(check->input, &check->scenario, check->error);
 }
 
+/* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
+static enum status transform_graph(struct check *check)
+{
+	struct graph *input = (struct graph *)(uintptr_t)check->input;
+	char fingerprint[17];
+	const char *planned = json_string_value(member(check, "graph", "planned_fingerprint"));
+	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, input->fingerprint);
+	if (planned && strcmp(planned, fingerprint) == 0) {
+		check->graph = graph_retain(input);
+		return OK;
+	}
+	enum status status = NO_MEMORY;
+	struct control control = { 0 };
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules = rules_new() };
+	struct transformed *transformed = NULL;
+	if (stage.store && stage.rules)
+		transformed = stage_transform(&stage, input, &check->scenario, check->error, &status);
+	if (transformed)
+		check->graph = graph_retain(transformed->graph);
+	transformed_release(transformed);
+	store_free(stage.store);
+	return status;
+}
+
 static enum status prepare_graph(struct check *check)
 {
-	enum status status = OK;
-	if (check->scenario.value[K_in_place])
-		check->graph = graph_retain((struct graph *)(uintptr_t)check->input);
-	else
-		check->graph = graph_without_inplace(check->input, check->error, &status);
-	if (!check->graph)
+	enum status status = transform_graph(check);
+	if (status != OK)
 		return status;
 	const struct graph *graph = check->graph;
 	check->position = arena_alloc(&check->arena, graph->ops, sizeof *check->position);
@@ -574,6 +595,7 @@ enum status plan_check(const struct graph *graph, const char *path, FILE *report
 		status = steps[i](&check);
 	json_decref(plan);
 	graph_release(check.graph);
+	rules_free(check.rules);
 	scenario_done(&check.scenario);
 	arena_free(&check.arena);
 	return status;

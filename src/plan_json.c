@@ -197,7 +197,8 @@ bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream)
 	const struct graph *input = plan->input;
 	fputs("{\"tidemark\": 1,\n \"graph\": {", stream);
 	text_member(stream, "name", input->name);
-	fprintf(stream, ", \"ops\": %u, \"tensors\": %u, \"storages\": %u},\n", input->ops, input->tensors, input->storages);
+	fprintf(stream, ", \"ops\": %u, \"tensors\": %u, \"storages\": %u, \"fingerprint\": \"%016" PRIx64 "\", \"planned_fingerprint\": \"%016" PRIx64
+		"\"},\n", input->ops, input->tensors, input->storages, input->fingerprint, plan->graph->fingerprint);
 	write_scenario(&plan->scenario, stream);
 	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
 		plan->peak_bytes);

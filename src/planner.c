@@ -16,7 +16,8 @@ static uint64_t plan_fingerprint(const struct graph *graph, const struct scenari
 }
 
 /* A view of both stages' results as one plan; the plan keeps them alive. */
-static struct plan *assemble(struct graph *input, const struct scenario *scenario, struct ordered *ordered, struct laid_out *laid_out)
+static struct plan *assemble(struct graph *input, const struct scenario *scenario, struct transformed *transformed,
+	struct ordered *ordered, struct laid_out *laid_out)
 {
 	struct plan *plan = mem_alloc(1, sizeof *plan);
 	if (!plan)
@@ -26,6 +27,8 @@ static struct plan *assemble(struct graph *input, const struct scenario *scenari
 		mem_free(plan);
 		return NULL;
 	}
+	plan->transformed = transformed_retain(transformed);
+	plan->notes = transformed->notes;
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);
@@ -66,21 +69,25 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error, enum status *status)
 {
-	struct stage_context stage = { .store = planner->store, .control = &planner->control,
-		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
-	bool quick = depth == PLAN_QUICK;
-	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
+	bool quick = depth == PLAN_QUICK;
+	if (!planner->rules && !(planner->rules = rules_new())) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
+		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
+	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	*status = check_pins(input, scenario, error);
-	struct graph *graph = *status == OK ? stage_graph(&stage, input, scenario, error, status) : NULL;
-	if (graph)
-		ordered = stage_order(&stage, graph, scenario, quick, error, status);
+	struct transformed *transformed = *status == OK ? stage_transform(&stage, input, scenario, error, status) : NULL;
+	if (transformed)
+		ordered = stage_order(&stage, transformed->graph, scenario, quick, error, status);
 	if (ordered)
 		laid_out = stage_layout(&stage, ordered, scenario, quick, error, status);
 	if (laid_out) {
-		plan = assemble(input, scenario, ordered, laid_out);
+		plan = assemble(input, scenario, transformed, ordered, laid_out);
 		*status = plan ? OK : fail(error, NO_MEMORY, "out of memory");
 	}
 	if (plan) {
@@ -88,8 +95,15 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage.layout_reused);
 		plan->complete = !quick;
 	}
-	graph_release(graph);
+	transformed_release(transformed);
 	ordered_release(ordered);
 	laid_out_release(laid_out);
 	return plan;
+}
+
+void planner_done(struct planner *planner)
+{
+	store_free(planner->store);
+	rules_free(planner->rules);
+	*planner = (struct planner){ 0 };
 }

@@ -2,10 +2,11 @@
 #ifndef TIDEMARK_PLANNER_H
 #define TIDEMARK_PLANNER_H
 
-#include "stages.h"
+#include "transform.h"
 
 struct planner {
 	struct store *store;
+	struct rules *rules;        /* operator rules; NULL: the built-in ones, made at the first need and freed by planner_done() */
 	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */
 	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
 	struct control control;     /* the caller sets cancel and report; ticks accumulate */
@@ -16,6 +17,9 @@ enum planner_depth {
 	PLAN_QUICK,                 /* heuristics alone: a plan to show at once; complete is false */
 	PLAN_COMPLETE               /* what the scenario asks for */
 };
+
+/* Frees what the planner owns: store and rules. */
+void planner_done(struct planner *planner);
 
 /* The plan of a scenario: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
  * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.

@@ -46,6 +46,8 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
 		line(stream, "memory cap", budget, plan->arena_bytes <= budget ? "the plan fits" : "THE PLAN DOES NOT FIT");
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
+		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (plan->limited)
 		fputs("  (cut short: a better plan may exist)\n", stream);
 }

@@ -63,35 +63,6 @@ void laid_out_release(void *pointer)
 	mem_free(laid_out);
 }
 
-static void release_graph(void *graph)
-{
-	graph_release(graph);
-}
-
-/* ---- graph --------------------------------------------------------------------------- */
-
-struct graph *stage_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
-	struct error *error, enum status *status)
-{
-	*status = OK;
-	if (scenario->value[K_in_place])
-		return graph_retain(input);
-	struct key key = key_of("graph");
-	key_add(&key, input->fingerprint);
-	key_add(&key, (uint64_t)scenario->value[K_in_place]);
-	struct graph *graph = store_find(stage->store, &key);
-	if (graph)
-		return graph_retain(graph);
-	if (stage->only_stored) {
-		*status = LIMIT;
-		return NULL;
-	}
-	graph = graph_without_inplace(input, error, status);
-	if (graph)
-		store_keep(stage->store, &key, graph_retain(graph), graph->arena.bytes, release_graph);
-	return graph;
-}
-
 /* ---- order ------------------------------------------------------------------------------ */
 
 static struct key order_key(const struct graph *graph, const struct scenario *scenario, bool quick)

@@ -3,6 +3,7 @@
 #define TIDEMARK_STAGES_H
 
 #include "plan.h"
+#include "solver/rules.h"
 #include "store.h"
 
 /* The result of the order stage, shared between plans. */
@@ -45,6 +46,7 @@ typedef enum status order_solver(const struct problem *, const struct order_opti
 struct stage_context {
 	struct store *store;
 	struct control *control;
+	const struct rules *rules;
 	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
 	order_solver *order_solver;         /* NULL: order_solve() */
 	/* Called with every better order while the order stage runs; may be NULL. */
@@ -53,11 +55,6 @@ struct stage_context {
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };
-
-/* The graph as planned: in_place applied. A new reference. Later stages between reading and ordering belong here.
- * BAD_INPUT and the reason where a knob asks for what this graph can't give. */
-struct graph *stage_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
-	struct error *error, enum status *status);
 
 /* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
 enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);

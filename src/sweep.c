@@ -273,7 +273,7 @@ static int work(const struct sweep *sweep, struct shared *shared)
 			show_progress(sweep, shared);
 		}
 	}
-	store_free(planner.store);
+	planner_done(&planner);
 	return code;
 }
 

@@ -270,7 +270,7 @@ void worker_free(struct worker *worker)
 	pthread_join(worker->thread, NULL);
 	request_done(&worker->next);
 	plan_release(worker->published);
-	store_free(worker->planner.store);
+	planner_done(&worker->planner);
 	close(worker->wake[0]);
 	close(worker->wake[1]);
 	pthread_cond_destroy(&worker->work);

@@ -69,7 +69,7 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 	plan_release(third);
 	plan_release(fourth);
 	scenario_done(&scenario);
-	store_free(planner.store);
+	planner_done(&planner);
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
@@ -117,7 +117,7 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 	}
 	plan_release(a);
 	plan_release(b);
-	store_free(fresh.store);
+	planner_done(&fresh);
 }
 
 Test(planner, incremental_plans_equal_those_from_scratch)
@@ -138,7 +138,7 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 		}
 		cr_assert(store_bytes(planner.store) <= (size_t)scenario.value[K_store]);
 		scenario_done(&scenario);
-		store_free(planner.store);
+		planner_done(&planner);
 		graph_release(graph);
 	}
 	cr_assert_eq(memory_blocks(), 0);
@@ -171,7 +171,7 @@ Test(planner, every_plan_passes_the_independent_check)
 		}
 		plan_release(result);
 		scenario_done(&scenario);
-		store_free(planner.store);
+		planner_done(&planner);
 		graph_release(graph);
 	}
 	cr_assert_eq(memory_blocks(), 0);
@@ -190,7 +190,7 @@ Test(planner, unknown_names_in_pins_are_refused_with_the_nearest)
 	cr_assert_eq(status, BAD_INPUT);
 	cr_assert(strstr(error.text, "\"right_pool\""), "%s", error.text);
 	scenario_done(&scenario);
-	store_free(planner.store);
+	planner_done(&planner);
 	graph_release(graph);
 }
 
@@ -209,7 +209,7 @@ Test(planner, every_allocation_may_fail)
 		memory_allow(-1);
 		plan_release(result);
 		scenario_done(&scenario);
-		store_free(planner.store);
+		planner_done(&planner);
 		graph_release(graph);
 		cr_assert_eq(memory_blocks(), 0, "leak when allocation %ld fails", allowed);
 		if (status == OK && allowed > 20000)

@@ -1,0 +1,348 @@
+/* transform.c: the stages between reading and ordering.
+ *
+ * Every step is a row of a table: whether the scenario asks for it, what its result depends on, and the call. Each
+ * result is kept under the fingerprint of its input graph and of just the knobs that it reads.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "solver/optimizer.h"
+#include "solver/recompute.h"
+#include "solver/scale.h"
+#include "solver/train.h"
+#include "transform.h"
+
+#define NOTES_BYTES 2000
+
+struct transformed *transformed_retain(struct transformed *transformed)
+{
+	atomic_fetch_add(&transformed->references, 1);
+	return transformed;
+}
+
+void transformed_release(void *pointer)
+{
+	struct transformed *transformed = pointer;
+	if (!transformed || atomic_fetch_sub(&transformed->references, 1) > 1)
+		return;
+	graph_release(transformed->graph);
+	mem_free(transformed->notes);
+	mem_free(transformed);
+}
+
+/* Takes over graph; notes are copied. */
+static struct transformed *transformed_new(struct graph *graph, const char *notes)
+{
+	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
+	char *copy = mem_alloc(strlen(notes) + 1, 1);
+	if (!transformed || !copy) {
+		mem_free(transformed);
+		mem_free(copy);
+		graph_release(graph);
+		return NULL;
+	}
+	memcpy(copy, notes, strlen(notes));
+	*transformed = (struct transformed){ .graph = graph, .notes = copy };
+	atomic_store(&transformed->references, 1);
+	return transformed;
+}
+
+/* ---- the steps -------------------------------------------------------------------------- */
+
+struct job {
+	struct stage_context *stage;
+	struct graph *graph;                /* the step's input */
+	const struct scenario *scenario;
+	char notes[NOTES_BYTES];
+	struct error *error;
+	enum status status;
+};
+
+static int64_t value(const struct job *job, enum knob_id knob)
+{
+	return job->scenario->value[knob];
+}
+
+static void note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct job *job, const char *format, ...)
+{
+	size_t used = strlen(job->notes);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(job->notes + used, sizeof job->notes - used - 1, format, arguments);
+	va_end(arguments);
+	used = strlen(job->notes);
+	memcpy(job->notes + used, "\n", 2);
+}
+
+static struct update_options update_options(const struct job *job, enum optimizer given)
+{
+	bool mixed = value(job, K_precision) == PRECISION_MIXED;
+	/* The knob's words are "given" and then the optimizers after OPTIMIZER_NONE, in the same order. */
+	return (struct update_options){
+		.optimizer = value(job, K_optimizer) ? (enum optimizer)value(job, K_optimizer) : given,
+		.master = mixed,
+		.loss_scaling = mixed,
+		.accumulate = value(job, K_accumulation) > 1,
+	};
+}
+
+static bool wants_train(const struct job *job)
+{
+	return value(job, K_train) != 0;
+}
+
+static struct graph *run_train(struct job *job)
+{
+	if (train_has_step(job->graph)) {
+		job->status = fail(job->error, BAD_INPUT, "train can't be set: the graph has a backward pass already");
+		return NULL;
+	}
+	struct graph *forward = graph_retain(job->graph);
+	if (value(job, K_precision)) {
+		graph_release(forward);
+		forward = precision_apply(job->graph, (enum precision)value(job, K_precision), job->error, &job->status);
+	}
+	if (!forward)
+		return NULL;
+	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
+		.update = update_options(job, OPTIMIZER_ADAM) };
+	struct graph *step = train_step(forward, &options, job->error, &job->status);
+	graph_release(forward);
+	if (step)
+		note(job, "the backward pass and the weight update were made by rules (%s), with %s", options.policy == GRADIENT_EAGER
+			? "eager: what PyTorch saves" : "ideal: only what derivatives need", optimizer_names[options.update.optimizer]);
+	return step;
+}
+
+static bool wants_scale(const struct job *job)
+{
+	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN;
+}
+
+static void note_scale(struct job *job, const struct scale_report *report)
+{
+	if (report->copies)
+		note(job, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
+			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
+	if (report->sums)
+		note(job, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
+			report->sums == 1 ? "its" : "their");
+	if (report->whole_slices)
+		note(job, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
+			report->whole_slices == 1 ? " is" : "s are", report->whole_slices == 1 ? "it" : "them");
+	if (report->workspaces)
+		note(job, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
+			report->workspaces == 1 ? "its" : "their");
+	if (report->ambiguous)
+		note(job, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
+}
+
+static struct graph *run_scale(struct job *job)
+{
+	struct factors factors;
+	job->status = factors_find(job->graph, job->stage->rules, &factors);
+	if (job->status != OK) {
+		fail(job->error, job->status, "out of memory");
+		return NULL;
+	}
+	struct scale_request request = { value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch),
+		value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
+	struct scale_report report;
+	struct graph *scaled = NULL;
+	job->status = graph_scale(job->graph, job->stage->rules, &factors, &request, &report, &scaled, job->error);
+	if (job->status == OK)
+		note_scale(job, &report);
+	factors_free(&factors);
+	return job->status == OK ? scaled : NULL;
+}
+
+static bool wants_optimizer(const struct job *job)
+{
+	return value(job, K_train) == 0 && (value(job, K_precision) || value(job, K_optimizer) || value(job, K_accumulation) > 1);
+}
+
+static struct graph *run_optimizer(struct job *job)
+{
+	enum optimizer own = optimizer_of(job->graph);
+	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1)
+		return precision_apply(job->graph, (enum precision)value(job, K_precision), job->error, &job->status);
+	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
+		.precision = (enum precision)value(job, K_precision) };
+	struct graph *graph = optimizer_replace(job->graph, &change, job->error, &job->status);
+	if (graph)
+		note(job, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+	return graph;
+}
+
+static bool wants_recompute(const struct job *job)
+{
+	for (uint32_t i = 0; i < job->scenario->pins; i++)
+		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
+			return true;
+	return value(job, K_recompute) != RECOMPUTE_NONE;
+}
+
+/* The pins that recomputation reads, resolved: layers by number, tensors by name. */
+static enum status read_pins(struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
+{
+	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
+	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
+	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
+	if (!layer || !resident || !offload)
+		return fail(job->error, NO_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < job->scenario->pins; i++) {
+		const struct pin *pin = &job->scenario->pin[i];
+		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
+		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
+			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number, activations->layers);
+		if (pin->kind == PIN_RECOMPUTE)
+			layer[options->layers++] = (uint32_t)number;
+		else if (pin->kind == PIN_RESIDENT)
+			resident[options->residents++] = graph_find_tensor(job->graph, pin->a);
+		else if (pin->kind == PIN_OFFLOAD)
+			offload[options->offloads++] = graph_find_tensor(job->graph, pin->a);
+	}
+	options->layer = layer;
+	options->resident = resident;
+	options->offload = offload;
+	return OK;
+}
+
+static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
+{
+	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
+	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
+	struct recompute_cost cost;
+	job->status = drop ? read_pins(job, activations, arena, &options) : fail(job->error, NO_MEMORY, "out of memory");
+	if (job->status != OK)
+		return NULL;
+	if (options.mode == RECOMPUTE_AUTO) {
+		job->status = fail(job->error, BAD_INPUT, "recompute=auto can't be set: it is not built in yet");
+		return NULL;
+	}
+	recompute_choose(job->graph, activations, &options, drop);
+	job->status = recompute_cost(job->graph, activations, drop, &cost, job->error);
+	if (job->status != OK)
+		return NULL;
+	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error, &job->status);
+	char saved[32];
+	if (graph && cost.bytes)
+		note(job, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
+			(double)cost.flops / 1e9);
+	return graph;
+}
+
+static struct graph *run_recompute(struct job *job)
+{
+	struct activations activations;
+	struct arena arena = { 0 };
+	job->status = activations_find(job->graph, job->stage->rules, &activations, job->error);
+	if (job->status != OK)
+		return NULL;
+	struct graph *graph = apply_recompute(job, &activations, &arena);
+	arena_free(&arena);
+	activations_free(&activations);
+	return graph;
+}
+
+static bool wants_separate(const struct job *job)
+{
+	return !value(job, K_in_place);
+}
+
+static struct graph *run_separate(struct job *job)
+{
+	return graph_without_inplace(job->graph, job->error, &job->status);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define READS_PINS KNOB_COUNT   /* in a step's list of knobs: it reads the pins of recomputation, too */
+
+static const struct step {
+	const char *name;
+	bool (*wanted)(const struct job *job);
+	struct graph *(*run)(struct job *job);
+	int knobs[6];               /* what the result depends on besides the graph; ends with -1 */
+} steps[] = {
+	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "scale", wants_scale, run_scale, { K_batch, K_seq, -1 } },
+	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
+	{ "in_place", wants_separate, run_separate, { -1 } },
+};
+
+static void add_pins(struct key *key, const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_RECOMPUTE && pin->kind != PIN_RESIDENT && pin->kind != PIN_OFFLOAD)
+			continue;
+		key_add(key, pin->kind);
+		key_add_bytes(key, pin->a, strlen(pin->a));
+	}
+}
+
+static struct key step_key(const struct step *step, const struct job *job)
+{
+	struct key key = key_of(step->name);
+	key_add(&key, job->graph->fingerprint);
+	key_add_bytes(&key, job->notes, strlen(job->notes));
+	for (int i = 0; step->knobs[i] >= 0; i++) {
+		if (step->knobs[i] == READS_PINS)
+			add_pins(&key, job->scenario);
+		else
+			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
+	}
+	return key;
+}
+
+/* One step's result: from the store, or run and kept there. A new reference. */
+static struct transformed *step_result(const struct step *step, struct job *job)
+{
+	struct key key = step_key(step, job);
+	struct transformed *result = store_find(job->stage->store, &key);
+	if (result)
+		return transformed_retain(result);
+	if (job->stage->only_stored) {
+		job->status = LIMIT;
+		return NULL;
+	}
+	struct graph *graph = step->run(job);
+	if (!graph)
+		return NULL;
+	result = transformed_new(graph, job->notes);
+	if (!result) {
+		job->status = fail(job->error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	store_keep(job->stage->store, &key, transformed_retain(result), result->graph->arena.bytes + strlen(job->notes), transformed_release);
+	return result;
+}
+
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+	struct error *error, enum status *status)
+{
+	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .error = error };
+	struct transformed *result = transformed_new(graph_retain(input), "");
+	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
+		if (!steps[i].wanted(&job))
+			continue;
+		struct transformed *next = step_result(&steps[i], &job);
+		transformed_release(result);
+		result = next;
+		if (!next)
+			break;
+		job.graph = next->graph;
+		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
+	}
+	*status = job.status;
+	if (job.status != OK) {
+		transformed_release(result);
+		return NULL;
+	}
+	return result;
+}

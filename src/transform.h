@@ -1,0 +1,22 @@
+/* transform.h: the stages between reading and ordering: graph in, graph out (DESIGN section 2). */
+#ifndef TIDEMARK_TRANSFORM_H
+#define TIDEMARK_TRANSFORM_H
+
+#include "stages.h"
+
+/* A graph as planned, and what was assumed on the way there: sentences, one a line. Shared. */
+struct transformed {
+	struct graph *graph;
+	char *notes;                /* "" where nothing was assumed */
+	atomic_uint references;
+};
+
+struct transformed *transformed_retain(struct transformed *transformed);
+void transformed_release(void *transformed);
+
+/* train, scale, optimizer and precision, recompute, in_place: those that the scenario asks for, each from the store where
+ * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+	struct error *error, enum status *status);
+
+#endif
