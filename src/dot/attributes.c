@@ -18,8 +18,12 @@ static const char *const drawing[] = {
 	"shapefile", "showboxes", "sides", "skew", "sortv", "style", "target", "tooltip", "URL", "vertices", "width", "xlabel", "xlp", "z",
 };
 
-/* Keys of native records: never unknown there. */
-static const char *const native[] = { "k", "id", "shape", "alias", "mod", "in", "out", "after" };
+/* Keys of native records, known there. */
+static const char *const record_keys[][12] = {
+	[RECORD_GRAPH] = { "k", "v", "name", "source" },
+	[RECORD_TENSOR] = { "k", "id", "bytes", "dtype", "shape", "kind", "alias" },
+	[RECORD_OP] = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after" },
+};
 
 static bool listed(const char *const *list, size_t count, const char *name)
 {
@@ -29,11 +33,12 @@ static bool listed(const char *const *list, size_t count, const char *name)
 	return false;
 }
 
-static bool native_key(const char *key)
+static bool record_key(enum record_kind record, const char *key)
 {
-	return listed(native, sizeof native / sizeof *native, key) ||
-		(listed(names, ATTRIBUTE_LABEL, key) && strcmp(key, "extra") && strcmp(key, "name") && strcmp(key, "dims") &&
-		 strcmp(key, "alias_of") && strcmp(key, "module") && strcmp(key, "step") && strcmp(key, "persistent"));
+	for (const char *const *known = record_keys[record]; *known; known++)
+		if (strcmp(*known, key) == 0)
+			return true;
+	return false;
 }
 
 enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attributes *attributes)
@@ -48,7 +53,7 @@ enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attribute
 		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
 		if (known >= 0)
 			attributes->symbol[known] = symbol;
-		else if (!listed(drawing, sizeof drawing / sizeof *drawing, symbol->name) && !native_key(symbol->name))
+		else if (!listed(drawing, sizeof drawing / sizeof *drawing, symbol->name))
 			attributes->foreign[attributes->foreigns++] = symbol;
 	}
 	return OK;
@@ -139,13 +144,13 @@ static json_t *members(const char *extra)
 	return object;
 }
 
-enum status check_extra(const char *extra, struct error *error)
+enum status check_extra(const char *extra, enum record_kind record, struct error *error)
 {
 	json_t *object = members(extra);
 	const char *key, *taken = NULL;
 	json_t *value;
 	json_object_foreach(object, key, value)
-		if (native_key(key))
+		if (record_key(record, key))
 			taken = key;
 	enum status status = OK;
 	if (!object || strchr(extra, '\n'))
@@ -163,7 +168,8 @@ static char *stream_text(struct arena *arena, char *text, size_t length)
 	return copy;
 }
 
-enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, struct arena *arena, char **extra, struct error *error)
+enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record, struct arena *arena, char **extra,
+	struct error *error)
 {
 	*extra = NULL;
 	const char *value = attribute_of(attributes, node, ATTRIBUTE_EXTRA);
@@ -172,7 +178,7 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, st
 		return NO_MEMORY;
 	if (given)
 		dot_decode(given);
-	enum status status = given ? check_extra(given, error) : OK;
+	enum status status = given ? check_extra(given, record, error) : OK;
 	*extra = given;
 	if (status != OK || !attributes->foreigns)
 		return status;
@@ -190,7 +196,7 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, st
 	for (uint32_t i = 0; i < attributes->foreigns; i++) {
 		const char *key = attributes->foreign[i]->name;
 		value = agxget(node, attributes->foreign[i]);
-		if (!value || !*value || json_object_get(object, key))
+		if (!value || !*value || record_key(record, key) || json_object_get(object, key))
 			continue;
 		if (any)
 			putc(',', stream);

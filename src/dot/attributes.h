@@ -29,10 +29,14 @@ bool parse_bytes(const char *text, int64_t *bytes);
 bool parse_integer(const char *text, int64_t *value);
 /* "32,128,768" or "scalar" into shape; false for anything else. */
 bool parse_dims(const char *text, int64_t shape[RANK_MAX], uint8_t *rank);
+/* Records of the native format: each has keys of its own, any other is unknown there. */
+enum record_kind { RECORD_GRAPH, RECORD_TENSOR, RECORD_OP };
+
 /* The unknown keys of a node as JSON members: its `extra`, then its foreign attributes. *extra is NULL
- * where there are none. BAD_INPUT when `extra` doesn't hold JSON members or holds a key of the native format. */
-enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, struct arena *arena, char **extra, struct error *error);
-/* Checks the text of a graph's or node's `extra`. */
-enum status check_extra(const char *extra, struct error *error);
+ * where there are none. BAD_INPUT when `extra` doesn't hold JSON members or holds a key of such a record. */
+enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, enum record_kind record, struct arena *arena, char **extra,
+	struct error *error);
+/* Checks the text of an `extra`. */
+enum status check_extra(const char *extra, enum record_kind record, struct error *error);
 
 #endif

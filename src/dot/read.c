@@ -85,10 +85,10 @@ static enum status word_value(struct reader *reader, Agnode_t *node, enum attrib
 	return OK;
 }
 
-static enum status extra_value(struct reader *reader, Agnode_t *node, const char **extra)
+static enum status extra_value(struct reader *reader, Agnode_t *node, enum record_kind record, const char **extra)
 {
 	char *text;
-	enum status status = unknown_keys(&reader->attributes, node, &reader->arena, &text, reader->error);
+	enum status status = unknown_keys(&reader->attributes, node, record, &reader->arena, &text, reader->error);
 	if (status == BAD_INPUT)
 		reader->error->line = line_of(reader, node);
 	*extra = text;
@@ -129,7 +129,7 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 	if (status == OK)
 		status = word_value(reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype);
 	if (status == OK)
-		status = extra_value(reader, node, &tensor.extra);
+		status = extra_value(reader, node, RECORD_TENSOR, &tensor.extra);
 	if (status != OK)
 		return status;
 	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
@@ -158,7 +158,7 @@ static enum status add_op(struct reader *reader, Agnode_t *node)
 	if (status == OK)
 		status = bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace);
 	if (status == OK)
-		status = extra_value(reader, node, &op.extra);
+		status = extra_value(reader, node, RECORD_OP, &op.extra);
 	if (status != OK)
 		return status;
 	const char *flops = attribute_of(&reader->attributes, node, ATTRIBUTE_FLOPS);
@@ -409,7 +409,7 @@ static enum status describe(struct reader *reader)
 		return out_of_memory(reader);
 	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
 		return out_of_memory(reader);
-	enum status status = texts[2] ? check_extra(texts[2], reader->error) : OK;
+	enum status status = texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK;
 	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2]) != OK)
 		status = out_of_memory(reader);
 	return status;
