@@ -33,6 +33,17 @@ int64_t plan_budget(const struct plan *plan)
 	return memory > reserve ? memory - reserve : 0;
 }
 
+int64_t plan_storage_peak(const struct plan *plan)
+{
+	int64_t peak = plan->persistent_bytes;
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		int64_t bytes = plan->live[i] - plan->ordered->problem.workspace[plan->order[i]];
+		if (bytes > peak)
+			peak = bytes;
+	}
+	return peak;
+}
+
 static bool alive(const struct plan *plan, uint32_t storage, uint32_t position)
 {
 	return plan->first[storage] != NONE && plan->first[storage] <= position && position <= plan->last[storage];

@@ -62,6 +62,8 @@ void plan_release(struct plan *plan);
 /* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
 int64_t plan_budget(const struct plan *plan);
 
+/* The highest live bytes of the plan's order without the ops' workspace: its storages alone. O(ops). */
+int64_t plan_storage_peak(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
 

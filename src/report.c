@@ -33,6 +33,8 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "by %s; %s", plan->order_winner,
 		gap_text(plan->peak_bytes, plan->order_bound_bytes, plan->order_proved, gap, sizeof gap));
 	line(stream, "peak, this plan", plan->peak_bytes, remark);
+	if (plan_storage_peak(plan) < plan->peak_bytes)
+		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
 	line(stream, "bound on any order", plan->order_bound_bytes, "");
 	snprintf(remark, sizeof remark, "by %s; %s", plan->layout_winner,
 		gap_text(plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved, gap, sizeof gap));
