@@ -89,8 +89,11 @@ enum status order_run_alive(struct order_job *job)
 		job->alive = NULL;
 		return status;
 	}
-	for (uint32_t op = 0; op < job->model.ops; op++)
-		order_job_raise(job, job->alive[op], ORDER_PROOF_ALIVE, op);
+	uint32_t highest = 0;
+	for (uint32_t op = 1; op < job->model.ops; op++)
+		if (job->alive[op] > job->alive[highest])
+			highest = op;
+	order_job_raise(job, job->alive[highest], ORDER_PROOF_ALIVE, highest);
 	return OK;
 }
 
@@ -163,8 +166,8 @@ static enum status seed_by_roam(struct order_job *job)
 	return status;
 }
 
-/* Repairs seeds, the lowest peak first, so many of them. */
-static enum status repair_seeds(struct order_job *job, struct order_cut *cut, int seeds, uint32_t failures)
+/* Repairs the seeds, the lowest peak first, so many of them, with exact windows where the repair stops. */
+static enum status improve_seeds(struct order_job *job, struct order_cut *cut, int seeds, uint32_t failures, uint32_t states)
 {
 	bool used[SEEDS] = { false };
 	enum status status = OK;
@@ -174,7 +177,12 @@ static enum status repair_seeds(struct order_job *job, struct order_cut *cut, in
 			if (!used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
 				next = i;
 		used[next] = true;
-		status = order_repair(job, cut, job->seed[next], failures);
+		status = order_improve_windows(job, job->seed[next], states);
+		if (status == OK)
+			status = order_repair(job, cut, job->seed[next], failures);
+		if (status == OK)
+			status = order_improve_windows(job, job->seed[next], states);
+		job->seed_peak[next] = order_profile(&job->model, job->seed[next], job->count, job->live);
 	}
 	return status;
 }
@@ -213,15 +221,15 @@ static enum status search_both_ways(struct order_job *job, uint32_t states)
 
 static enum status close_gap(struct order_job *job, struct order_cut *cut)
 {
-	enum status status = repair_seeds(job, cut, 1, 6);
+	enum status status = improve_seeds(job, cut, 2, 6, 300);
 	if (status == OK)
 		status = search_both_ways(job, 4000);
 	if (status == OK)
-		status = repair_seeds(job, cut, SEEDS, 40);
+		status = improve_seeds(job, cut, SEEDS, 40, 1000);
 	if (status == OK)
-		status = search_both_ways(job, 50000);
-	if (status == OK && !order_job_done(job))
-		status = order_improve_windows(job, 2000);
+		status = search_both_ways(job, 60000);
+	if (status == OK)
+		status = improve_seeds(job, cut, SEEDS, 40, 20000);
 	if (status == OK)
 		status = search_both_ways(job, SEARCH_STATES);
 	return status == OK && !order_job_done(job) ? LIMIT : status;

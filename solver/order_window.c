@@ -335,21 +335,19 @@ static enum status improve(struct improvement *improvement)
 	return OK;
 }
 
-enum status order_improve_windows(struct order_job *job, uint32_t states)
+enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states)
 {
 	struct arena arena = { 0 };
 	uint32_t ops = job->model.ops;
 	struct improvement improvement = {
-		.job = job, .states = states,
-		.order = arena_alloc(&arena, ops, sizeof *improvement.order),
+		.job = job, .states = states, .order = order,
 		.position = arena_alloc(&arena, ops, sizeof *improvement.position),
 		.local = arena_alloc(&arena, ops, sizeof *improvement.local),
 		.count = arena_alloc(&arena, job->model.items, sizeof *improvement.count),
 		.live = arena_alloc(&arena, ops, sizeof *improvement.live),
 	};
 	enum status status = NO_MEMORY;
-	if (improvement.order && improvement.position && improvement.local && improvement.count && improvement.live) {
-		memcpy(improvement.order, job->order, ops * sizeof *job->order);
+	if (improvement.position && improvement.local && improvement.count && improvement.live) {
 		refresh(&improvement);
 		status = improve(&improvement);
 	}

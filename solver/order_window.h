@@ -27,7 +27,8 @@ void order_window_apply(const struct order_window *window, uint32_t *order, uint
 enum status order_window_solve(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
 	uint32_t *order);
 
-/* Improves the job's best order by windows around its peak, small ones first, while that helps and the job is not done. */
-enum status order_improve_windows(struct order_job *job, uint32_t states);
+/* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done, and
+ * offers what it finds to the job. */
+enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states);
 
 #endif
