@@ -24,6 +24,8 @@ struct solve {
 	uint32_t *rest;          /* the other buffers, by first section */
 	uint32_t rest_count;
 	int64_t height;          /* highest unit in use so far */
+	int64_t enough;          /* units: an arena this high will do */
+	int64_t bound;           /* units: no arena is lower */
 	bool complete;           /* every part has a layout */
 };
 
@@ -79,6 +81,8 @@ struct attempt {
 	int64_t *offset, *trial;
 	uint32_t *order;
 	int64_t height;          /* of offset; INT64_MAX: none yet */
+	int64_t enough;          /* a layout this high will do */
+	int64_t bound;           /* none is lower */
 	const char *strategy;
 };
 
@@ -128,8 +132,9 @@ static enum status try_fit(struct attempt *attempt, const struct recipe *recipe,
 
 #define FIT_MOST 20000   /* buffers, for the quadratic fits */
 
-static enum status try_cheap(struct attempt *attempt, int64_t enough, struct control *control)
+static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
+	int64_t enough = attempt->enough;
 	enum status status = OK;
 	for (size_t i = 0; i < COUNT(dives) && status == OK && attempt->height > enough; i++)
 		status = try_dive(attempt, &dives[i], control);
@@ -152,8 +157,22 @@ static enum status try_skyline(struct attempt *attempt, const struct recipe *rec
 	return status;
 }
 
-static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, int64_t enough,
-				struct control *control)
+#define SEARCH_MOST 4096 /* buffers, for the exact search */
+
+static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
+{
+	enum status status = try_cheap(attempt, control);
+	if (status != OK || attempt->height <= attempt->enough || !options->effort || attempt->part.windowed || attempt->part.n > SEARCH_MOST)
+		return status;
+	int64_t height = attempt->height;
+	status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, options->effort, attempt->offset, &attempt->height,
+			      &attempt->bound, control);
+	if (attempt->height < height)
+		attempt->strategy = "exact search";
+	return status;
+}
+
+static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	static const struct recipe best_fit = { "WZ", "best fit" }, first_fit = { "EWZ", "first fit" },
 				   by_size = { "ZW", "greedy by size" }, llfb = { "WZ", "llfb" }, skyline = { "AZ", "skyline" };
@@ -163,8 +182,26 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
 	case LAYOUT_LLFB:           return try_skyline(attempt, &llfb, control);
 	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
-	default:                    return try_cheap(attempt, enough, control);
+	case LAYOUT_DIVE:           return try_cheap(attempt, control);
+	default:                    return try_everything(attempt, options, control);
 	}
+}
+
+/* A search has shown that the part needs more than was thought. */
+static enum status raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
+{
+	struct layout *layout = solve->layout;
+	mem_free(layout->core);
+	layout->core = mem_alloc(attempt->part.n, sizeof *layout->core);
+	layout->core_count = 0;
+	if (!layout->core)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < attempt->part.n; b++)
+		layout->core[layout->core_count++] = solve->model.origin[attempt->part.origin[b]];
+	solve->bound = solve->base + attempt->bound * scale;
+	layout->bound = solve->bound * solve->model.unit;
+	layout->proof = LAYOUT_PROOF_SEARCH;
+	return status;
 }
 
 static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
@@ -179,13 +216,12 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	attempt.order = mem_alloc(n, sizeof *attempt.order);
 	status = attempt.offset && attempt.trial && attempt.order ? OK : NO_MEMORY;
 	int64_t scale = attempt.part.unit / solve->model.unit;
-	int64_t enough = attempt.part.max_load;
-	if (solve->options->capacity > 0) {
-		int64_t capacity = (solve->options->capacity / solve->model.unit - solve->base) / scale;
-		enough = capacity > enough ? capacity : enough;
-	}
+	attempt.bound = attempt.part.max_load;
+	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
 	if (status == OK)
-		status = try_strategy(&attempt, solve->options, enough, solve->control);
+		status = try_strategy(&attempt, solve->options, solve->control);
+	if (solve->base + attempt.bound * scale > solve->bound)
+		status = raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
 	if (status != NO_MEMORY && attempt.height < INT64_MAX) {
 		for (uint32_t b = 0; b < n; b++) {
@@ -298,6 +334,8 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	} else if (status == OK) {
 		status = lift_residents(&solve);
 		solve.height = solve.base;
+		solve.bound = layout->bound / solve.model.unit;
+		solve.enough = options->capacity > layout->bound ? options->capacity / solve.model.unit : solve.bound;
 		if (status == OK)
 			status = solve_parts(&solve);
 		if (!solve.complete) {
@@ -306,7 +344,10 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		}
 		layout->arena = solve.height * solve.model.unit;
 	}
-	layout->proved = status == OK && layout->arena == layout->bound;
+	layout->proved = layout->offset && layout->arena == layout->bound;
+	if (status == OK && options->capacity > 0 && layout->bound > options->capacity)
+		status = fail(error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)options->capacity,
+			      (long long)layout->bound);
 	if (status == NO_MEMORY)
 		layout_free(layout);
 	mem_free(solve.rest);

@@ -91,13 +91,14 @@ static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spa
 	model->first = arena_alloc(arena, n, sizeof *model->first);
 	model->last = arena_alloc(arena, n, sizeof *model->last);
 	model->size = arena_alloc(arena, n, sizeof *model->size);
+	model->width = arena_alloc(arena, n, sizeof *model->width);
 	model->alignment = arena_alloc(arena, n, sizeof *model->alignment);
 	model->fixed = arena_alloc(arena, n, sizeof *model->fixed);
 	model->hint = arena_alloc(arena, n, sizeof *model->hint);
 	model->origin = arena_alloc(arena, n, sizeof *model->origin);
 	model->span_start = arena_alloc(arena, (size_t)n + 1, sizeof *model->span_start);
 	model->span = arena_alloc(arena, spans, sizeof *model->span);
-	if (!model->first || !model->last || !model->size || !model->alignment || !model->fixed || !model->hint
+	if (!model->first || !model->last || !model->size || !model->width || !model->alignment || !model->fixed || !model->hint
 	    || !model->origin || !model->span_start || !model->span)
 		return NO_MEMORY;
 	return OK;
@@ -112,6 +113,7 @@ static enum status fill(const struct buffers *buffers, int64_t alignment, struct
 			continue;
 		model->origin[b] = i;
 		model->size[b] = align_up(buffers->size[i], alignment);
+		model->width[b] = buffers->upper[i] - buffers->lower[i];
 		model->alignment[b] = joint_alignment(buffers->alignment ? buffers->alignment[i] : 1, alignment);
 		model->fixed[b] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
 		model->hint[b] = buffers->hint && buffers->hint[i] >= 0 ? buffers->hint[i] : -1;
@@ -300,6 +302,7 @@ enum status layout_model_part(const struct layout_model *whole, const uint32_t *
 		uint32_t b = buffer[i];
 		part->origin[i] = b;
 		part->size[i] = whole->size[b];
+		part->width[i] = whole->width[b];
 		part->alignment[i] = whole->alignment[b];
 		part->fixed[i] = whole->fixed[b];
 		part->hint[i] = whole->hint[b];

@@ -16,6 +16,7 @@ struct layout_model {
 	uint32_t n, sections;
 	uint32_t *first, *last;    /* [n] sections from the first to the last piece, gaps included; half-open */
 	int64_t *size;             /* [n] > 0 */
+	int64_t *width;            /* [n] steps from the first piece's start to the last one's end */
 	int64_t *alignment;        /* [n] >= 1 */
 	int64_t *fixed;            /* [n] or -1 */
 	int64_t *hint;             /* [n] or -1 */

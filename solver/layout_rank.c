@@ -74,7 +74,7 @@ static enum status overlaps(const struct layout_model *model, double *value)
 static double simple_key(const struct layout_model *model, char key, uint32_t b)
 {
 	double sections = (double)(model->last[b] - model->first[b]);
-	double width = (double)(model->time[model->last[b] - 1] - model->time[model->first[b]] + 1);
+	double width = (double)model->width[b];
 	switch (key) {
 	case 'W': return width;
 	case 'A': return width * (double)model->size[b];

@@ -23,4 +23,10 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t *offset, int64_t *height,
 			   struct control *control);
 
+/* Improves a layout of `height` by exact search until it is within `enough`, is known to be the smallest, or `effort` ticks
+ * are spent. bound: no layout is lower; it rises as the search proves it. decide: stop once it is above `enough`, too.
+ * For models without windows. OK also when the effort was not enough. */
+enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
+			 int64_t *height, int64_t *bound, struct control *control);
+
 #endif
