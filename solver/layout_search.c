@@ -314,6 +314,8 @@ static int64_t room_above(const struct layout_search *search, uint32_t section, 
 {
 	const struct layout_model *model = search->model;
 	int64_t room = search->capacity - floor;
+	if (model->pins == 0)
+		return room;
 	FOR_ROW(i, &search->pinned, section) {
 		uint32_t pin = search->pinned.item[i];
 		int64_t bottom = model->fixed[pin] > floor ? model->fixed[pin] : floor;
@@ -547,6 +549,7 @@ static void new_part(struct layout_search *search, const struct frame *parent, u
 {
 	const struct layout_model *model = search->model;
 	uint32_t n = 0;
+	int keys = (int)strlen(search->keys);
 	for (uint32_t i = 0; i < parent->count; i++) {
 		uint32_t b = search->list[parent->list + i].buffer;
 		if (search->placed[b] || model->first[b] >= last || model->last[b] <= first)
@@ -554,7 +557,7 @@ static void new_part(struct layout_search *search, const struct frame *parent, u
 		struct sort_key *sort = &search->sort[n++];
 		sort->buffer = b;
 		for (int k = 0; k < 3; k++)
-			sort->key[k] = key_value(search, k < (int)strlen(search->keys) ? search->keys[k] : 0, b);
+			sort->key[k] = k < keys ? key_value(search, search->keys[k], b) : 0;
 	}
 	qsort(search->sort, n, sizeof *search->sort, compare_keys);
 	*frame = (struct frame){ .first = first, .last = last, .list = search->list_count, .count = n, .part = ++search->parts_opened,

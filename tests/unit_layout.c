@@ -9,7 +9,7 @@ static enum status solve(const struct buffers *buffers, enum layout_strategy str
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
-	struct layout_options options = { .strategy = strategy, .alignment = alignment, .effort = LAYOUT_EFFORT_DEFAULT };
+	struct layout_options options = { .strategy = strategy, .alignment = alignment, .effort = 100000 };
 	return layout_solve(buffers, &options, &control, layout, &error);
 }
 
