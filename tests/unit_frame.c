@@ -131,7 +131,7 @@ Test(frame, random_text_stays_inside_and_valid)
 
 static void type(struct line_edit *line, struct history *history, const char *name, uint32_t code)
 {
-	struct key key = { .code = code };
+	struct key_press key = { .code = code };
 	snprintf(key.name, sizeof key.name, "%s", name);
 	line_key(line, &key, history);
 }

@@ -452,7 +452,7 @@ static enum command_id command_bound(const struct app *app, const char *key)
 	return command_of_key(key, context_of(app));
 }
 
-static void key_in_view(struct app *app, const struct key *key)
+static void key_in_view(struct app *app, const struct key_press *key)
 {
 	enum command_id command = command_bound(app, key->name);
 	char line[64];
@@ -493,7 +493,7 @@ static void enter_line(struct app *app)
 	}
 }
 
-static void key_in_line(struct app *app, const struct key *key)
+static void key_in_line(struct app *app, const struct key_press *key)
 {
 	if (strcmp(key->name, "Esc") == 0 || strcmp(key->name, "^C") == 0)
 		app->mode = MODE_VIEW;
@@ -509,7 +509,7 @@ static void key_in_line(struct app *app, const struct key *key)
 		snprintf(app->model.filter, sizeof app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
 }
 
-static void key_in_help(struct app *app, const struct key *key)
+static void key_in_help(struct app *app, const struct key_press *key)
 {
 	bool close;
 	enum command_id command = help_key(&app->help, &app->model, context_of(app), key, &close);
@@ -526,7 +526,7 @@ static void key_in_help(struct app *app, const struct key *key)
 		run_command(app, command, line);
 }
 
-static void handle_key(struct app *app, const struct key *key)
+static void handle_key(struct app *app, const struct key_press *key)
 {
 	if (strcmp(key->name, "^Z") == 0)
 		terminal_suspend(app->terminal);
@@ -569,7 +569,7 @@ static int since_drawn(const struct app *app)
 static void loop(struct app *app)
 {
 	bool progress = false;
-	struct key key;
+	struct key_press key;
 	while (app->running) {
 		struct pollfd wait[] = { { .fd = terminal_key_fd(app->terminal), .events = POLLIN },
 					 { .fd = terminal_signal_fd(app->terminal), .events = POLLIN },

@@ -66,17 +66,18 @@ void chrome_status(struct frame *frame, const struct model *model)
 	const struct session_status *status = &model->status;
 	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 16, x = 0;
 	char text[100] = "";
+	int room = slot - (status->stale ? 6 : 0);
 	if (status->solving && status->fraction >= 0)
-		snprintf(text, sizeof text, "%.*s %3.0f %%", slot - 6, status->stage, 100 * status->fraction);
+		snprintf(text, sizeof text, "%.*s %3.0f %%", room - 6, status->stage, 100 * status->fraction);
 	else if (status->solving)
-		snprintf(text, sizeof text, "%.*s", slot, *status->stage ? status->stage : "planning");
+		snprintf(text, sizeof text, "%.*s", room, *status->stage ? status->stage : "planning");
 	else if (model->plan && model->plan->limited)
 		snprintf(text, sizeof text, "stopped early");
 	else if (model->plan && status->solved == 0 && status->reused > 0)
 		snprintf(text, sizeof text, "cached");
 	enum role role = status->stale ? ROLE_WARN : ROLE_FAINT;
 	frame_right(frame, width, 0, role, text);
-	if (status->stale && slot - text_cells(text) >= 6)
+	if (status->stale)
 		frame_text(frame, width - slot, 0, 5, ROLE_WARN, "stale");
 	if (!model->plan) {
 		frame_text(frame, 0, 0, width - slot, ROLE_FAINT, "no plan yet");

@@ -300,7 +300,7 @@ static const struct { int code; const char *name; } key_names[] = {
 	{ KEY_F(1), "F1" },
 };
 
-static void name_function_key(struct key *key, wint_t code)
+static void name_function_key(struct key_press *key, wint_t code)
 {
 	snprintf(key->name, sizeof key->name, "none");
 	for (size_t i = 0; i < sizeof key_names / sizeof *key_names; i++)
@@ -308,7 +308,7 @@ static void name_function_key(struct key *key, wint_t code)
 			snprintf(key->name, sizeof key->name, "%s", key_names[i].name);
 }
 
-static void name_character(struct key *key, wint_t code)
+static void name_character(struct key_press *key, wint_t code)
 {
 	char bytes[5];
 	if (code == 27)
@@ -328,10 +328,10 @@ static void name_character(struct key *key, wint_t code)
 	}
 }
 
-bool terminal_key(struct terminal *terminal, struct key *key)
+bool terminal_key(struct terminal *terminal, struct key_press *key)
 {
 	wint_t code;
-	*key = (struct key){ .code = 0 };
+	*key = (struct key_press){ .code = 0 };
 	int kind = get_wch(&code);
 	if (kind == ERR) {
 		/* Readable without a key to read: the other end is closed. */

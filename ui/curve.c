@@ -116,7 +116,7 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 		uint32_t position = plan_highest(baseline, (uint32_t)(first * theirs / ops), (uint32_t)(last * theirs / ops));
 		int y = row_of(scale, baseline->live[position]);
 		if (y >= 0 && y < scale->plot.height)
-			frame_glyph(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
+			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
 	}
 }
 
@@ -129,7 +129,7 @@ static void draw_level(struct frame *frame, const struct scale *scale, int64_t b
 		return;
 	if (glyph != GLYPH_COUNT)
 		for (int x = 0; x < scale->plot.width; x += 1 + (glyph == GLYPH_DASH))
-			frame_glyph(frame, scale->plot.x + x, scale->plot.y + y, glyph, role);
+			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, glyph, role);
 	if (labelled[y] || scale->plot.x == 0)
 		return;
 	char text[32];

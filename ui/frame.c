@@ -93,6 +93,13 @@ void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role 
 	put(frame, x, y, frame_code(frame, glyph), role, ROLE_TEXT);
 }
 
+void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role)
+{
+	const struct cell *cell = at(frame, x, y);
+	if (cell)
+		put(frame, x, y, frame_code(frame, glyph), role, cell->code == ' ' ? (enum role)cell->ground : ROLE_TEXT);
+}
+
 /* ---- text ---------------------------------------------------------------------- */
 
 uint32_t text_next(const char **text)

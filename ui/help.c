@@ -36,7 +36,7 @@ static enum command_id nth(const struct help *help, unsigned context, uint32_t n
 	return COMMAND_COUNT;
 }
 
-enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key *key, bool *close)
+enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close)
 {
 	static const enum command_id moves[] = { COMMAND_UP, COMMAND_DOWN, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN };
 	const char *name = key->name;

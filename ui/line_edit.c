@@ -70,7 +70,7 @@ static void recall(struct line_edit *line, const struct history *history, uint32
 	line->recalled = back;
 }
 
-bool line_key(struct line_edit *line, const struct key *key, const struct history *history)
+bool line_key(struct line_edit *line, const struct key_press *key, const struct history *history)
 {
 	const char *name = key->name;
 	if (key->code >= ' ')

@@ -5,7 +5,7 @@
 #include "frame.h"
 
 /* A key press: its name as the command table writes it ("q", "^L", "F1", "PgUp"), and the character it types, or 0. */
-struct key {
+struct key_press {
 	char name[16];
 	uint32_t code;
 };
@@ -27,7 +27,7 @@ struct history {
 
 void line_set(struct line_edit *line, const char *text);
 /* Edits; false for keys that are none of its business (Enter, Esc, Tab). history may be NULL. */
-bool line_key(struct line_edit *line, const struct key *key, const struct history *history);
+bool line_key(struct line_edit *line, const struct key_press *key, const struct history *history);
 void history_add(struct history *history, const char *line);
 /* Draws "label text" in a row of the current window; returns the column of the cursor. */
 int line_draw(struct frame *frame, int y, const char *label, const struct line_edit *line);

@@ -22,7 +22,7 @@ bool terminal_unicode(void);
 int terminal_key_fd(const struct terminal *terminal);
 int terminal_signal_fd(const struct terminal *terminal);
 /* The next key, false when none waits. */
-bool terminal_key(struct terminal *terminal, struct key *key);
+bool terminal_key(struct terminal *terminal, struct key_press *key);
 /* The next signal that arrived, 0 for none. Size changes are handled inside and come out as SIGWINCH. */
 int terminal_signal(struct terminal *terminal);
 /* No more keys will come: the terminal is gone. */

@@ -143,6 +143,10 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct overview *overview = state;
 	int width = frame->window.width, height = frame->window.height;
+	if (model->plan->graph->ops == 0) {
+		frame_text(frame, 0, 0, width, ROLE_FAINT, "this graph has no ops");
+		return;
+	}
 	if (!find_alive(overview, model)) {
 		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
 		return;
@@ -165,6 +169,8 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 {
 	struct overview *overview = state;
 	uint32_t row;
+	if (model->plan->graph->ops == 0)
+		return false;
 	switch (command) {
 	case COMMAND_PERSISTENT:
 		overview->floor_hidden = !overview->floor_hidden;
