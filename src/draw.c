@@ -67,6 +67,33 @@ static const char *bytes_of(int64_t bytes, char text[32])
 	return bytes_text(bytes, text, 32);
 }
 
+/* ---- modules ------------------------------------------------------------------------------ */
+
+/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. */
+static bool is_cluster(const struct drawing *drawing, uint32_t module)
+{
+	const struct module *it = &drawing->modules.module[module];
+	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
+		return false;
+	const struct module *part = &drawing->modules.module[it->first];
+	return part->repeats == 1 || drawing->modules.module[part->last_of_row].next != NONE || it->own;
+}
+
+static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
+{
+	while (module != 0 && !is_cluster(drawing, module))
+		module = drawing->modules.module[module].parent;
+	return module;
+}
+
+/* A module's path below the cluster around it. */
+static const char *path_below(const struct drawing *drawing, uint32_t id)
+{
+	const struct module *module = &drawing->modules.module[id];
+	const char *outer = drawing->modules.module[cluster_of(drawing, module->parent)].path;
+	return module->path + strlen(outer) + (*outer != '\0');
+}
+
 /* ---- nodes -------------------------------------------------------------------------------- */
 
 /* The heading: an op's name; of a module its own name, or the type of the main op for the ops between its parts. */
@@ -77,15 +104,18 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	const struct op *op = &drawing->graph->op[node->main];
 	char type[100];
 	fputs("<B>", writer->stream);
-	bool between = module->depth == 0 || (module->first != NONE && module->depth < drawing->depth) || op->phase == PHASE_UPDATE;
+	bool between = module->depth == 0 || is_cluster(drawing, node->module) || op->phase == PHASE_UPDATE;
 	if (drawing->ops)
 		html_text(writer->stream, op->name, 28);
 	else if (between)
 		html_text(writer->stream, op->phase == PHASE_UPDATE ? "update" : short_type(op->type, type, sizeof type), 28);
 	else
-		html_text(writer->stream, module->name, 28);
-	if (module->first == NONE && module->repeats > 1)
-		fprintf(writer->stream, " … %s ×%u", drawing->modules.module[module->last_of_row].name, module->repeats);
+		html_text(writer->stream, path_below(drawing, node->module), 28);
+	if (!between && module->repeats > 1) {
+		fputs(" … ", writer->stream);
+		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
+		fprintf(writer->stream, " ×%u", module->repeats);
+	}
 	fputs("</B>", writer->stream);
 	if (drawing->ops ? strcmp(op->type, "op") != 0 : !between) {
 		fputs("<BR/>", writer->stream);
@@ -131,31 +161,12 @@ static void write_node(const struct writer *writer, uint32_t id)
 
 /* ---- clusters -------------------------------------------------------------------------------- */
 
-/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. */
-static bool is_cluster(const struct drawing *drawing, uint32_t module)
-{
-	const struct module *it = &drawing->modules.module[module];
-	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
-		return false;
-	const struct module *part = &drawing->modules.module[it->first];
-	return part->repeats == 1 || drawing->modules.module[part->last_of_row].next != NONE || it->own;
-}
-
-static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
-{
-	while (module != 0 && !is_cluster(drawing, module))
-		module = drawing->modules.module[module].parent;
-	return module;
-}
-
-/* Its path below the cluster around it. */
 static void open_cluster(const struct writer *writer, uint32_t id)
 {
 	const struct modules *modules = &writer->drawing->modules;
 	const struct module *module = &modules->module[id];
-	const char *outer = modules->module[cluster_of(writer->drawing, module->parent)].path;
 	fprintf(writer->stream, "subgraph cluster_%u {\nlabelloc=t; label=<<B>", id);
-	html_text(writer->stream, module->path + strlen(outer) + (*outer != '\0'), 60);
+	html_text(writer->stream, path_below(writer->drawing, id), 60);
 	if (module->repeats > 1) {
 		fputs(" … ", writer->stream);
 		html_text(writer->stream, modules->module[module->last_of_row].name, 40);
@@ -268,6 +279,8 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 			fprintf(writer->stream, ", label=\" %s\"", bytes_of(edge->bytes, text));
 		if (saved)
 			fputs(", style=dashed", writer->stream);
+		else if (from == to)
+			fprintf(writer->stream, ", weight=%d", from == PHASE_FORWARD ? 12 : 6);   /* straight columns */
 	}
 	fputs(back ? ", dir=back];\n" : "];\n", writer->stream);
 }

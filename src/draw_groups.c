@@ -3,7 +3,7 @@
 #include "draw_groups.h"
 
 #define OPS_FEW   60u    /* so many ops are drawn one by one */
-#define NODES_FIT 90u    /* more are gathered into larger modules */
+#define NODES_FIT 64u    /* more are gathered into larger modules */
 #define NODES_UNFOLDED 900u   /* so, too, when every layer is wanted */
 
 struct builder {
@@ -474,6 +474,17 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 	}
 }
 
+/* Modules say nothing where there are none: then ops are drawn one by one, however many. */
+static bool draws_ops(const struct drawing *drawing, const struct draw_options *options)
+{
+	if (options->detail != DRAW_AUTOMATIC)
+		return options->detail == DRAW_OPS;
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		if (*drawing->graph->op[op].module)
+			return drawing->selected <= OPS_FEW;
+	return true;
+}
+
 enum status drawing_make(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
 	struct drawing *drawing, struct error *error)
 {
@@ -482,7 +493,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	enum status status = make_room(&builder);
 	if (status == OK)
 		status = select_ops(&builder, options);
-	drawing->ops = options->detail == DRAW_OPS || (options->detail == DRAW_AUTOMATIC && drawing->selected <= OPS_FEW);
+	drawing->ops = status == OK && draws_ops(drawing, options);
 	if (status == OK && modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
 		status = out_of_memory(&builder);
 	if (status == OK)
