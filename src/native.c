@@ -501,7 +501,7 @@ static enum status resolve(struct reader *reader)
 
 struct graph *native_read(struct source *source, struct error *error, enum status *result)
 {
-	struct error unused;
+	struct error unused = { 0 };
 	struct reader reader = { .source = source, .error = error ? error : &unused };
 	*reader.error = (struct error){ 0 };
 	struct graph *graph = NULL;

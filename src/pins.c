@@ -10,7 +10,7 @@ static unsigned distance(const char *a, const char *b, unsigned limit)
 	size_t width = strnlen(b, 63);
 	for (size_t j = 0; j <= width; j++)
 		row[j] = (unsigned)j;
-	for (size_t i = 0; a[i] && i < 63; i++) {
+	for (size_t i = 0; i < 63 && a[i]; i++) {
 		unsigned diagonal = row[0], least = row[0] = (unsigned)i + 1;
 		for (size_t j = 0; j < width; j++) {
 			unsigned replace = diagonal + (a[i] != b[j]);

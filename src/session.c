@@ -522,7 +522,7 @@ static enum status run_line(struct session *session, const char *line, bool exec
 
 enum status session_command(struct session *session, const char *line, struct error *error)
 {
-	struct error unused;
+	struct error unused = { 0 };
 	error = error ? error : &unused;
 	session->message[0] = '\0';
 	*error = (struct error){ 0 };

@@ -375,7 +375,7 @@ static enum status rewrite(struct builder *builder, const char *begin, const cha
 enum status normal_form(const char *source, size_t size, struct normal *normal, struct error *error)
 {
 	*normal = (struct normal){ 0 };
-	struct error unused;
+	struct error unused = { 0 };
 	struct builder builder = { .normal = normal, .error = error ? error : &unused };
 	if (size >= 3 && memcmp(source, "\xef\xbb\xbf", 3) == 0) {
 		source += 3;

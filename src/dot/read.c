@@ -452,7 +452,7 @@ static enum status read_all(struct reader *reader)
 
 struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error, enum status *result)
 {
-	struct error unused;
+	struct error unused = { 0 };
 	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
 	reader.draft = draft_new();
 	enum status status = reader.draft ? read_all(&reader) : out_of_memory(&reader);
