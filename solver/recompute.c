@@ -119,38 +119,50 @@ static bool prepare_sets(struct replay *replay, const bool *drop)
 	return true;
 }
 
+static void charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer, uint32_t op,
+	int64_t flops, int64_t bytes)
+{
+	uint32_t layer = replay->activations->layer[op];
+	cost->flops += flops;
+	cost->bytes += bytes;
+	if (by_layer && layer != NONE) {
+		by_layer[layer].flops += flops;
+		by_layer[layer].bytes += bytes;
+	}
+}
+
 /* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
  * that runs again. */
-static int64_t flops_again(const struct replay *replay, bool *demanded)
+static void charge_flops(const struct replay *replay, bool *demanded, struct recompute_cost *cost, struct recompute_cost *by_layer)
 {
 	const struct graph *graph = replay->graph;
-	int64_t flops = 0;
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		bool again = !is_forward(graph, op);
 		FOR_ROW(i, &graph->writes, op)
 			again |= demanded[graph->writes.item[i]];
 		if (again && is_forward(graph, op))
-			flops += replay->activations->flops[op];
+			charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
 		FOR_ROW(i, &graph->reads, op)
 			demanded[graph->reads.item[i]] |= again && replay->anew[storage_of(graph, graph->reads.item[i])];
 	}
-	return flops;
 }
 
 enum status recompute_cost(const struct graph *step, const struct activations *activations, const bool *drop,
-	struct recompute_cost *cost, struct error *error)
+	struct recompute_cost *cost, struct recompute_cost *by_layer, struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
 	bool *demanded = arena_alloc(&replay.arena, step->tensors, sizeof *demanded);
 	*cost = (struct recompute_cost){ 0 };
+	for (uint32_t i = 0; by_layer && i < activations->layers; i++)
+		by_layer[i] = (struct recompute_cost){ 0 };
 	if (!demanded || !prepare_sets(&replay, drop)) {
 		arena_free(&replay.arena);
 		return fail(error, NO_MEMORY, "out of memory");
 	}
-	cost->flops = flops_again(&replay, demanded);
+	charge_flops(&replay, demanded, cost, by_layer);
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (drop[s] && activations->saved[s] && replay.anew[s])
-			cost->bytes += step->storage[s].bytes;
+			charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
 	arena_free(&replay.arena);
 	return OK;
 }

@@ -46,8 +46,9 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 /* What dropping costs and saves: FLOPs of the forward ops that run again, and bytes of saved storages that are not
  * kept. What can't be run again is left out of both. O(graph). */
 struct recompute_cost { int64_t flops, bytes; };
+/* cost: the whole; by_layer [layers]: the parts of the layers, or NULL. */
 enum status recompute_cost(const struct graph *step, const struct activations *activations, const bool *drop,
-	struct recompute_cost *cost, struct error *error);
+	struct recompute_cost *cost, struct recompute_cost *by_layer, struct error *error);
 
 /* The step in which dropped storages are computed again: right before its first reader in the backward pass, each
  * dropped storage is written anew by copies of its forward ops (in place where they are), and of what these need in
