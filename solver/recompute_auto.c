@@ -89,6 +89,8 @@ static void drop_at(const struct graph *step, const struct activations *activati
 			continue;
 		uint32_t layer = activations->layer[step->tensor[step->storage[s].root].writer], at = level ? level[layer] : same;
 		drop[s] = flops_per_byte(step, activations, s) <= menu->threshold[at] || (menu->attention[at] && activations->attention[s]);
+		for (uint32_t i = 0; i < options->layers; i++)
+			drop[s] |= layer == options->layer[i];
 	}
 	for (uint32_t i = 0; i < options->residents; i++)
 		drop[step->tensor[options->resident[i]].storage] = false;

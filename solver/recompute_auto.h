@@ -16,7 +16,7 @@ struct recompute_menu {
 	struct arena arena;
 };
 
-/* O(levels * graph). residents of the options are never dropped. Free with recompute_menu_free(). */
+/* O(levels * graph). Of the options, residents and offloads are never dropped, layers always; the mode is ignored. Free with recompute_menu_free(). */
 enum status recompute_menu_find(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, struct recompute_menu *menu, struct error *error);
 void recompute_menu_free(struct recompute_menu *menu);

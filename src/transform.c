@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "solver/optimizer.h"
-#include "solver/recompute.h"
+#include "solver/recompute_auto.h"
 #include "solver/scale.h"
 #include "solver/train.h"
 #include "transform.h"
@@ -210,6 +210,27 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	return OK;
 }
 
+/* Recomputes just what brings the program-order peak below the memory cap, or as near to it as it gets. */
+static struct graph *recompute_to_cap(struct job *job, const struct activations *activations, const struct recompute_options *options)
+{
+	struct recompute_point point;
+	int64_t cap = value(job, K_memory);
+	if (cap == KNOB_GIVEN) {
+		job->status = fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		return NULL;
+	}
+	cap = cap > value(job, K_reserve) ? cap - value(job, K_reserve) : 0;
+	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap, job->stage->control, &point, job->error, &job->status);
+	char saved[32];
+	if (graph)
+		note(job, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
+			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
+			job->status == INFEASIBLE ? "; no recomputation meets the memory cap in program order" : "");
+	if (graph)
+		job->status = OK;
+	return graph;
+}
+
 static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
 {
 	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
@@ -218,12 +239,10 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	job->status = drop ? read_pins(job, activations, arena, &options) : fail(job->error, NO_MEMORY, "out of memory");
 	if (job->status != OK)
 		return NULL;
-	if (options.mode == RECOMPUTE_AUTO) {
-		job->status = fail(job->error, BAD_INPUT, "recompute=auto can't be set: it is not built in yet");
-		return NULL;
-	}
+	if (options.mode == RECOMPUTE_AUTO)
+		return recompute_to_cap(job, activations, &options);
 	recompute_choose(job->graph, activations, &options, drop);
-	job->status = recompute_cost(job->graph, activations, drop, &cost, job->error);
+	job->status = recompute_cost(job->graph, activations, drop, &cost, NULL, job->error);
 	if (job->status != OK)
 		return NULL;
 	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error, &job->status);
@@ -270,7 +289,7 @@ static const struct step {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_memory, K_reserve, READS_PINS, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
