@@ -51,7 +51,7 @@ static int64_t target(const struct exact *exact, int number)
 
 static enum status run_round(struct exact *exact, uint64_t nodes)
 {
-	for (int number = 0; number < 3; number++) {
+	for (int number = 0; number < (exact->decide ? 1 : 3); number++) {
 		for (size_t i = 0; i < ORDERS && !finished(exact); i++) {
 			int64_t capacity = target(exact, number);
 			if (number > 0 && capacity <= target(exact, 0))
