@@ -157,6 +157,19 @@ static enum status try_skyline(struct attempt *attempt, const struct recipe *rec
 	return status;
 }
 
+/* As above; the tree knows neither pins nor holes. */
+static enum status try_tree(struct attempt *attempt, struct control *control)
+{
+	static const struct recipe long_lived_first = { "WZ", "long-lived first" };
+	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
+		return try_fit(attempt, &long_lived_first, false, control);
+	int64_t height;
+	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
+	if (status == OK)
+		keep(attempt, height, "roam tree");
+	return status;
+}
+
 #define SEARCH_MOST 4096 /* buffers, for the exact search */
 
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
@@ -182,6 +195,7 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
 	case LAYOUT_LLFB:           return try_skyline(attempt, &llfb, control);
 	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
+	case LAYOUT_ROAM:           return try_tree(attempt, control);
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);
 	default:                    return try_everything(attempt, options, control);
 	}

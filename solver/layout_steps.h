@@ -29,4 +29,8 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
 			 int64_t *height, int64_t *bound, struct control *control);
 
+/* ROAM's tree: what crosses a cut of the order at the bottom, what lives between two cuts apart. For models without
+ * pins, gaps and windows. O(n log n) but for the leaves, each of which is solved exactly as far as a small effort goes. */
+enum status layout_tree(const struct layout_model *model, int64_t *offset, int64_t *height, struct control *control);
+
 #endif
