@@ -117,7 +117,8 @@ struct order_options {
 enum status order_solve(const struct problem *problem, const struct order_options *options,
 	struct control *control, struct order_result *result);
 
-/* The first plan: the best of all seeds and the bound LB2, O(arcs log ops + ops * arcs / 512). */
+/* The first plan: the best of all seeds and the bound LB2, O(arcs log ops + ops * arcs / 512); above 20,000 ops the
+ * bound is that of a few cuts instead, which keeps it near linear. */
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result);
 
 /* Does some order stay within `cap` bytes? OK: yes, result holds one; INFEASIBLE: no, result holds the best
@@ -142,5 +143,17 @@ enum status order_fit(const struct problem *problem, int64_t cap, const struct o
  * single working set. */
 enum status order_check_certificate(const struct problem *problem, const struct order_certificate *certificate,
 	int64_t bound, struct error *error);
+
+/* Why an item is alive at a position of an order. */
+enum order_reason {
+	ORDER_DEAD,            /* it is not */
+	ORDER_CERTAIN,         /* in every order it is alive while this op runs */
+	ORDER_IN_CUT,          /* part of the cheapest state in which this op can run */
+	ORDER_CHOICE           /* another order would have freed it, or not yet made it */
+};
+extern const char *const order_reason_names[4];
+/* reason: [items]. O(problem) and one max-flow. */
+enum status order_explain(const struct problem *problem, const uint32_t *order, uint32_t position,
+	struct control *control, enum order_reason *reason);
 
 #endif

@@ -15,6 +15,7 @@
 #include "order_seeds.h"
 #include "order_window.h"
 
+#define ALIVE_OPS 20000            /* above it, LB2 is left out */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
 #define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
 
@@ -81,6 +82,9 @@ enum status order_run_alive(struct order_job *job)
 		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
 		return OK;
 	}
+	/* LB2 of all ops is quadratic: large problems have their bound from a few cuts, which are at least as tight. */
+	if (job->model.ops > ALIVE_OPS)
+		return order_run_cuts(job, 8);
 	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
 	if (!job->alive)
 		return NO_MEMORY;

@@ -22,7 +22,7 @@ static bool before(const struct order_heap *heap, uint32_t a, uint32_t b)
 		return heap->key[a] < heap->key[b];
 	if (heap->second[a] != heap->second[b])
 		return heap->second[a] < heap->second[b];
-	return heap->late ? a > b : a < b;
+	return a < b;
 }
 
 static void set(struct order_heap *heap, uint32_t index, uint32_t op)

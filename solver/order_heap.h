@@ -4,13 +4,12 @@
 
 #include "base.h"
 
-/* Smallest first by key, then by second, then by the op's number (the larger first if late). */
+/* Smallest first by key, then by second, then by the op's number. */
 struct order_heap {
 	uint32_t count;
 	uint32_t *op;          /* heap order */
 	uint32_t *place;       /* op -> index in `op`, or NONE */
 	int64_t *key, *second; /* op -> */
-	bool late;
 };
 
 enum status order_heap_init(struct order_heap *heap, uint32_t ops, struct arena *arena);
@@ -20,10 +19,6 @@ void order_heap_remove(struct order_heap *heap, uint32_t op);
 static inline uint32_t order_heap_top(const struct order_heap *heap)
 {
 	return heap->count ? heap->op[0] : NONE;
-}
-static inline bool order_heap_has(const struct order_heap *heap, uint32_t op)
-{
-	return heap->place[op] != NONE;
 }
 
 #endif

@@ -473,6 +473,10 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	uint32_t root;
 	enum status status = search_start(&search, model, limits, control);
 	search.threshold = *bound > search.walk.live ? *bound : search.walk.live;
+	if (status == OK && search.threshold > ceiling) {
+		*bound = search.threshold;
+		status = INFEASIBLE;
+	}
 	if (status == OK)
 		status = note_state(&search, NO_STATE, 0, &root);
 	if (status == OK) {

@@ -1,54 +1,41 @@
 /* order_seeds.c: fast orders that the deeper steps start from.
  *
  * No seed dominates the others on real graphs, so the solver runs them all. The greedy ones keep the ready ops
- * in heaps and touch only the ops whose key a run changes.
+ * in a tournament and touch only the ops whose key a run changes.
  */
 #include <stdlib.h>
 
 #include "order_heap.h"
 #include "order_seeds.h"
+#include "order_tournament.h"
 
 /* ---- greedy --------------------------------------------------------------------- */
 
-/* LPMF's two heaps. `fitting` holds ready ops that may fit under the peak so far, by growth; `waiting` the
- * others, by need. An op that no longer fits is moved when it comes up, one that fits again when room grows. */
 struct greedy {
 	struct order_walk walk;
-	struct order_heap fitting, waiting;
+	struct order_tournament ready;
 	enum order_greedy_rule rule;
 	int64_t peak;
 };
 
 static void greedy_put(struct greedy *greedy, uint32_t op)
 {
-	int64_t growth = order_walk_growth(&greedy->walk, op);
-	if (greedy->rule == ORDER_GREEDY_LIST)
-		order_heap_put(&greedy->fitting, op, growth, -(int64_t)csr_length(&greedy->walk.model->succ, op));
-	else if (order_heap_has(&greedy->waiting, op))
-		order_heap_put(&greedy->waiting, op, order_walk_need(&greedy->walk, op), growth);
-	else
-		order_heap_put(&greedy->fitting, op, growth, 0);
+	const struct order_walk *walk = &greedy->walk;
+	int64_t successors = csr_length(&walk->model->succ, op);
+	order_tournament_put(&greedy->ready, op, order_walk_need(walk, op), order_walk_growth(walk, op),
+		greedy->rule == ORDER_GREEDY_LIST ? -successors : 0);
 }
 
-/* The best ready op, removed from its heap. */
+/* LPMF takes the least growth among what fits under the peak so far; if nothing fits, among what needs least. */
 static uint32_t greedy_take(struct greedy *greedy)
 {
-	struct order_heap *fitting = &greedy->fitting, *waiting = &greedy->waiting;
-	uint32_t op;
+	int64_t room = INT64_MAX, least = order_tournament_least(&greedy->ready);
 	if (greedy->rule == ORDER_GREEDY_LPMF) {
-		int64_t room = greedy->peak - greedy->walk.live;
-		while ((op = order_heap_top(waiting)) != NONE && order_walk_need(&greedy->walk, op) <= room) {
-			order_heap_remove(waiting, op);
-			order_heap_put(fitting, op, order_walk_growth(&greedy->walk, op), 0);
-		}
-		while ((op = order_heap_top(fitting)) != NONE && order_walk_need(&greedy->walk, op) > room) {
-			order_heap_remove(fitting, op);
-			order_heap_put(waiting, op, order_walk_need(&greedy->walk, op), order_walk_growth(&greedy->walk, op));
-		}
+		room = greedy->peak - greedy->walk.live;
+		room = least > room ? least : room;
 	}
-	struct order_heap *heap = fitting->count ? fitting : waiting;
-	op = order_heap_top(heap);
-	order_heap_remove(heap, op);
+	uint32_t op = order_tournament_best(&greedy->ready, room);
+	order_tournament_remove(&greedy->ready, op);
 	return op;
 }
 
@@ -60,14 +47,25 @@ static void greedy_run(struct greedy *greedy, uint32_t op)
 	if (live > greedy->peak)
 		greedy->peak = live;
 	order_walk_run(walk, op);
-	for (uint32_t i = 0; i < walk->changes; i++) {
-		uint32_t other = walk->changed[i];
-		if (order_heap_has(&greedy->fitting, other) || order_heap_has(&greedy->waiting, other))
-			greedy_put(greedy, other);
-	}
+	for (uint32_t i = 0; i < walk->changes; i++)
+		if (order_tournament_has(&greedy->ready, walk->changed[i]))
+			greedy_put(greedy, walk->changed[i]);
 	FOR_ROW(i, &model->succ, op)
 		if (walk->waiting[model->succ.item[i]] == 0)
 			greedy_put(greedy, model->succ.item[i]);
+}
+
+/* Leaves are sorted by what each op would need if it ran first, which changes less than its need when ready. */
+static enum status start_tournament(struct greedy *greedy, struct arena *arena)
+{
+	const struct order_walk *walk = &greedy->walk;
+	const struct order_model *model = walk->model;
+	int64_t *need = arena_alloc(arena, model->ops, sizeof *need);
+	if (!need)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < model->ops; op++)
+		need[op] = order_walk_need(walk, op);
+	return order_tournament_init(&greedy->ready, model->ops, need, arena);
 }
 
 enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
@@ -76,11 +74,9 @@ enum status order_greedy(const struct order_model *model, enum order_greedy_rule
 	struct greedy greedy = { .rule = rule };
 	enum status status = order_walk_start(&greedy.walk, model, &arena);
 	if (status == OK)
-		status = order_heap_init(&greedy.fitting, model->ops, &arena);
-	if (status == OK)
-		status = order_heap_init(&greedy.waiting, model->ops, &arena);
+		status = start_tournament(&greedy, &arena);
 	if (status == OK) {
-		greedy.fitting.late = greedy.waiting.late = prefer_late;
+		greedy.ready.late = prefer_late;
 		greedy.peak = greedy.walk.live;
 		for (uint32_t op = 0; op < model->ops; op++)
 			if (greedy.walk.waiting[op] == 0)

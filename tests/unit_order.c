@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "random_problem.h"
-#include "solver/order.h"
+#include "solver/order_cut.h"
 #include "support.h"
 
 static void check_result(const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
@@ -42,6 +42,77 @@ Test(order, every_strategy_keeps_its_promises_on_random_problems)
 		cr_assert_eq(order_quick(&problem, &control, &result), OK);
 		check_result(&problem, &result, optimum, seed);
 		order_result_free(&result);
+		problem_free(&problem);
+	}
+}
+
+Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops)
+{
+	uint32_t proved = 0, rounds = 20000;
+	for (uint64_t round = 0; round < rounds; round++) {
+		uint64_t seed = test_seed() * 3 + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
+		struct order_options options = { .strategy = ORDER_BEST };
+		struct control control = { 0 };
+		struct order_result result;
+		enum status status = order_solve(&problem, &options, &control, &result);
+		cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
+		check_result(&problem, &result, least_peak(&problem), seed);
+		proved += result.proved;
+		order_result_free(&result);
+		problem_free(&problem);
+	}
+	cr_assert_eq(proved, rounds, "only %u of %u were solved to optimality", proved, rounds);
+}
+
+Test(order, decides_whether_a_memory_cap_can_be_kept)
+{
+	for (uint64_t round = 0; round < 500; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
+		int64_t optimum = least_peak(&problem);
+		for (int64_t cap = optimum - 2; cap <= optimum + 2; cap++) {
+			struct order_options options = { .strategy = ORDER_BEST };
+			struct control control = { 0 };
+			struct order_result result;
+			enum status status = order_fit(&problem, cap, &options, &control, &result);
+			cr_assert_eq(status, cap >= optimum || cap < 0 ? (cap < 0 ? status : OK) : INFEASIBLE, "seed %lu: cap %ld, optimum %ld, status %d",
+				seed, cap, optimum, (int)status);
+			if (status == OK)
+				cr_assert_leq(problem_peak(&problem, result.order, NULL, NULL), cap);
+			if (status == INFEASIBLE)
+				cr_assert_gt(result.bound, cap);
+			order_result_free(&result);
+		}
+		problem_free(&problem);
+	}
+}
+
+/* Bytes by why they are alive, at one position of the program order. */
+Test(order, explains_the_live_bytes_of_an_op)
+{
+	for (uint64_t round = 0; round < 1000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		uint32_t ops = 1 + random_below(&state, 9), position = random_below(&state, ops);
+		cr_assert(random_problem(&state, ops, &problem));
+		int64_t live[9], bytes[4] = { 0 }, cut;
+		uint32_t op = problem.program[position];
+		enum order_reason reason[64];
+		struct control control = { 0 };
+		struct order_cut network;
+		problem_peak(&problem, problem.program, live, NULL);
+		cr_assert_eq(order_explain(&problem, problem.program, position, &control, reason), OK);
+		for (uint32_t item = 0; item < problem.items; item++)
+			bytes[reason[item]] += problem.size[item];
+		int64_t all = problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN] + bytes[ORDER_IN_CUT] + bytes[ORDER_CHOICE];
+		cr_assert_eq(all, live[position], "seed %lu", seed);
+		cr_assert_eq(order_cut_init(&network, &problem, false), OK);
+		cr_assert_eq(order_cut_at(&network, op, NULL, 0, &control, &cut), OK);
+		cr_assert_leq(problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN], cut);
+		order_cut_free(&network);
 		problem_free(&problem);
 	}
 }
