@@ -83,39 +83,71 @@ static enum status flushed(FILE *stream, const char *path, struct error *error)
 	return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
 }
 
+/* Into a new file beside path, which takes its place when all is written. */
+static enum status replace_file(const struct export_kind *kind, const struct plan *plan, const struct export_options *options,
+	const char *path, char *temporary, struct error *error)
+{
+	int descriptor = mkstemp(temporary);
+	FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+	if (!stream)
+		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	enum status status = kind->write(plan, options, stream, error);
+	if (status == OK)
+		status = flushed(stream, path, error);
+	mode_t mask = umask(0);
+	umask(mask);
+	fchmod(fileno(stream), 0666 & ~mask);
+	if (fclose(stream) != 0 && status == OK)
+		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	if (status == OK && rename(temporary, path) != 0)
+		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	if (status != OK)
+		unlink(temporary);
+	return status;
+}
+
+/* Devices and pipes are written to as they are: replacing them would be a disaster. */
+static enum status write_special(const struct export_kind *kind, const struct plan *plan, const struct export_options *options,
+	const char *path, struct error *error)
+{
+	FILE *stream = fopen(path, "we");
+	if (!stream)
+		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	enum status status = kind->write(plan, options, stream, error);
+	if (status == OK)
+		status = flushed(stream, path, error);
+	fclose(stream);
+	return status;
+}
+
 enum status export_to(const struct export_kind *kind, const struct plan *plan, const struct export_options *options, const char *path,
 	bool force, struct error *error)
 {
+	struct stat there;
 	if (!path || strcmp(path, "-") == 0) {
 		enum status status = kind->write(plan, options, stdout, error);
 		return status == OK ? flushed(stdout, "standard output", error) : status;
 	}
-	if (!force && access(path, F_OK) == 0)
+	bool exists = stat(path, &there) == 0;
+	if (exists && S_ISDIR(there.st_mode))
+		return fail(error, LIMIT, "can't write %s: it is a directory", path);
+	if (exists && !S_ISREG(there.st_mode))
+		return write_special(kind, plan, options, path, error);
+	if (exists && !force)
 		return fail(error, BAD_INPUT, "%s exists already", path);
-	size_t length = strlen(path) + 8;
+	/* A link keeps pointing where it does: the file behind it is replaced. */
+	char *whole = exists ? realpath(path, NULL) : NULL;
+	const char *target = whole ? whole : path;
+	size_t length = strlen(target) + 8;
 	char *temporary = mem_alloc(length, 1);
-	if (!temporary)
-		return fail(error, NO_MEMORY, "out of memory");
-	snprintf(temporary, length, "%s.XXXXXX", path);
-	int descriptor = mkstemp(temporary);
-	FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-	enum status status;
-	if (!stream) {
-		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
+	enum status status = NO_MEMORY;
+	if (temporary) {
+		snprintf(temporary, length, "%s.XXXXXX", target);
+		status = replace_file(kind, plan, options, target, temporary, error);
 	} else {
-		status = kind->write(plan, options, stream, error);
-		if (status == OK)
-			status = flushed(stream, path, error);
-		mode_t mask = umask(0);
-		umask(mask);
-		fchmod(fileno(stream), 0666 & ~mask);
-		if (fclose(stream) != 0 && status == OK)
-			status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-		if (status == OK && rename(temporary, path) != 0)
-			status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-		if (status != OK)
-			unlink(temporary);
+		fail(error, NO_MEMORY, "out of memory");
 	}
 	mem_free(temporary);
+	free(whole);
 	return status;
 }
