@@ -24,6 +24,7 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 	binding->tensors = tensors;
 	binding->factors = binding->parts = binding->links = 0;
 	binding->ambiguous = false;
+	binding->addends = 0;
 	if (!reserve(&binding->dim_start, &binding->room_tensors, tensors + 1, sizeof *binding->dim_start))
 		return false;
 	binding->dim_start[0] = 0;

@@ -151,6 +151,7 @@ static enum status parse_slot(struct parser *parser)
 	struct form_slot *slot = &form->slot[form->slots++];
 	skip_blanks(parser);
 	slot->optional = take(parser, "?");
+	slot->addend = take(parser, "&");
 	for (;;) {
 		skip_blanks(parser);
 		if (take(parser, "*")) {

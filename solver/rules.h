@@ -17,7 +17,8 @@
  *     ^  needed in its full extent (softmax, norms): sharded only with extra communication
  *     !  never sharded (the time of a scan)
  *     ?  on a dim: it may be 1 or missing (broadcast)
- * A tensor may carry ? before it (it may be missing) and * behind it (so may more of the same).
+ * A tensor may carry ? before it (it may be missing), then & (it is added: where a reduced factor that it lacks is
+ * sharded, one shard adds it), and * behind it (there may be more of the same, or none).
  * " | " separates alternatives (transposed operands): the first that fits the shapes holds.
  * A string that begins with @ names a structural rule, for ops whose meaning is in attributes that graphs
  * don't record; binding infers it from the shapes:
@@ -105,6 +106,7 @@ struct binding {
 	uint32_t *part;                  /* factors of the dims */
 	struct binding_factor *factor;
 	struct binding_link *link;
+	uint64_t addends;                /* bit t: operand t is added (&) */
 	bool ambiguous;                  /* equal extents: the shapes allow another binding too; the likelier one was taken */
 	uint32_t room_tensors, room_dims, room_parts, room_factors, room_links;
 };

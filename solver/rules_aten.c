@@ -16,13 +16,13 @@ const struct rule rules_aten[] = {
 	/* contractions */
 	{ "aten.mm", "m k+, k+ n -> m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
 	{ "aten.bmm", "b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
-	{ "aten.addmm", "m? n?, m k+, k+ n -> m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL },
-	{ "aten.baddbmm", "b? m? n?, b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL },
+	{ "aten.addmm", "&m? n?, m k+, k+ n -> m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL },
+	{ "aten.baddbmm", "&b? m? n?, b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL },
 	{ "aten.matmul", "... m k+, ... k+ n -> ... m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
-	{ "aten.linear", "... k+, n k+, ?n -> ... n", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL },
+	{ "aten.linear", "... k+, n k+, ?&n -> ... n", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL },
 	{ "aten.mv", "m k+, k+ -> m", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
 	{ "aten.dot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
-	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL },
+	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL },
 	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., (g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL },
 
@@ -30,17 +30,17 @@ const struct rule rules_aten[] = {
 	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q", COST_ATTENTION,
 		"0 1 2", "i0 i1 i2 o0 o1", NULL },
 	{ "aten._scaled_dot_product_flash_attention_backward",
-		"b h q d^, b h q d^, b h t^ d^, b h t^ d^, b h q d^, ?b h q -> b h q d, b h t d, b h t d", COST_ATTENTION_BACKWARD, "", "", NULL },
+		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d", COST_ATTENTION_BACKWARD, "", "", NULL },
 
 	/* normalisation */
 	{ "aten.native_layer_norm", "... h^, ?h, ?h -> ... h, ... 1, ... 1", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL },
-	{ "aten.native_layer_norm_backward", "... h^, ... h^, ... 1, ... 1, ?h, ?h -> ?... h, ?h, ?h", COST_ELEMENT, "", "", NULL },
+	{ "aten.native_layer_norm_backward", "...+ h^, ...+ h^, ...+ 1, ...+ 1, ?h, ?h -> ?... h, ?h, ?h", COST_ELEMENT, "", "", NULL },
 	{ "aten._fused_rms_norm", "... h^, ?h -> ... h, ... 1", COST_ELEMENT, "0 1", "i0 i1 o1", NULL },
-	{ "aten._fused_rms_norm_backward", "... h^, ... h^, ... 1, ?h -> ?... h, ?h", COST_ELEMENT, "", "", NULL },
+	{ "aten._fused_rms_norm_backward", "...+ h^, ...+ h^, ...+ 1, ?h -> ?... h, ?h", COST_ELEMENT, "", "", NULL },
 	{ "aten.native_batch_norm", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL },
 	{ "aten.native_batch_norm_backward", "b^ c x^.., b^ c x^.., c* -> ?b c x.., ?c, ?c", COST_ELEMENT, "", "", NULL },
 	{ "aten.native_group_norm", "b (g c^) x^.., ?(g c), ?(g c) -> b (g c) x.., b g, b g", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL },
-	{ "aten.native_group_norm_backward", "b (g c^) x^.., b (g c^) x^.., b g, b g, ?(g c) -> ?b (g c) x.., ?(g c), ?(g c)",
+	{ "aten.native_group_norm_backward", "b+ (g c^) x^.., b+ (g c^) x^.., b+ g, b+ g, ?(g c) -> ?b (g c) x.., ?(g c), ?(g c)",
 		COST_ELEMENT, "", "", NULL },
 	{ "aten._softmax", "... v^ -> ... v", COST_ELEMENT, "0", "o0", "aten._softmax_backward_data" },
 	{ "aten._softmax_backward_data", "... v^, ... v^ -> ... v", COST_ELEMENT, "", "", NULL },
@@ -65,10 +65,10 @@ const struct rule rules_aten[] = {
 	{ "aten.embedding", "v+ h, ... -> ... h", COST_ELEMENT, "0", "i1", "aten.embedding_dense_backward" },
 	{ "aten.embedding_dense_backward", "...+ h, ...+ -> v h", COST_ELEMENT, "", "", NULL },
 	{ "aten.gather", "... v^, ... k -> ... k", COST_ELEMENT, "0", "i0* i1", NULL },
-	{ "aten.scatter", "... v^, ... k+, ?... k+ -> ... v", COST_ELEMENT, "0 2", "i1", NULL },
+	{ "aten.scatter", "... v^, ... k^, ?... k^ -> ... v", COST_ELEMENT, "0 2", "i1", NULL },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL },
-	{ "aten.index_put", "v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL },
+	{ "aten.index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL },
 
 	/* pooling */
 	{ "aten.max_pool2d_with_indices", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL },
@@ -141,7 +141,7 @@ const struct rule rules_aten[] = {
 	SOURCE("rand"), SOURCE("randn"), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
-	{ "tidemark.dispatch", "t h, t e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL },
-	{ "tidemark.combine", "e c h, t e^ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
+	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL },
+	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
 	{ NULL, NULL, COST_NONE, NULL, NULL, NULL }
 };

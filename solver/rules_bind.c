@@ -339,6 +339,8 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 		int rank = rank_of(matcher, t);
 		if (!binding_tensor(binding, t, rank, matcher->tensor[t].shape))
 			return false;
+		if (matcher->form->slot[matcher->slot[t]].addend && t < 64)
+			binding->addends |= UINT64_C(1) << t;
 		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place);
 		for (int i = 0; i < rank; i++) {
 			uint32_t at = binding->dim_start[t] + (uint32_t)i;

@@ -32,6 +32,7 @@ struct form_factor {
 
 struct form_slot {
 	bool optional, repeated;
+	bool addend;                       /* & */
 	uint8_t count;
 	struct form_dim dim[SLOT_DIMS];
 };
