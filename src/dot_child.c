@@ -54,7 +54,7 @@ static enum status run(const char *format, bool positions, const char *text, siz
 	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
 	snprintf(edges, sizeof edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
 	snprintf(seconds, sizeof seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
-	const char *arguments[] = { program, "--to", format, memory, edges, seconds, positions ? "--positions" : NULL, NULL };
+	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds, positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };
 	error = error ? error : &unused;
 	enum status status = child_run(arguments, text, size, &child, result, error);

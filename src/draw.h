@@ -13,6 +13,8 @@
 
 #include "plan.h"
 
+#define DRAW_LAYOUT_MOST 1000u   /* nodes; dot's time grows with the cube: above, write positions */
+
 enum draw_detail {
 	DRAW_AUTOMATIC,      /* ops where they are few, else modules, in as many levels as fit */
 	DRAW_MODULES,

@@ -6,7 +6,6 @@
 #include "figure.h"
 
 #define LAYOUT_MILLISECONDS 20000
-#define LAYOUT_NODES        1000u   /* dot's time grows with the cube */
 
 /* The drawing's DOT in memory; free() it. */
 static enum status drawing_text(const struct plan *plan, const struct draw_options *draw, char **text, size_t *length,
@@ -30,7 +29,7 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 	uint32_t nodes = 0;
 	enum status status = drawing_text(plan, draw, &text, &size, &nodes, error);
 	if (status == OK && !draw->positions) {
-		status = nodes > LAYOUT_NODES ? LIMIT : dot_child_render(text, size, format, false, &limits, picture, length, error);
+		status = nodes > DRAW_LAYOUT_MOST ? LIMIT : dot_child_render(text, size, format, false, &limits, picture, length, error);
 		if (status == LIMIT) {
 			draw->positions = true;
 			free(text);

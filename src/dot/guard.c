@@ -1,5 +1,8 @@
 /* guard.c: resource limits and crash handlers. */
 #include <signal.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,4 +62,11 @@ void guard_start(const struct limits *limits, const char *name)
 	if (!SANITIZED)
 		set_limit(RLIMIT_AS, limits->memory);
 	set_limit(RLIMIT_CPU, limits->seconds);
+}
+
+void guard_with_parent(void)
+{
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
 }

@@ -19,6 +19,8 @@ struct limits {
 
 /* Sets the limits and the handlers. name is used in messages. */
 void guard_start(const struct limits *limits, const char *name);
+/* Ends this process when its parent ends (Linux). */
+void guard_with_parent(void);
 /* Prints "tidemark-dot: NAME: text" and ends the process without running exit handlers. */
 _Noreturn void guard_end(int status, const char *text);
 

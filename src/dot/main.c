@@ -11,6 +11,7 @@
 #include "render.h"
 #include "src/detect.h"
 #include "src/dot_write.h"
+#include "src/draw.h"
 #include "src/input.h"
 
 #define FORMATS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
@@ -24,7 +25,9 @@ static const char *const format_names[FORMAT_COUNT] = { FORMATS(X) };
 struct options {
 	const char *input, *output;
 	int format;              /* -1: native of DOT, DOT of native */
+	const char *view;        /* of a native graph: see draw_options_of() */
 	bool positions;          /* draw nodes where the text says */
+	bool with_parent;        /* end when the parent does */
 	struct limits limits;
 };
 
@@ -36,10 +39,13 @@ static const char help[] =
 	"  -t, --to FORMAT     native, dot, svg, pdf or png; by default native for DOT\n"
 	"                      and dot for a native graph\n"
 	"  -o, --output FILE   write to FILE instead of standard output\n"
+	"  -v, --view VIEW     draw a native graph as graph, modules, ops, layers or\n"
+	"                      around:NAME:HOPS; DOT is drawn as it is\n"
 	"  -p, --positions     draw nodes at their pos= instead of laying out\n"
 	"  -m, --memory BYTES  end when more memory is needed (default 4GiB)\n"
 	"  -s, --time SECONDS  end after so much processor time (default 600)\n"
 	"  -e, --edges N       refuse DOT with more edges (default 1000000)\n"
+	"  -k, --with-parent   end when the parent process ends\n"
 	"  -h, --help          print this and exit\n"
 	"  -V, --version       print the versions and exit\n"
 	"\n"
@@ -57,10 +63,10 @@ static int parse_options(int argc, char **argv, struct options *options)
 	static const struct option table[] = {
 		{ "to", required_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' }, { "positions", no_argument, NULL, 'p' },
 		{ "memory", required_argument, NULL, 'm' }, { "time", required_argument, NULL, 's' }, { "edges", required_argument, NULL, 'e' },
-		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
+		{ "view", required_argument, NULL, 'v' }, { "with-parent", no_argument, NULL, 'k' }, { "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
 	};
 	int c;
-	while ((c = getopt_long(argc, argv, "t:o:pm:s:e:hV", table, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:e:khV", table, NULL)) != -1) {
 		switch (c) {
 		case 't':
 			options->format = name_index(format_names, FORMAT_COUNT, optarg);
@@ -68,7 +74,9 @@ static int parse_options(int argc, char **argv, struct options *options)
 				return usage("--to: native, dot, svg, pdf or png");
 			break;
 		case 'o': options->output = optarg; break;
+		case 'v': options->view = optarg; break;
 		case 'p': options->positions = true; break;
+		case 'k': options->with_parent = true; break;
 		case 'm':
 			if (!parse_bytes(optarg, &options->limits.memory))
 				return usage("--memory: a size like 4GiB");
@@ -116,14 +124,37 @@ static enum status convert_dot(const struct options *options, const char *conten
 	return status;
 }
 
-static enum status convert_native(const struct options *options, struct input *input, FILE *stream, struct error *error)
+/* The drawing's DOT, with coordinates of our own where dot would need minutes; free() *text. */
+static enum status draw_native(const struct graph *graph, struct options *options, char **text, size_t *length, struct error *error)
+{
+	struct draw_options draw;
+	char name[1024];
+	uint32_t nodes = 0;
+	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
+	for (int round = 0; round < 2 && status == OK && !*text; round++) {
+		FILE *stream = open_memstream(text, length);
+		if (!stream)
+			return fail(error, NO_MEMORY, "out of memory");
+		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
+		if (fclose(stream) != 0 && status == OK)
+			status = fail(error, NO_MEMORY, "out of memory");
+		if (status == OK && nodes > DRAW_LAYOUT_MOST && !draw.positions) {
+			draw.positions = options->positions = true;
+			free(*text);
+			*text = NULL;
+		}
+	}
+	return status;
+}
+
+static enum status convert_native(struct options *options, struct input *input, FILE *stream, struct error *error)
 {
 	struct source source = input_source(input);
 	enum status status;
 	struct graph *graph = native_read(&source, error, &status);
 	if (!graph)
 		return status;
-	if (options->format <= FORMAT_DOT) {
+	if (options->format <= FORMAT_DOT && !options->view) {
 		if (!(options->format == FORMAT_NATIVE ? native_write : dot_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 		graph_release(graph);
@@ -131,19 +162,17 @@ static enum status convert_native(const struct options *options, struct input *i
 	}
 	char *text = NULL;
 	size_t length = 0;
-	FILE *dot = open_memstream(&text, &length);
-	if (!dot || !dot_write(graph, dot))
-		status = fail(error, NO_MEMORY, "out of memory");
-	if (dot && fclose(dot) != 0 && status == OK)
-		status = fail(error, NO_MEMORY, "out of memory");
+	status = draw_native(graph, options, &text, &length, error);
 	graph_release(graph);
-	if (status == OK)
+	if (status == OK && options->format <= FORMAT_DOT)
+		fwrite(text, 1, length, stream);
+	else if (status == OK)
 		status = convert_dot(options, text, length, stream, error);
 	free(text);
 	return status;
 }
 
-static enum status convert(const struct options *options, FILE *stream, struct error *error)
+static enum status convert(struct options *options, FILE *stream, struct error *error)
 {
 	struct input *input = input_open(options->input, error);
 	if (!input)
@@ -195,6 +224,8 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	guard_start(&options.limits, options.input);
+	if (options.with_parent)
+		guard_with_parent();
 	struct error error = { 0 };
 	char *data = NULL;
 	size_t length = 0;
