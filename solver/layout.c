@@ -48,7 +48,7 @@ static bool resident(const struct layout_model *model, uint32_t b)
 		&& span->from == 0 && span->to == model->size[b];
 }
 
-/* Stacks the residents and lists the rest. Exact where nothing is pinned or aligned: then any layout can be
+/* Stacks the residents and lists the rest. Exact where nothing is pinned, aligned or windowed: then any layout can be
  * turned into one with the residents at the bottom. */
 static enum status lift_residents(struct solve *solve)
 {
@@ -60,7 +60,7 @@ static enum status lift_residents(struct solve *solve)
 		return NO_MEMORY;
 	}
 	for (uint32_t b = 0; b < model->n; b++) {
-		if (!model->pins && !model->aligned && resident(model, b)) {
+		if (!model->pins && !model->aligned && !model->windowed && resident(model, b)) {
 			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
 			solve->base += model->size[b];
 		} else {
@@ -136,9 +136,11 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
 	int64_t enough = attempt->enough;
 	enum status status = OK;
-	for (size_t i = 0; i < COUNT(dives) && status == OK && attempt->height > enough; i++)
+	/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
+	bool skyline = !attempt->part.pins || !attempt->part.windowed;
+	for (size_t i = 0; skyline && i < COUNT(dives) && status == OK && attempt->height > enough; i++)
 		status = try_dive(attempt, &dives[i], control);
-	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && attempt->part.n <= FIT_MOST; i++)
+	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && (attempt->part.n <= FIT_MOST || !skyline); i++)
 		status = try_fit(attempt, &fits[i], false, control);
 	return status;
 }
@@ -170,15 +172,21 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 	return status;
 }
 
-#define SEARCH_MOST 4096 /* buffers, for the exact search */
+#define SEARCH_MOST 4096   /* buffers, for the exact search */
+#define WINDOWS_MOST 300   /* the same where they have windows */
 
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	enum status status = try_cheap(attempt, control);
-	if (status != OK || attempt->height <= attempt->enough || !options->effort || attempt->part.windowed || attempt->part.n > SEARCH_MOST)
+	uint32_t most = attempt->part.windowed ? WINDOWS_MOST : SEARCH_MOST;
+	if (status != OK || attempt->height <= attempt->enough || !options->effort || attempt->part.n > most)
 		return status;
 	int64_t height = attempt->height;
-	status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, options->effort, attempt->offset, &attempt->height,
+	if (attempt->part.windowed)
+		status = layout_windows(&attempt->part, attempt->enough, options->effort, attempt->offset, &attempt->height,
+					&attempt->bound, control);
+	else
+		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, options->effort, attempt->offset, &attempt->height,
 			      &attempt->bound, control);
 	if (attempt->height < height)
 		attempt->strategy = "exact search";

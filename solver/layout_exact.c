@@ -70,11 +70,9 @@ static enum status run_round(struct exact *exact, uint64_t nodes)
 enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
 			 int64_t *height, int64_t *bound, struct control *control)
 {
-	struct control own = { .cancel = control->cancel, .limit = effort };
+	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
 			       .decide = decide, .control = &own };
-	if (control->limit && control->limit - control->ticks < effort)
-		own.limit = control->limit > control->ticks ? control->limit - control->ticks : 1;
 	exact.search = layout_search_new(model, LAYOUT_RULES_ALL);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
 	enum status status = exact.search && exact.trial ? OK : NO_MEMORY;

@@ -9,7 +9,7 @@
 #include "layout_model.h"
 
 /* Lowest offset first; order: rank -> buffer, see layout_rank(). O((n + moves) log sections), O(n + sections) memory.
- * Windows are taken for the piece's whole height from the buffer's bottom. */
+ * Windows are taken for the piece's whole height from the buffer's bottom; not for pins with windows. */
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
 			struct control *control);
 
@@ -32,5 +32,19 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 /* ROAM's tree: what crosses a cut of the order at the bottom, what lives between two cuts apart. For models without
  * pins, gaps and windows. O(n log n) but for the leaves, each of which is solved exactly as far as a small effort goes. */
 enum status layout_tree(const struct layout_model *model, int64_t *offset, int64_t *height, struct control *control);
+
+/* The same for models with windows, by deciding pair after pair; for up to some hundred buffers. */
+enum status layout_windows(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
+			   int64_t *bound, struct control *control);
+
+/* A control for a step that may spend `effort` ticks, and no more than the whole run has left. Its ticks are to be added
+ * to the whole's afterwards. */
+static inline struct control control_part(const struct control *control, uint64_t effort)
+{
+	struct control part = { .cancel = control->cancel, .limit = effort };
+	if (control->limit && control->limit - control->ticks < effort)
+		part.limit = control->limit > control->ticks ? control->limit - control->ticks : 1;
+	return part;
+}
 
 #endif

@@ -144,6 +144,12 @@ Test(layout_search, buffers_with_gaps_get_the_smallest_arena)
 	compare_with_oracle(GAPPED | PINNED | ALIGNED, 10000, 6);
 }
 
+Test(layout_search, buffers_with_windows_get_the_smallest_arena)
+{
+	compare_with_oracle(WINDOWED, 5000, 5);
+	compare_with_oracle(WINDOWED | PINNED | ALIGNED, 5000, 5);
+}
+
 /* ---- rules ------------------------------------------------------------------------------------------ */
 
 Test(layout_search, no_rule_loses_a_layout)
