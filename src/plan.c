@@ -27,10 +27,7 @@ void plan_release(struct plan *plan)
 
 int64_t plan_budget(const struct plan *plan)
 {
-	int64_t memory = plan->scenario.value[K_memory], reserve = plan->scenario.value[K_reserve];
-	if (memory < 0)
-		return -1;
-	return memory > reserve ? memory - reserve : 0;
+	return scenario_budget(&plan->scenario);
 }
 
 int64_t plan_storage_peak(const struct plan *plan)

@@ -25,6 +25,14 @@ void scenario_done(struct scenario *scenario)
 	*scenario = (struct scenario){ 0 };
 }
 
+int64_t scenario_budget(const struct scenario *scenario)
+{
+	int64_t memory = scenario->value[K_memory], reserve = scenario->value[K_reserve];
+	if (memory < 0)
+		return -1;
+	return memory > reserve ? memory - reserve : 0;
+}
+
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
 {
 	char name[64];

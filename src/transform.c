@@ -176,8 +176,15 @@ static struct graph *run_optimizer(struct job *job)
 	return graph;
 }
 
+static bool wants_fit(const struct job *job)
+{
+	return value(job, K_recompute) == RECOMPUTE_AUTO;
+}
+
 static bool wants_recompute(const struct job *job)
 {
+	if (wants_fit(job))
+		return false;
 	for (uint32_t i = 0; i < job->scenario->pins; i++)
 		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
 			return true;
@@ -214,12 +221,11 @@ static enum status read_pins(struct job *job, const struct activations *activati
 static struct graph *recompute_to_cap(struct job *job, const struct activations *activations, const struct recompute_options *options)
 {
 	struct recompute_point point;
-	int64_t cap = value(job, K_memory);
-	if (cap == KNOB_GIVEN) {
+	int64_t cap = scenario_budget(job->scenario);
+	if (cap < 0) {
 		job->status = fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	cap = cap > value(job, K_reserve) ? cap - value(job, K_reserve) : 0;
 	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap, job->stage->control, &point, job->error, &job->status);
 	char saved[32];
 	if (graph)
@@ -289,7 +295,8 @@ static const struct step {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_memory, K_reserve, READS_PINS, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
+	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
