@@ -49,6 +49,33 @@ void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proo
 		tell(job);
 }
 
+bool order_job_find(struct order_job *job, const uint64_t key[2], void *answer, size_t bytes)
+{
+	const struct order_store *store = job->options->store;
+	bool known = job->own.find(job->own.context, key, answer, bytes) == bytes;
+	if (!known && store && store->find(store->context, key, answer, bytes) == bytes) {
+		uint64_t ticks;
+		memcpy(&ticks, answer, sizeof ticks);
+		control_spend(&job->control, ticks);
+		job->own.keep(job->own.context, key, answer, bytes);
+		known = true;
+	}
+	job->reused += known;
+	return known;
+}
+
+void order_job_keep(struct order_job *job, const uint64_t key[2], const void *answer, size_t bytes, enum status status)
+{
+	const struct order_store *store = job->options->store;
+	job->solved++;
+	bool stopped = status == NO_MEMORY || status == CANCELLED || (status == LIMIT && control_status(&job->control) != OK);
+	if (stopped)
+		return;
+	job->own.keep(job->own.context, key, answer, bytes);
+	if (store)
+		store->keep(store->context, key, answer, bytes);
+}
+
 /* The run's own control: the caller's cancel flag and reports, effort counted from zero. */
 static struct control own_control(const struct control *outer, uint64_t ticks)
 {
@@ -70,9 +97,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 		.control = own_control(control, options->ticks ? options->ticks : ORDER_EFFORT_DEFAULT),
 		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
 	};
-	job->store = order_memory_store(&job->memory);
-	if (options->store)
-		job->store = *options->store;
+	job->own = order_memory_store(&job->memory);
 	job->order = mem_alloc(problem->ops, sizeof *job->order);
 	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
 	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);

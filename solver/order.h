@@ -99,7 +99,7 @@ struct order_store {
 	void (*keep)(void *context, const uint64_t key[2], const void *data, size_t bytes);
 };
 
-#define ORDER_EFFORT_DEFAULT UINT64_C(150000000) /* ticks: two or three seconds */
+#define ORDER_EFFORT_DEFAULT UINT64_C(200000000) /* ticks: about three seconds */
 
 struct order_options {
 	enum order_strategy strategy;

@@ -23,7 +23,7 @@ struct order_job {
 	int64_t seed_peak[SEEDS];
 	uint32_t *count;               /* scratch [items] */
 	int64_t *live;                 /* scratch [ops] */
-	struct order_store store;      /* the caller's, or memory's */
+	struct order_store own;        /* answers of this run, in memory */
 	struct order_memory memory;
 	uint32_t solved, reused;
 	struct arena arena;
@@ -35,6 +35,12 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op);
 /* Nothing is left to gain: proved, or the cap is decided. */
 bool order_job_done(const struct order_job *job);
+
+/* Answers to sub-problems, from this run or from the caller's store. An answer begins with the ticks it took, which
+ * are charged when the caller's store saves them, so that a store changes times but no results. A run that was
+ * stopped keeps nothing: status is the answer's. */
+bool order_job_find(struct order_job *job, const uint64_t key[2], void *answer, size_t bytes);
+void order_job_keep(struct order_job *job, const uint64_t key[2], const void *answer, size_t bytes, enum status status);
 
 /* One seed's order, by its strategy; all of them, kept for the repair; and LB2. Seeds run whatever the effort. */
 enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order);

@@ -350,24 +350,37 @@ static int64_t highest(const struct leaves *leaves, uint32_t first, uint32_t ops
 	return peak;
 }
 
-/* The integer program on a leaf, or its answer from the store. Only optimal answers are kept. */
+/* What is kept of a leaf: its order follows. */
+struct leaf_answer {
+	uint64_t ticks;
+	bool exact, found;
+};
+
+/* The integer program on a leaf whose order peaks at `peak`, or its answer from the store. */
 static enum status solve_window(struct leaves *leaves, const struct order_window *window, int64_t peak, bool *exact, bool *found)
 {
 	struct order_job *job = leaves->roam->job;
 	struct milp_limits limits = { .nodes = LEAF_NODES };
-	size_t bytes = window->model.ops * sizeof *leaves->local;
-	uint64_t key[2] = { hash_join(window->key[0], UINT64_C(0x726f616d)), hash_join(window->key[1], LEAF_NODES) };
-	*found = *exact = true;
-	if (job->store.find(job->store.context, key, leaves->local, bytes) == bytes) {
-		job->reused++;
-		return OK;
+	size_t ops = window->model.ops, bytes = sizeof(struct leaf_answer) + ops * sizeof *leaves->local;
+	uint64_t ticks = job->control.ticks, key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
+	struct leaf_answer *answer = mem_alloc(1, bytes);
+	enum status status = OK;
+	if (!answer)
+		return NO_MEMORY;
+	key[0] = hash_join(key[0], (uint64_t)(peak - window->model.base));
+	if (order_job_find(job, key, answer, bytes)) {
+		memcpy(leaves->local, answer + 1, ops * sizeof *leaves->local);
+	} else {
+		status = order_ilp_prefix(&window->model, peak, &limits, &job->control, leaves->local, &answer->found);
+		answer->exact = status == OK || status == INFEASIBLE;
+		answer->ticks = job->control.ticks - ticks;
+		memcpy(answer + 1, leaves->local, ops * sizeof *leaves->local);
+		order_job_keep(job, key, answer, bytes, status);
 	}
-	enum status status = order_ilp_prefix(&window->model, peak, &limits, &job->control, leaves->local, found);
-	job->solved++;
-	*exact = status == OK || status == INFEASIBLE;
-	if (status == OK)
-		job->store.keep(job->store.context, key, leaves->local, bytes);
-	return status == INFEASIBLE || status == LIMIT ? OK : status;
+	*exact = answer->exact;
+	*found = answer->found;
+	mem_free(answer);
+	return status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK) ? OK : status;
 }
 
 /* Solves the ops from first on as one leaf. */

@@ -185,52 +185,26 @@ void order_window_apply(const struct order_window *window, uint32_t *order, uint
 
 /* ---- solving ----------------------------------------------------------------------- */
 
-/* What is kept of a window: bytes count from its base; the order follows. */
+/* What is kept of a decision: the order follows if there is one. */
 struct answer {
-	int64_t peak;          /* of the order; INT64_MAX: there is none */
-	int64_t bound;
-	uint64_t states;       /* effort behind the bound */
+	uint64_t ticks;
+	enum status status;
 };
 
 static enum status search_both_ways(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
-	uint32_t *order, int64_t *bound)
+	uint32_t *order)
 {
 	struct order_search_limits limits = { .states = states, .moves = (uint64_t)states * 64 };
 	struct order_model reversed = order_model_reversed(&window->model);
 	uint32_t visited;
-	enum status status = order_search_within(&window->model, threshold, &limits, &job->control, order, bound, &visited);
+	int64_t bound;
+	enum status status = order_search_within(&window->model, threshold, &limits, &job->control, order, &bound, &visited);
 	if (status != LIMIT || control_status(&job->control) != OK)
 		return status;
-	status = order_search_within(&reversed, threshold, &limits, &job->control, order, bound, &visited);
+	status = order_search_within(&reversed, threshold, &limits, &job->control, order, &bound, &visited);
 	if (status == OK)
 		order_turn(order, window->model.ops);
 	return status;
-}
-
-/* The order's own peak, from the window's base. */
-static enum status note_peak(const struct order_window *window, const uint32_t *order, struct answer *answer)
-{
-	const struct order_model *model = &window->model;
-	uint32_t *count = mem_alloc(model->items, sizeof *count);
-	int64_t *live = mem_alloc(model->ops, sizeof *live);
-	if (count && live)
-		answer->peak = order_profile(model, order, count, live) - model->base;
-	enum status status = count && live ? OK : NO_MEMORY;
-	mem_free(count);
-	mem_free(live);
-	return status;
-}
-
-/* Whether the stored answer decides the threshold, or at least took as much effort. */
-static bool answered(const struct answer *answer, int64_t threshold, uint32_t states, enum status *status)
-{
-	if (answer->peak <= threshold)
-		*status = OK;
-	else if (answer->bound > threshold)
-		*status = INFEASIBLE;
-	else
-		*status = LIMIT;
-	return *status != LIMIT || answer->states >= states;
 }
 
 enum status order_window_solve(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
@@ -239,30 +213,20 @@ enum status order_window_solve(struct order_job *job, const struct order_window 
 	uint32_t ops = window->model.ops;
 	size_t bytes = sizeof(struct answer) + ops * sizeof *order;
 	struct answer *answer = mem_alloc(1, bytes);
-	enum status status = answer ? OK : NO_MEMORY;
 	if (!answer)
-		return status;
-	int64_t base = window->model.base, bound = threshold;
-	bool known = job->store.find(job->store.context, window->key, answer, bytes) == bytes;
-	if (!known)
-		*answer = (struct answer) { .peak = INT64_MAX };
-	if (known && answered(answer, threshold - base, states, &status)) {
-		job->reused++;
-		if (status == OK)
-			memcpy(order, answer + 1, ops * sizeof *order);
-	} else {
-		status = search_both_ways(job, window, threshold, states, order, &bound);
-		job->solved++;
-		if (status == OK && note_peak(window, order, answer) != OK)
-			status = NO_MEMORY;
-		if (status == OK)
-			memcpy(answer + 1, order, ops * sizeof *order);
-		if (bound - base > answer->bound && status != OK)
-			answer->bound = bound - base;
-		answer->states = states > answer->states ? states : answer->states;
-		if (status == OK || status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK))
-			job->store.keep(job->store.context, window->key, answer, bytes);
+		return NO_MEMORY;
+	/* The answer depends on threshold and effort as well: a hit is exactly what solving again would give. */
+	uint64_t key[2] = { window->key[0], window->key[1] }, ticks = job->control.ticks;
+	add_to_key(key, (uint64_t)(threshold - window->model.base));
+	add_to_key(key, states);
+	if (!order_job_find(job, key, answer, bytes)) {
+		answer->status = search_both_ways(job, window, threshold, states, order);
+		answer->ticks = job->control.ticks - ticks;
+		memcpy(answer + 1, order, ops * sizeof *order);
+		order_job_keep(job, key, answer, bytes, answer->status);
 	}
+	enum status status = answer->status;
+	memcpy(order, answer + 1, ops * sizeof *order);
 	mem_free(answer);
 	return status;
 }
