@@ -99,7 +99,7 @@ static const char *sample_path(char *path, size_t size)
 	return NULL;
 }
 
-/* On a terminal the explorer; where standard output is none, the report. */
+/* On a terminal that can show it the explorer, else the report. */
 static int open_graph(struct invocation *invocation)
 {
 	char sample[4096];
@@ -107,7 +107,7 @@ static int open_graph(struct invocation *invocation)
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
 	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
-	if (!isatty(STDOUT_FILENO))
+	if (!explore_possible())
 		return plan_command(2, arguments);
 	int code;
 	bool ended;

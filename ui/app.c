@@ -272,7 +272,8 @@ static void run_session(struct app *app, enum command_id command, const char *li
 		session_set_cursor(app->session, model->op, model->storage);
 	enum status status = session_command(app->session, line, &error);
 	look(app);
-	view_say(model, "%s", status != OK && *error.text ? error.text : model->status.message);
+	/* The answer, or what was done: a key press always shows that it arrived. */
+	view_say(model, "%s", status != OK && *error.text ? error.text : *model->status.message ? model->status.message : line);
 	if (status == OK && back && model->plan) {
 		uint32_t op, storage;
 		session_cursor(app->session, &op, &storage);
@@ -650,6 +651,11 @@ static void run_script(struct app *app, const char *script)
 		if (*line != '#')
 			run_line(app, line);
 	}
+}
+
+bool explore_possible(void)
+{
+	return terminal_possible();
 }
 
 int explore(struct session *session, const struct explore_options *options)

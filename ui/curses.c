@@ -197,6 +197,19 @@ static void close_streams(struct terminal *terminal)
 		fclose(terminal->in);
 }
 
+bool terminal_possible(void)
+{
+	int known;
+	if (!isatty(STDOUT_FILENO))
+		return false;
+	if (setupterm(NULL, STDOUT_FILENO, &known) == ERR || known != 1)
+		return true;
+	const char *place = tigetstr("cup");
+	bool possible = place && place != (const char *)-1;
+	del_curterm(cur_term);
+	return possible;
+}
+
 struct terminal *terminal_open(struct error *error)
 {
 	struct terminal *terminal = mem_alloc(1, sizeof *terminal);

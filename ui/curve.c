@@ -108,7 +108,7 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 {
 	const struct plan *baseline = model->baseline;
 	uint64_t ops = model->plan->graph->ops, theirs = baseline->graph->ops;
-	if (theirs == 0 || baseline->serial == model->plan->serial)
+	if (theirs == 0 || baseline->fingerprint == model->plan->fingerprint)
 		return;
 	for (int x = 0; x < scale->plot.width; x++) {
 		uint32_t first, last;

@@ -96,8 +96,8 @@ void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role 
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role)
 {
 	const struct cell *cell = at(frame, x, y);
-	if (cell)
-		put(frame, x, y, frame_code(frame, glyph), role, cell->code == ' ' ? (enum role)cell->ground : ROLE_TEXT);
+	if (cell && cell->code == ' ')
+		put(frame, x, y, frame_code(frame, glyph), role, (enum role)cell->ground);
 }
 
 /* ---- text ---------------------------------------------------------------------- */

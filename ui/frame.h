@@ -69,7 +69,7 @@ void frame_window(struct frame *frame, struct rect rect);
 /* One character that is one cell wide, with a background. */
 void frame_cell(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground);
 void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
-/* A glyph on the ground that is there, where the cell has nothing but a ground. */
+/* A glyph where the cell has nothing but a ground, which stays. */
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
 uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 /* Text in at most width cells; returns the cells used. */

@@ -2,7 +2,7 @@
  * knob does, or why it can't be turned. */
 #include "panel.h"
 
-enum { HELP_ROWS = 4 };
+enum { HELP_ROWS = 5 };
 
 /* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
 static const char *const first_groups[] = { "order", "layout", "devices", "parallelism", "training" };

@@ -44,11 +44,11 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 {
 	const struct plan *plan = model->run[i];
 	char text[300];
-	bool on_screen = plan->serial == model->plan->serial;
+	bool on_screen = plan->fingerprint == model->plan->fingerprint;
 	frame_text(frame, 0, y, 1, ROLE_KEY, on_screen ? ">" : " ");
 	snprintf(text, sizeof text, "%u", i + 1);
 	frame_right(frame, 4, y, ROLE_FAINT, text);
-	if (model->baseline && plan->serial == model->baseline->serial)
+	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
 	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
