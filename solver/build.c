@@ -57,14 +57,6 @@ uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum 
 	return add_tensor(build, name, kind, dtype, &shape, NONE);
 }
 
-/* True when neither the draft nor the source has an op or tensor of that name. */
-static bool name_free(const struct build *build, const char *name)
-{
-	const struct graph *source = build->source;
-	return draft_find_op(build->draft, name) == NONE && draft_find_tensor(build->draft, name) == NONE &&
-		(!source || (graph_find_op(source, name) == NONE && graph_find_tensor(source, name) == NONE));
-}
-
 /* "aten.mm.default" -> "mm_17": the middle word and a number that makes it unique. */
 static void op_name(struct build *build, const char *type, uint32_t number, char *name)
 {
@@ -73,7 +65,7 @@ static void op_name(struct build *build, const char *type, uint32_t number, char
 	int length = (int)strcspn(word, ".");
 	do {
 		snprintf(name, NAME_MAX_LENGTH, "%.*s_%u", length, word, number++);
-	} while (!name_free(build, name));
+	} while (draft_find_op(build->draft, name) != NONE || (build->source && graph_find_op(build->source, name) != NONE));
 }
 
 /* The FLOPs of the op that was begun last, from the shapes of its arguments. */
@@ -143,11 +135,10 @@ static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype
 	char name[NAME_MAX_LENGTH + 16];
 	const char *op = draft_op_at(build->draft, build->op)->name;
 	snprintf(name, sizeof name, "%.*s", NAME_MAX_LENGTH, op);
-	for (uint32_t n = build->outputs; n > 0 || draft_find_tensor(build->draft, name) != NONE; n++) {
+	if (build->outputs > 0)
+		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, build->outputs);
+	for (uint32_t n = build->outputs + 1; draft_find_tensor(build->draft, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
-		if (draft_find_tensor(build->draft, name) == NONE && (!build->source || graph_find_tensor(build->source, name) == NONE))
-			break;
-	}
 	uint32_t tensor = add_tensor(build, name, kind, dtype, shape, alias);
 	if (build->inputs + build->outputs < BUILD_ARGUMENTS)
 		build->argument[build->inputs + build->outputs] = tensor;

@@ -28,7 +28,7 @@ struct build {
 	enum status status;    /* OK, NO_MEMORY, or BAD_INPUT: a tensor above BYTES_MAX */
 	enum phase phase;      /* of the ops to come; with it the kind of what they write */
 	const char *module;    /* of the ops to come */
-	const struct graph *source;  /* where set, no name of its ops and tensors is given to others: they may be copied later */
+	const struct graph *source;  /* where set, no name of its ops is given to others: they are copied later (its tensors, first) */
 	uint32_t op;           /* the last op begun: outputs are added to it */
 	uint32_t outputs;      /* of that op so far */
 	const struct rules *rules;   /* where set, the ops begun with build_op() get their FLOPs: end with build_finish() */

@@ -3,19 +3,19 @@
 
 #include "names.h"
 
-static uint64_t hash_text(const char *text)
+static uint32_t hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);   /* FNV-1a */
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash_mix(hash);
+	return (uint32_t)hash_mix(hash);
 }
 
-/* The slot that holds the name, or the free one where it would go. */
-static uint32_t slot_of(const struct names *names, const char *name)
+/* The slot that holds the name of that hash, or the free one where it would go. */
+static uint32_t slot_of(const struct names *names, const char *name, uint32_t hash)
 {
-	uint32_t i = (uint32_t)hash_text(name) & names->mask;
-	while (names->slot[i].name && strcmp(names->slot[i].name, name) != 0)
+	uint32_t i = hash & names->mask;
+	while (names->slot[i].name && (names->slot[i].hash != hash || strcmp(names->slot[i].name, name) != 0))
 		i = (i + 1) & names->mask;
 	return i;
 }
@@ -28,7 +28,7 @@ static bool grow(struct names *names)
 		return false;
 	for (uint32_t i = 0; names->slot && i <= names->mask; i++)
 		if (names->slot[i].name)
-			bigger.slot[slot_of(&bigger, names->slot[i].name)] = names->slot[i];
+			bigger.slot[slot_of(&bigger, names->slot[i].name, names->slot[i].hash)] = names->slot[i];
 	mem_free(names->slot);
 	*names = bigger;
 	return true;
@@ -40,9 +40,10 @@ uint32_t names_add(struct names *names, const char *name, uint32_t id)
 		if (!grow(names))
 			return NONE;
 	}
-	uint32_t i = slot_of(names, name);
+	uint32_t hash = hash_text(name), i = slot_of(names, name, hash);
 	if (!names->slot[i].name) {
 		names->slot[i].name = name;
+		names->slot[i].hash = hash;
 		names->slot[i].id = id;
 		names->used++;
 	}
@@ -53,7 +54,7 @@ uint32_t names_find(const struct names *names, const char *name)
 {
 	if (!names->slot)
 		return NONE;
-	uint32_t i = slot_of(names, name);
+	uint32_t i = slot_of(names, name, hash_text(name));
 	return names->slot[i].name ? names->slot[i].id : NONE;
 }
 

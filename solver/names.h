@@ -5,7 +5,7 @@
 #include "base.h"
 
 struct names {
-	struct { const char *name; uint32_t id; } *slot;
+	struct { const char *name; uint32_t id, hash; } *slot;
 	uint32_t mask, used;
 };
 
