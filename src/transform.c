@@ -95,23 +95,24 @@ static bool wants_train(const struct job *job)
 
 static struct graph *run_train(struct job *job)
 {
-	if (train_has_step(job->graph)) {
-		job->status = fail(job->error, BAD_INPUT, "train can't be set: the graph has a backward pass already");
-		return NULL;
-	}
-	struct graph *forward = graph_retain(job->graph);
-	if (value(job, K_precision)) {
+	bool step_given = train_has_step(job->graph);
+	struct graph *forward = step_given ? train_forward_part(job->graph, job->error, &job->status) : graph_retain(job->graph);
+	if (forward && value(job, K_precision)) {
+		struct graph *converted = precision_apply(forward, (enum precision)value(job, K_precision), job->error, &job->status);
 		graph_release(forward);
-		forward = precision_apply(job->graph, (enum precision)value(job, K_precision), job->error, &job->status);
+		forward = converted;
 	}
 	if (!forward)
 		return NULL;
+	enum optimizer own = step_given ? optimizer_of(job->graph) : OPTIMIZER_NONE;
+	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
 	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
-		.update = update_options(job, OPTIMIZER_ADAM) };
+		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
 	struct graph *step = train_step(forward, &options, job->error, &job->status);
 	graph_release(forward);
 	if (step)
-		note(job, "the backward pass and the weight update were made by rules (%s), with %s", options.policy == GRADIENT_EAGER
+		note(job, "the backward pass and the weight update were made by rules%s (%s), with %s",
+			step_given ? " in place of the graph's own" : "", options.policy == GRADIENT_EAGER
 			? "eager: what PyTorch saves" : "ideal: only what derivatives need", optimizer_names[options.update.optimizer]);
 	return step;
 }
