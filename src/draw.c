@@ -424,7 +424,7 @@ enum status draw_options_of(const char *view, char *buffer, size_t size, struct 
 			*colon = '\0';
 		}
 	} else {
-		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or around:NAME:HOPS", view);
+		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or around:NAME:HOPS; svg and pdf have timeline and map, too", view);
 	}
 	return OK;
 }
