@@ -1,0 +1,209 @@
+/* shard.c: ascends the Lagrangian dual, and turns every point of it into choices.
+ *
+ * A subgradient step (Polyak's, towards the best cost) moves the multipliers by how far the choice that the messages
+ * suggest is from the limit. Between two steps the best choice is shaken under perturbed prices.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "shard_primal.h"
+
+#define DUAL_PASSES 3
+#define DECODE_FORESTS 3
+#define REPAIR_ROUNDS 12
+
+struct shard_run {
+	const struct shard_problem *problem;
+	struct shard_model model;
+	struct shard_dual dual;
+	struct shard_primal primal;
+	struct control *control;
+	struct shard_plan *plan;
+	struct error *error;
+	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < INFINITY */
+	double cost, bound;        /* the best ones */
+	double *best_multiplier, *subgradient;
+	double relaxation, last;   /* of the step; the bound when it was last looked at */
+	uint32_t stalled;
+	struct arena arena;
+};
+
+static uint64_t pass_ticks(const struct shard_run *run)
+{
+	uint64_t pairs = run->model.first[run->model.nodes] + 2 * run->model.messages;
+	for (uint32_t edge = 0; edge < run->model.edges; edge++)
+		pairs += (uint64_t)shard_width(&run->model, run->model.tail[edge]) * shard_width(&run->model, run->model.head[edge]);
+	return pairs;
+}
+
+static bool found(const struct shard_run *run)
+{
+	return isfinite(run->cost);
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------------ */
+
+/* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. */
+static void offer(struct shard_run *run)
+{
+	struct shard_primal *primal = &run->primal;
+	shard_primal_polish(primal);
+	double cost = shard_primal_cost(primal);
+	if (cost >= run->cost || cost >= run->model.penalty / 2 || shard_primal_load(primal) > run->model.limit)
+		return;
+	run->cost = cost;
+	memcpy(run->choice, primal->choice, run->model.nodes * sizeof *run->choice);
+}
+
+/* Leaves the loads of the relaxed choice for the subgradient, then repairs it. */
+static void decode(struct shard_run *run)
+{
+	struct shard_primal *primal = &run->primal;
+	shard_primal_decode(primal, &run->dual);
+	for (int i = 0; i < DECODE_FORESTS; i++)
+		shard_primal_forest(primal, run->dual.priced);
+	shard_primal_load(primal);
+	for (uint32_t slot = 0; slot < run->model.slots; slot++)
+		run->subgradient[slot] = primal->load[slot] - run->model.limit;
+	if (shard_primal_repair(primal, run->dual.multiplier, REPAIR_ROUNDS))
+		offer(run);
+}
+
+/* From the best choice, forests under prices that are off by a random factor per stretch of slots. */
+static void shake(struct shard_run *run)
+{
+	struct shard_primal *primal = &run->primal;
+	const struct shard_model *model = &run->model;
+	double factor = 1;
+	memcpy(primal->choice, run->choice, model->nodes * sizeof *run->choice);
+	for (uint32_t slot = 0; slot < model->slots; slot++) {
+		if (random_next(&primal->random) % (1 + model->slots / 16) == 0 || slot == 0)
+			factor = 0.5 + (double)(random_next(&primal->random) % 1024) / 1024;
+		primal->pressure[slot] = run->dual.multiplier[slot] * factor;
+	}
+	shard_dual_price(model, primal->pressure, primal->before, primal->priced);
+	for (int i = 0; i < DECODE_FORESTS; i++)
+		shard_primal_forest(primal, primal->priced);
+	if (shard_primal_repair(primal, primal->pressure, REPAIR_ROUNDS))
+		offer(run);
+}
+
+/* ---- multipliers -------------------------------------------------------------------------------------------- */
+
+static void step(struct shard_run *run)
+{
+	struct shard_dual *dual = &run->dual;
+	double norm = 0, target = found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
+	for (uint32_t slot = 0; slot < run->model.slots; slot++)
+		if (dual->multiplier[slot] > 0 || run->subgradient[slot] > 0)
+			norm += run->subgradient[slot] * run->subgradient[slot];
+	if (run->bound > run->last) {
+		run->stalled = 0;
+	} else if (++run->stalled > 6) {
+		run->relaxation = run->relaxation < 1e-3 ? 0.1 : 0.8 * run->relaxation;
+		run->stalled = 0;
+	}
+	run->last = run->bound;
+	double gap = target > dual->bound ? target - dual->bound : 1e-3 * fabs(dual->bound);
+	for (uint32_t slot = 0; slot < run->model.slots && norm > 0; slot++)
+		dual->multiplier[slot] = fmax(0, dual->multiplier[slot] + run->relaxation * gap / norm * run->subgradient[slot]);
+}
+
+static bool closed(const struct shard_run *run)
+{
+	return found(run) && ceil(run->bound - 1e-6) >= run->cost;
+}
+
+static void improve(struct shard_run *run)
+{
+	struct shard_dual *dual = &run->dual;
+	uint64_t ticks = pass_ticks(run) * (2 * DUAL_PASSES + 2 * (DECODE_FORESTS + 2));
+	do {
+		shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
+		for (int i = 0; i < DUAL_PASSES; i++)
+			shard_dual_pass(dual, NULL);
+		if (dual->bound > run->bound) {
+			run->bound = dual->bound;
+			memcpy(run->best_multiplier, dual->multiplier, run->model.slots * sizeof *dual->multiplier);
+		}
+		decode(run);
+		if (found(run))
+			shake(run);
+		step(run);
+		control_report(run->control, "shard", -1, found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
+	} while (!closed(run) && !control_spend(run->control, ticks));
+}
+
+/* ---- results ---------------------------------------------------------------------------------------------------- */
+
+static enum status take_choice(struct shard_run *run)
+{
+	const struct shard_model *model = &run->model;
+	if (!found(run))
+		return OK;
+	run->plan->choice = mem_alloc(model->nodes, sizeof *run->plan->choice);
+	if (!run->plan->choice)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < model->nodes; node++)
+		run->plan->choice[node] = model->original[model->first[node] + run->choice[node]];
+	return shard_evaluate(run->problem, run->plan->choice, &run->plan->cost, &run->plan->peak, run->error);
+}
+
+static enum status take_bound(struct shard_run *run)
+{
+	struct shard_dual *dual = &run->dual;
+	memcpy(dual->multiplier, run->best_multiplier, run->model.slots * sizeof *dual->multiplier);
+	shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
+	for (int i = 0; i < DUAL_PASSES; i++)
+		shard_dual_pass(dual, NULL);
+	enum status status = shard_round(dual, run->problem, &run->plan->certificate);
+	if (status == OK)
+		status = shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
+	return status;
+}
+
+static enum status run_begin(struct shard_run *run)
+{
+	enum status status = shard_model_build(&run->model, run->problem, run->error);
+	if (status == OK && run->problem->limit < 0)
+		run->model.limit = (double)INFINITY;
+	if (status == OK)
+		status = shard_dual_begin(&run->dual, &run->model);
+	if (status == OK)
+		status = shard_primal_begin(&run->primal, &run->model);
+	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
+	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
+	run->subgradient = arena_alloc(&run->arena, run->model.slots, sizeof *run->subgradient);
+	return status != OK || (run->choice && run->best_multiplier && run->subgradient) ? status : NO_MEMORY;
+}
+
+enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,
+	struct shard_plan *plan, struct error *error)
+{
+	struct shard_run run = { .problem = problem, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY,
+				 .bound = -(double)INFINITY, .last = -(double)INFINITY, .relaxation = 0.3 };
+	*plan = (struct shard_plan) { 0 };
+	enum status status = shard_problem_valid(problem, error);
+	uint64_t limit = control->limit;
+	if (control->limit == 0 || control->ticks + options->effort < control->limit)
+		control->limit = control->ticks + options->effort;
+	if (status == OK)
+		status = run_begin(&run);
+	if (status == OK) {
+		improve(&run);
+		status = take_choice(&run);
+	}
+	if (status == OK)
+		status = take_bound(&run);
+	plan->proved = status == OK && plan->choice && plan->cost == plan->bound;
+	if (status == OK && !plan->proved)
+		status = control_status(control);
+	control->limit = limit;
+	shard_primal_free(&run.primal);
+	shard_dual_free(&run.dual);
+	shard_model_free(&run.model);
+	arena_free(&run.arena);
+	if (status == NO_MEMORY)
+		shard_plan_free(plan);
+	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+}
