@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "binding.h"
-#include "factors.h"
+#include "factor_roles.h"
 #include "rules_form.h"
 #include "terms.h"
 
@@ -694,7 +694,7 @@ enum status factors_find(const struct graph *graph, const struct rules *rules, s
 	enum status status = begin(&search) ? OK : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = visit(&search, op);
-	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))
+	if (status == OK && (!settle_all(&search) || !write_result(&search, factors) || !factor_roles_find(graph, rules, factors)))
 		status = NO_MEMORY;
 	finish(&search);
 	if (status != OK)

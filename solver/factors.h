@@ -57,6 +57,9 @@ struct factors {
 enum status factors_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
 void factors_free(struct factors *factors);
 
+/* What a dim carries, in a word: its factor's role; "hidden" for heads times head size; "" where there is none. */
+const char *factors_name_of(const struct factors *factors, const struct factor_term *term);
+
 /* The only factor of a role, or NONE (also when there are several). */
 uint32_t factors_of_role(const struct factors *factors, enum factor_role role);
 
