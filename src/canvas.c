@@ -25,7 +25,8 @@ static void xml_text(FILE *stream, const char *text)
 static void pdf_colour(FILE *stream, const char *colour, const char *operator)
 {
 	unsigned long value = strtoul(colour + 1, NULL, 16);
-	fprintf(stream, "%.3f %.3f %.3f %s\n", (double)(value >> 16 & 255) / 255, (double)(value >> 8 & 255) / 255, (double)(value & 255) / 255, operator);
+	fprintf(stream, "%.3f %.3f %.3f %s\n", (double)(value >> 16 & 255) / 255, (double)(value >> 8 & 255) / 255,
+		(double)(value & 255) / 255, operator);
 }
 
 static bool line_drawn(const struct canvas_line *line)
@@ -99,8 +100,10 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 static double text_width(const char *text)
 {
 	double width = 0;
-	for (; *text; text++)
-		width += strchr("ijl.,:;|!' ", *text) ? 0.26 : strchr("mwMW", *text) ? 0.82 : *text >= 'A' && *text <= 'Z' ? 0.69 : strchr("frt()-", *text) ? 0.32 : 0.55;
+	for (; *text; text++) {
+		bool capital = *text >= 'A' && *text <= 'Z';
+		width += strchr("ijl.,:;|!' ", *text) ? 0.26 : strchr("frt()-", *text) ? 0.32 : strchr("mwMW", *text) ? 0.82 : capital ? 0.69 : 0.55;
+	}
 	return width;
 }
 
@@ -153,7 +156,8 @@ static void write_pdf(const struct canvas *canvas, FILE *stream)
 	size_t at = 0, begin[OBJECTS];
 	snprintf(object[0], sizeof object[0], "<< /Type /Catalog /Pages 2 0 R >>");
 	snprintf(object[1], sizeof object[1], "<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
-	snprintf(object[2], sizeof object[2], "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.0f %.0f] /Contents 6 0 R /Resources << /Font << /F1 4 0 R /F2 5 0 R >> >> >>",
+	snprintf(object[2], sizeof object[2], "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.0f %.0f] /Contents 6 0 R "
+		"/Resources << /Font << /F1 4 0 R /F2 5 0 R >> >> >>",
 		canvas->width, canvas->height);
 	snprintf(object[3], sizeof object[3], "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>");
 	snprintf(object[4], sizeof object[4], "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>");

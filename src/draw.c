@@ -147,7 +147,8 @@ static void write_node(const struct writer *writer, uint32_t id)
 	enum phase phase = drawing->graph->op[node->first].phase;
 	fprintf(writer->stream, "n%u [", id);
 	node_label(writer, node);
-	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", phase_colour[phase].area, node->peak ? ALARM : node->centre ? "#000000" : phase_colour[phase].line);
+	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", phase_colour[phase].area,
+		node->peak ? ALARM : node->centre ? "#000000" : phase_colour[phase].line);
 	if (node->peak || node->centre)
 		fputs(", penwidth=3", writer->stream);
 	else if (node->bytes == 0)
@@ -273,7 +274,8 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 		fputs("style=dotted, color=\"#888888\", penwidth=1", writer->stream);
 	} else {
 		char text[32];
-		fprintf(writer->stream, "penwidth=%.2f, color=\"%s\", tooltip=", width_of(writer, edge->bytes), edge->alive ? ALARM : phase_colour[from].line);
+		fprintf(writer->stream, "penwidth=%.2f, color=\"%s\", tooltip=", width_of(writer, edge->bytes),
+			edge->alive ? ALARM : phase_colour[from].line);
 		dot_write_text(writer->stream, drawing->graph->tensor[edge->tensor].name, NULL);
 		if (drawing->ops && drawing->selected <= 60)
 			fprintf(writer->stream, ", label=\" %s\"", bytes_of(edge->bytes, text));
@@ -289,7 +291,8 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 
 static void legend_area(const struct writer *writer, const char *area, const char *line, const char *text)
 {
-	fprintf(writer->stream, "<TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" WIDTH=\"14\" HEIGHT=\"10\" FIXEDSIZE=\"TRUE\"></TD><TD ALIGN=\"LEFT\">%s  </TD>\n",
+	fprintf(writer->stream, "<TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" WIDTH=\"14\" HEIGHT=\"10\" FIXEDSIZE=\"TRUE\">"
+		"</TD><TD ALIGN=\"LEFT\">%s  </TD>\n",
 		area, line, text);
 }
 
@@ -424,7 +427,8 @@ enum status draw_options_of(const char *view, char *buffer, size_t size, struct 
 			*colon = '\0';
 		}
 	} else {
-		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or around:NAME:HOPS; svg and pdf have timeline and map, too", view);
+		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
+			"around:NAME:HOPS; svg and pdf have timeline and map, too", view);
 	}
 	return OK;
 }

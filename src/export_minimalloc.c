@@ -28,7 +28,8 @@ enum status export_minimalloc(const struct plan *plan, const struct export_optio
 		if (plan->first[storage] == NONE)
 			continue;
 		csv_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
-		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->first[storage], plan->last[storage] + 1, plan->bytes[storage], plan->offset[storage]);
+		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->first[storage], plan->last[storage] + 1,
+			plan->bytes[storage], plan->offset[storage]);
 	}
 	return OK;
 }

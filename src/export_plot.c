@@ -80,7 +80,8 @@ static void tikz_head(const struct plan *plan, const char *unit, const char *lab
 	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[width=14cm, height=7cm, title={", stream);
 	tex_text(stream, plan->graph->name);
 	fprintf(stream, ": %s}, xlabel={position in the order}, ylabel={%s [%s]},\n", bytes_text(bytes, text, sizeof text), label, unit);
-	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, axis on top, area legend, legend style={at={(0.5,-0.22)}, anchor=north, legend columns=-1, draw=none}]\n", plan->graph->ops);
+	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, axis on top, area legend, "
+		"legend style={at={(0.5,-0.22)}, anchor=north, legend columns=-1, draw=none}]\n", plan->graph->ops);
 }
 
 static enum status tikz_timeline(const struct plan *plan, FILE *stream, struct error *error)

@@ -83,7 +83,8 @@ static void draw_axes(struct axes *axes, const char *label)
 		canvas_text(&axes->canvas, x_of(axes, value), HEIGHT - BOTTOM + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	canvas_box(&axes->canvas, LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, NULL, &frame, NULL);
-	canvas_text(&axes->canvas, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
+	canvas_text(&axes->canvas, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK,
+		"position in the order");
 	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
 	canvas_text(&axes->canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, text);
 }

@@ -63,7 +63,8 @@ static int parse_options(int argc, char **argv, struct options *options)
 	static const struct option table[] = {
 		{ "to", required_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' }, { "positions", no_argument, NULL, 'p' },
 		{ "memory", required_argument, NULL, 'm' }, { "time", required_argument, NULL, 's' }, { "edges", required_argument, NULL, 'e' },
-		{ "view", required_argument, NULL, 'v' }, { "with-parent", no_argument, NULL, 'k' }, { "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
+		{ "view", required_argument, NULL, 'v' }, { "with-parent", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 },
 	};
 	int c;
 	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:e:khV", table, NULL)) != -1) {

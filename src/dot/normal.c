@@ -236,7 +236,8 @@ static enum status check_token(struct builder *builder, const struct token *toke
 {
 	if (token->kind == TOKEN_BROKEN)
 		return bad(builder, token->line, *token->begin == '"' ? "a string without an end" : *token->begin == '/' ?
-			"a comment without an end" : *token->begin == '<' ? "<html> without an end" : "a character that is not allowed here: put names in quotes");
+			"a comment without an end" : *token->begin == '<' ? "<html> without an end" :
+			"a character that is not allowed here: put names in quotes");
 	if (token->length >= TOKEN_MOST && token_atom(token) && token->kind != TOKEN_STRING)
 		return bad(builder, token->line, "a name or <html> of more than 16,000 bytes");
 	if (before->kind == TOKEN_NUMBER && token->kind == TOKEN_NAME)

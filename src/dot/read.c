@@ -49,7 +49,8 @@ static unsigned line_of(const struct reader *reader, Agnode_t *node)
 static enum status bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
 {
 	reader->error->line = line_of(reader, node);
-	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what, value ? " \"" : "", value ? value : "", value ? "\"" : "");
+	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what,
+		value ? " \"" : "", value ? value : "", value ? "\"" : "");
 }
 
 static char *decoded(struct reader *reader, const char *text)
