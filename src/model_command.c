@@ -1,10 +1,12 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
 #include "export.h"
 #include "models.h"
+#include "solver/recompute_auto.h"
 #include "subcommands.h"
 
 enum { SIZE_OPTION = 256 };   /* getopt values of the sizes: behind the letters */
@@ -13,8 +15,11 @@ struct request {
 	struct model_config config;
 	struct model_training training;
 	const char *name, *output;
+	int curve;             /* points of the curve to print instead of the step, or 0 */
 	bool helped;
 };
+
+enum { CURVE_MAX = 1000 };
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 
@@ -68,6 +73,28 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 	return graph;
 }
 
+/* The curve of memory against extra FLOPs, as CSV. */
+static enum status print_curve(const struct graph *step, int count, struct error *error)
+{
+	struct activations activations = { 0 };
+	struct recompute_options options = { 0 };
+	struct control control = { 0 };
+	struct rules *rules = rules_new();
+	struct recompute_point *point = mem_alloc((size_t)count, sizeof *point);
+	enum status status = rules && point ? activations_find(step, rules, &activations, error) : fail(error, NO_MEMORY, "out of memory");
+	if (status == OK)
+		status = recompute_curve(step, &activations, &options, (uint32_t)count, &control, point, error);
+	if (status == OK)
+		puts("saved_bytes,extra_flops,extra_flops_bound,peak_bytes,proved");
+	for (int i = 0; i < count && status == OK; i++)
+		printf("%lld,%lld,%lld,%lld,%d\n", (long long)point[i].bytes, (long long)point[i].flops, (long long)point[i].bound,
+			(long long)point[i].peak, point[i].proved);
+	activations_free(&activations);
+	mem_free(point);
+	rules_free(rules);
+	return status;
+}
+
 /* ---- options ----------------------------------------------------------------------------------------------- */
 
 /* Where a size is kept in the configuration, and its range. */
@@ -98,6 +125,16 @@ static int set_size(struct request *request, int index, const char *text)
 	return EXIT_FINE;
 }
 
+static int set_curve(struct request *request, const char *text)
+{
+	char *end;
+	long points = strtol(text, &end, 10);
+	if (end == text || *end || points < 2 || points > CURVE_MAX)
+		return usage_error("model", "--curve %s: expected 2 to %d points", text, CURVE_MAX);
+	request->curve = (int)points;
+	return EXIT_FINE;
+}
+
 /* The index of a word in a table, or -1 after complaining. */
 static int word_of(const char *const *words, int count, const char *option, const char *text, int *code)
 {
@@ -118,12 +155,14 @@ static int take_option(struct request *request, int letter)
 	case 'r': training->recompute = (enum recompute)word_of(recompute_names, RECOMPUTE_AUTO, "recompute", optarg, &code); break;
 	case 'P': training->policy = word_of(policies, 2, "policy", optarg, &code) ? GRADIENT_IDEAL : GRADIENT_EAGER; break;
 	case 'a': request->config.flash = word_of(attentions, 2, "attention", optarg, &code) == 1; break;
+	case 'c':
+		code = set_curve(request, optarg);
+		break;
 	case 'd': request->config.dropout = false; break;
 	case 'f': training->forward_only = true; break;
 	case 'A': training->accumulate = true; break;
 	case 'o': request->output = optarg; break;
 	case 'h': request->helped = true; break;
-	case '?': code = usage_error("model", "see the options"); break;
 	default: code = set_size(request, letter - SIZE_OPTION, optarg); break;
 	}
 	return code;
@@ -157,6 +196,7 @@ static int print_help(void)
 	     "  --no-dropout     leave dropout layers out\n"
 	     "  --accumulate     add gradients to buffers that live from step to step\n"
 	     "  --forward        the forward pass alone\n"
+	     "  --curve N        print N points of peak memory against the fewest FLOPs run again, as CSV\n"
 	     "  -o, --output F   the file to write, - for standard output (the default)");
 	return EXIT_FINE;
 }
@@ -172,6 +212,7 @@ static int parse(int argc, char **argv, struct request *request)
 		{ "precision", required_argument, NULL, 'p' }, { "optimizer", required_argument, NULL, 'O' },
 		{ "recompute", required_argument, NULL, 'r' }, { "policy", required_argument, NULL, 'P' },
 		{ "attention", required_argument, NULL, 'a' }, { "no-dropout", no_argument, NULL, 'd' },
+		{ "curve", required_argument, NULL, 'c' },
 		{ "accumulate", no_argument, NULL, 'A' }, { "forward", no_argument, NULL, 'f' },
 		{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 	};
@@ -184,8 +225,10 @@ static int parse(int argc, char **argv, struct request *request)
 	}
 	memcpy(options + SIZES, others, sizeof others);
 	int letter, code = EXIT_FINE;
+	opterr = 0;
 	while (code == EXIT_FINE && !request->helped && (letter = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-		code = take_option(request, letter);
+		code = letter == '?' ? usage_error("model", "%s: no such option, or its value is missing", argv[optind - 1])
+			: take_option(request, letter);
 	return code;
 }
 
@@ -214,7 +257,10 @@ int model_command(int argc, char **argv)
 	if (!plan.graph)
 		return complain(NULL, &error, status);
 	struct export_options options = { 0 };
-	status = export_to(export_find("native"), &plan, &options, request.output, true, &error);
+	if (request.curve)
+		status = print_curve(plan.graph, request.curve, &error);
+	else
+		status = export_to(export_find("native"), &plan, &options, request.output, true, &error);
 	graph_release(plan.graph);
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
