@@ -5,6 +5,7 @@
  * gradient of a is written only when a needs one, hence b is kept only then. Views differentiate to views
  * and cost nothing.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -497,22 +498,46 @@ static const struct derivative derivatives[] = {
 	{ "where", where, false },
 };
 
+/* ONNX operators whose derivative is that of an aten one of another name; the others agree but for capitals. */
+static const struct { const char *onnx, *aten; } renamed[] = {
+	{ "Cast", "_to_copy" }, { "Concat", "cat" }, { "Identity", "alias" }, { "Max", "maximum" }, { "Min", "minimum" },
+	{ "ReduceMean", "mean" }, { "ReduceSum", "sum" }, { "Sum", "add" }, { "Transpose", "permute" },
+	{ "Gather", "" }, { "Expand", "expand" }, { "TopK", "topk" },
+};
+
+/* "Concat" -> "cat". False where the aten operator of that name is another one. */
+static bool aten_name(const char *onnx, size_t length, char *name, size_t size)
+{
+	for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+		if (strlen(renamed[i].onnx) == length && strncmp(onnx, renamed[i].onnx, length) == 0) {
+			snprintf(name, size, "%s", renamed[i].aten);
+			return *name != '\0';
+		}
+	for (size_t i = 0; i <= length; i++)
+		name[i] = i < length ? (char)tolower((unsigned char)onnx[i]) : '\0';
+	return true;
+}
+
 /* Of "aten.relu_.default": by the middle word, in-place variants under their base name. NULL: none. */
 static const struct derivative *find_derivative(const char *type)
 {
-	if (strncmp(type, "aten.", 5) != 0)
+	char text[64];
+	const char *word = strchr(type, '.') ? strchr(type, '.') + 1 : type;
+	size_t length = strcspn(word, "."), low = 0, high = sizeof derivatives / sizeof *derivatives;
+	if (length >= sizeof text)
 		return NULL;
-	const char *word = type + 5;
-	size_t length = strcspn(word, ".");
-	length -= length > 1 && word[length - 1] == '_';
-	size_t low = 0, high = sizeof derivatives / sizeof *derivatives;
+	snprintf(text, sizeof text, "%.*s", (int)length, word);
+	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text) : strncmp(type, "aten.", 5) != 0)
+		return NULL;
+	length = strlen(text);
+	if (length > 1 && text[length - 1] == '_')
+		text[length - 1] = '\0';
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		const char *name = derivatives[middle].name;
-		int order = strncmp(word, name, length);
-		if (order == 0 && name[length] == '\0')
+		int order = strcmp(text, derivatives[middle].name);
+		if (order == 0)
 			return &derivatives[middle];
-		if (order < 0 || (order == 0 && name[length] != '\0'))
+		if (order < 0)
 			high = middle;
 		else
 			low = middle + 1;

@@ -157,6 +157,27 @@ Test(train, gradients_of_several_readers_are_added_up)
 	graph_release(step);
 }
 
+Test(train, onnx_operators_have_the_derivatives_of_their_aten_kin)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 16));
+	uint32_t bias = build_leaf(&build, "bias", KIND_PARAMETER, DTYPE_F32, SHAPE(16));
+	build_op(&build, "onnx.MatMul", IN(x, weight));
+	uint32_t y = build_output(&build, DTYPE_F32, SHAPE(4, 16));
+	y = build_map(&build, "onnx.Add", IN(y, bias));
+	y = build_map(&build, "onnx.Relu", IN(y));
+	build_reshape(&build, "onnx.Reshape", y, SHAPE(64));
+	struct graph *step = step_of(finish(&build), &sgd);
+	cr_assert_null(strstr(step->extra, "opaque"), "%s", step->extra);
+	uint32_t backward = 0;
+	for (uint32_t op = 0; op < step->ops; op++)
+		backward += step->op[op].phase == PHASE_BACKWARD;
+	/* ones, reshape, relu, the bias's sum and view, the weight's transpose and product */
+	cr_assert_eq(backward, 7, "%u backward ops", backward);
+	graph_release(step);
+}
+
 Test(train, an_op_without_a_rule_is_opaque_and_reported)
 {
 	struct build build = { .draft = draft_new(), .op = NONE };
