@@ -241,6 +241,25 @@ static void count_whole_slices(struct scaling *scaling)
 	}
 }
 
+static void count_copies(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		if (!scaling->copied[op])
+			continue;
+		scaling->report->copies++;
+		scaling->report->first_copy = op;
+		uint32_t result = graph->writes.item[graph->writes.start[op]];
+		FOR_ROW(i, &graph->users, graph->tensor[result].storage) {
+			uint32_t user = graph->users.item[i];
+			bool linear = false;
+			FOR_ROW(j, &graph->reads, user)
+				linear |= graph->reads.item[j] == result && strncmp(graph->op[user].type, "aten.addmm.", 11) == 0;
+			scaling->report->unfused += linear;
+		}
+	}
+}
+
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 /* Numbers new tensors and ops, and finds the new aliases: views of a clone are aliases of it. */
@@ -439,11 +458,7 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
 	if (status != OK)
 		return status;
-	for (uint32_t op = graph->ops; op-- > 0;)
-		if (scaling->copied[op]) {
-			scaling->report->copies++;
-			scaling->report->first_copy = op;
-		}
+	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
 	count_whole_slices(scaling);

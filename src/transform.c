@@ -127,6 +127,12 @@ static void note_scale(struct job *job, const struct scale_report *report)
 	if (report->copies)
 		note(job, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
 			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
+	if (report->unfused)
+		note(job, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
+			report->unfused == 1 ? " has" : "s have");
+	if (report->capacities)
+		note(job, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
+			report->capacities == 1 ? " is" : "s are");
 	if (report->sums)
 		note(job, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
 			report->sums == 1 ? "its" : "their");
