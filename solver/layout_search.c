@@ -11,265 +11,14 @@
  *   cut       a candidate above capacity - largest remaining total of a section is not even tried
  *   twins     of equal buffers with equal lives the first comes first
  *   table     what has failed once, the same set with the same lows, fails again
+ *   fill      in a section whose spare room is less than any step up from its floor somebody must stand on the
+ *             floor: where such a floor is the lowest place, only those who can are tried
  *
  * Pinned buffers are obstacles that lows step over. The stack is explicit; all state is undone from trails.
  */
-#include "layout_search.h"
-
-#define TABLE_BITS 18
-
-/* Undo records. */
-struct trail { uint32_t index; int64_t value; };
-
-struct trails {
-	struct trail *trail;
-	size_t count, room;
-};
-
-/* A buffer of a part and its place in the part's order. */
-struct entry { uint32_t buffer, rank; };
-
-/* "Nothing with this key can be completed from (offset, rank) on." rank counts within the part only. */
-struct failure { uint64_t key; int64_t offset; uint32_t rank, part; };
-
-struct frame {
-	uint32_t first, last;      /* sections of the part */
-	size_t list;               /* the part's buffers: search->list[list .. list + count), those placed since included */
-	uint32_t count;
-	uint32_t part;             /* a number for each part that was ever opened */
-	int64_t offset;            /* candidates come in order of (offset, rank), from here on */
-	uint32_t rank;
-	int64_t start_offset;      /* the same when the frame was opened */
-	uint32_t start_rank;
-	int64_t hole;              /* from here on a candidate would leave a hole that some buffer fits */
-	int64_t highest;           /* above this the rest of some section does not fit */
-	uint64_t key;
-	uint32_t placed;           /* the candidate being tried, NONE: none */
-	bool hat;                  /* something unplaced overlaps it */
-	size_t lows, floors;       /* trails before it was placed */
-	size_t mark;               /* entries in search->list before the frame's own */
-	size_t cut;                /* search->cut[cut ..): ends of the parts that it falls into */
-	uint32_t parts, next_part;
-};
-
-struct layout_search {
-	const struct layout_model *model;
-	unsigned rules;
-	int64_t capacity;
-	/* by buffer */
-	int64_t *low;
-	bool *placed;
-	uint32_t *twin;            /* the equal buffer before it, or NONE */
-	struct csr neighbours;     /* free buffers that overlap it in time */
-	struct csr obstacles;      /* pinned ones, by offset */
-	int64_t *lifted;           /* pending: its low once it is lifted */
-	uint32_t *pending;         /* stamp: it is pending */
-	/* by section */
-	struct csr members;        /* free buffers */
-	struct csr pinned;         /* pinned buffers */
-	int64_t *floor;            /* what is unplaced lies above */
-	int64_t *total;            /* unplaced bytes */
-	uint32_t *crossing;        /* unplaced buffers that go on into the next section */
-	uint32_t *stamp;
-	uint32_t clock;            /* of stamps */
-	/* the stack */
-	struct frame *frame;       /* [n + 3] */
-	uint32_t depth;
-	struct entry *list;
-	size_t list_count, list_room;
-	uint32_t *cut;
-	size_t cut_count, cut_room;
-	struct trails lows, floors;
-	struct failure *table;
-	uint32_t parts_opened;
-	uint64_t salt;             /* tells runs with other capacities apart */
-	const char *keys;
-	struct sort_key *sort;     /* [n] scratch */
-	int64_t *solution;
-	uint64_t nodes, work;
-	bool no_memory;
-	struct arena arena;
-};
+#include "layout_search_state.h"
 
 enum verdict { RUNNING, SOLVED, FAILED };
-
-/* ---- setting up --------------------------------------------------------------------------------------- */
-
-static bool is_free(const struct layout_search *search, uint32_t b)
-{
-	return search->model->fixed[b] < 0;
-}
-
-/* Rows of the free buffers, or of the pinned ones, in each section. */
-static enum status list_members(struct layout_search *search, bool pinned, struct csr *members)
-{
-	const struct layout_model *model = search->model;
-	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
-	if (!members->start)
-		return NO_MEMORY;
-	uint64_t sum = 0;
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t b = 0; b < model->n; b++) {
-			if (is_free(search, b) == pinned)
-				continue;
-			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-				sum += model->span[k].last - model->span[k].first;
-				for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
-					if (pass == 0)
-						members->start[s + 2]++;
-					else
-						members->item[members->start[s + 1]++] = b;
-				}
-			}
-		}
-		if (pass == 0) {
-			members->item = sum < UINT32_MAX ? arena_alloc(&search->arena, sum, sizeof *members->item) : NULL;
-			if (!members->item)
-				return NO_MEMORY;
-			for (uint32_t s = 1; s <= model->sections + 1; s++)
-				members->start[s] += members->start[s - 1];
-		}
-	}
-	return OK;
-}
-
-/* Rows of the free, or pinned, buffers that overlap each free one. */
-static enum status list_overlapping(struct layout_search *search, bool pinned, struct csr *rows)
-{
-	const struct layout_model *model = search->model;
-	const struct csr *members = pinned ? &search->pinned : &search->members;
-	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
-	uint32_t *item = mem_alloc(room, sizeof *item);
-	rows->start = arena_alloc(&search->arena, (size_t)model->n + 1, sizeof *rows->start);
-	bool fine = seen && item && rows->start;
-	for (uint32_t b = 0; b < model->n && fine; b++) {
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
-			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
-				FOR_ROW(i, members, s) {
-					uint32_t c = members->item[i];
-					if (c == b || seen[c] == b + 1)
-						continue;
-					seen[c] = b + 1;
-					if (count == room) {
-						uint32_t *moved = room < UINT32_MAX / 2 ? mem_resize(item, (size_t)room * 2, sizeof *item) : NULL;
-						fine = moved != NULL;
-						if (!fine)
-							goto done;
-						item = moved;
-						room *= 2;
-					}
-					item[count++] = c;
-				}
-			}
-		}
-		rows->start[b + 1] = count;
-	}
-done:
-	rows->item = fine ? arena_alloc(&search->arena, count, sizeof *rows->item) : NULL;
-	if (rows->item)
-		memcpy(rows->item, item, count * sizeof *item);
-	mem_free(seen);
-	mem_free(item);
-	return rows->item ? OK : NO_MEMORY;
-}
-
-static void sort_obstacles(struct layout_search *search)
-{
-	const int64_t *fixed = search->model->fixed;
-	for (uint32_t b = 0; b < search->model->n; b++) {
-		uint32_t *row = search->obstacles.item + search->obstacles.start[b], length = csr_length(&search->obstacles, b);
-		for (uint32_t i = 1; i < length; i++) {
-			uint32_t pin = row[i], j = i;
-			for (; j > 0 && fixed[row[j - 1]] > fixed[pin]; j--)
-				row[j] = row[j - 1];
-			row[j] = pin;
-		}
-	}
-}
-
-static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t b)
-{
-	uint32_t spans = model->span_start[a + 1] - model->span_start[a];
-	return model->size[a] == model->size[b] && model->alignment[a] == model->alignment[b]
-		&& model->span_start[b + 1] - model->span_start[b] == spans
-		&& memcmp(model->span + model->span_start[a], model->span + model->span_start[b], spans * sizeof *model->span) == 0;
-}
-
-static void find_twins(struct layout_search *search)
-{
-	const struct layout_model *model = search->model;
-	for (uint32_t b = 0; b < model->n; b++) {
-		search->twin[b] = NONE;
-		if (!is_free(search, b))
-			continue;
-		FOR_ROW(i, &search->neighbours, b) {
-			uint32_t c = search->neighbours.item[i];
-			if (c < b && (search->twin[b] == NONE || c > search->twin[b]) && equal_buffers(model, b, c))
-				search->twin[b] = c;
-		}
-	}
-}
-
-struct sort_key { double key[3]; uint32_t buffer; };
-
-static enum status set_up(struct layout_search *search)
-{
-	const struct layout_model *model = search->model;
-	struct arena *arena = &search->arena;
-	search->low = arena_alloc(arena, model->n, sizeof *search->low);
-	search->placed = arena_alloc(arena, model->n, sizeof *search->placed);
-	search->twin = arena_alloc(arena, model->n, sizeof *search->twin);
-	search->lifted = arena_alloc(arena, model->n, sizeof *search->lifted);
-	search->pending = arena_alloc(arena, model->n, sizeof *search->pending);
-	search->solution = arena_alloc(arena, model->n, sizeof *search->solution);
-	search->sort = arena_alloc(arena, model->n, sizeof *search->sort);
-	search->frame = arena_alloc(arena, (size_t)model->n + 3, sizeof *search->frame);
-	search->floor = arena_alloc(arena, model->sections, sizeof *search->floor);
-	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
-	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
-	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
-	search->table = arena_alloc(arena, (size_t)1 << TABLE_BITS, sizeof *search->table);
-	if (!search->low || !search->placed || !search->twin || !search->lifted || !search->pending || !search->solution
-	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
-		return NO_MEMORY;
-	enum status status = list_members(search, false, &search->members);
-	if (status == OK)
-		status = list_members(search, true, &search->pinned);
-	if (status == OK)
-		status = list_overlapping(search, false, &search->neighbours);
-	if (status == OK)
-		status = list_overlapping(search, true, &search->obstacles);
-	if (status == OK) {
-		sort_obstacles(search);
-		find_twins(search);
-	}
-	return status;
-}
-
-struct layout_search *layout_search_new(const struct layout_model *model, unsigned rules)
-{
-	struct layout_search *search = mem_alloc(1, sizeof *search);
-	if (!search)
-		return NULL;
-	search->model = model;
-	search->rules = rules;
-	if (set_up(search) == OK)
-		return search;
-	layout_search_free(search);
-	return NULL;
-}
-
-void layout_search_free(struct layout_search *search)
-{
-	if (!search)
-		return;
-	mem_free(search->list);
-	mem_free(search->cut);
-	mem_free(search->lows.trail);
-	mem_free(search->floors.trail);
-	arena_free(&search->arena);
-	mem_free(search);
-}
 
 /* ---- state ------------------------------------------------------------------------------------------------- */
 
@@ -437,6 +186,15 @@ static bool infer_pending(struct layout_search *search, const struct frame *fram
 	return true;
 }
 
+/* Whoever is placed from here on at the frame's offset has at least this rank. A filler may come before others of lower
+ * rank: which of those at one offset come first makes no difference. */
+static uint32_t rank_behind(const struct frame *frame)
+{
+	if (frame->fill == NONE)
+		return frame->rank;
+	return frame->start_offset == frame->offset ? frame->start_rank : 0;
+}
+
 /* Places the frame's candidate; false when that is a dead end. Undone by unplace() either way. */
 static bool place(struct layout_search *search, struct frame *frame, const struct entry *entry)
 {
@@ -478,7 +236,7 @@ static bool place(struct layout_search *search, struct frame *frame, const struc
 		for (size_t i = frame->lows; i < search->lows.count && fits; i++)
 			fits = raise_floors(search, search->lows.trail[i].index, search->clock, false);
 	if (fits && search->rules & LAYOUT_RULE_PENDING)
-		fits = infer_pending(search, frame, offset, entry->rank);
+		fits = infer_pending(search, frame, offset, rank_behind(frame));
 	return fits;
 }
 
@@ -630,6 +388,63 @@ static bool shorten(struct layout_search *search, struct frame *frame, uint32_t 
 	return true;
 }
 
+/* How many can stand on the section's floor; none of those left out by the frame. Sets *step to the least step up from there. */
+static uint32_t count_fillers(const struct layout_search *search, const struct frame *frame, uint32_t section, int64_t smallest, int64_t *step)
+{
+	int64_t floor = search->floor[section];
+	uint32_t count = 0;
+	*step = smallest;
+	FOR_ROW(i, &search->members, section) {
+		uint32_t b = search->members.item[i];
+		if (search->placed[b])
+			continue;
+		if (search->low[b] > floor) {
+			if (search->low[b] - floor < *step)
+				*step = search->low[b] - floor;
+		} else if (floor > frame->offset || search->rank[b] >= frame->rank) {
+			count++;
+		}
+	}
+	return count;
+}
+
+/* Finds the section of the first candidate whose floor is the lowest place and that the fewest buffers can and one must fill. */
+static void find_fill(struct layout_search *search, struct frame *frame)
+{
+	const struct layout_model *model = search->model;
+	const struct entry *list = search->list + frame->list;
+	int64_t lowest = INT64_MAX, smallest = INT64_MAX, step;
+	uint32_t fewest = UINT32_MAX, first = NONE;
+	for (uint32_t i = 0; i < frame->count; i++) {
+		uint32_t b = list[i].buffer;
+		if (search->placed[b])
+			continue;
+		if (model->size[b] < smallest)
+			smallest = model->size[b];
+		bool left_out = search->low[b] < frame->offset || (search->low[b] == frame->offset && list[i].rank < frame->rank);
+		if (!left_out && search->low[b] < lowest) {
+			lowest = search->low[b];
+			first = b;
+		}
+	}
+	if (first == NONE)
+		return;
+	for (uint32_t s = model->first[first]; s < model->last[first]; s++) {
+		/* Over a pinned buffer a step up may cost no room. */
+		if (search->floor[s] != lowest || !search->total[s] || csr_length(&search->pinned, s))
+			continue;
+		int64_t spare = room_above(search, s, lowest) - search->total[s];
+		if (spare >= smallest)
+			continue;
+		search->work += csr_length(&search->members, s);
+		uint32_t fillers = count_fillers(search, frame, s, smallest, &step);
+		if (spare < step && fillers < fewest) {
+			fewest = fillers;
+			frame->fill = s;
+		}
+	}
+}
+
 /* Looks at a new frame: nothing left, hopeless, or to be searched. */
 static enum verdict open_frame(struct layout_search *search, struct frame *frame)
 {
@@ -642,12 +457,14 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 	search->work += frame->count + (frame->last - frame->first);
 	frame->start_offset = frame->offset;
 	frame->start_rank = frame->rank;
+	frame->fill = NONE;
 	frame->hole = INT64_MAX;
 	for (uint32_t i = 0; i < frame->count; i++) {
 		uint32_t b = list[i].buffer;
 		if (search->placed[b])
 			continue;
 		unplaced++;
+		search->rank[b] = list[i].rank;
 		if (search->low[b] + model->size[b] < frame->hole)
 			frame->hole = search->low[b] + model->size[b];
 		key += hash_mix(((uint64_t)b << 40) ^ (uint64_t)search->low[b]);
@@ -666,6 +483,8 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 			return FAILED;
 	}
 	frame->highest = search->capacity - most;
+	if (search->rules & LAYOUT_RULE_FILL)
+		find_fill(search, frame);
 	return shorten(search, frame, unplaced) ? RUNNING : FAILED;
 }
 
@@ -673,6 +492,17 @@ static void remember_failure(struct layout_search *search, const struct frame *f
 {
 	if (search->rules & LAYOUT_RULE_TABLE)
 		*table_slot(search, frame->key) = (struct failure){ frame->key, frame->start_offset, frame->start_rank, frame->part };
+}
+
+static bool fills(const struct layout_search *search, const struct frame *frame, uint32_t b)
+{
+	const struct layout_model *model = search->model;
+	if (search->low[b] != search->floor[frame->fill])
+		return false;
+	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+		if (model->span[k].first <= frame->fill && frame->fill < model->span[k].last)
+			return true;
+	return false;
 }
 
 /* The next candidate in order of (low, rank); false when there is none. */
@@ -684,6 +514,8 @@ static bool next_candidate(struct layout_search *search, struct frame *frame, st
 		uint32_t b = list[i].buffer;
 		int64_t low = search->low[b];
 		if (low >= best || search->placed[b] || low > limit || low < frame->offset || (low == frame->offset && list[i].rank < frame->rank))
+			continue;
+		if (frame->fill != NONE && !fills(search, frame, b))
 			continue;
 		uint32_t twin = search->twin[b];
 		if (twin != NONE && !search->placed[twin] && search->rules & LAYOUT_RULE_TWINS)
@@ -704,7 +536,7 @@ static enum verdict push_part(struct layout_search *search)
 	size_t mark = search->list_count;
 	if (frame->parts == 1 && frame->placed != NONE) {
 		*child = (struct frame){ .first = frame->first, .last = frame->last, .list = frame->list, .count = frame->count,
-					 .part = frame->part, .offset = frame->offset, .rank = frame->rank, .placed = NONE };
+					 .part = frame->part, .offset = frame->offset, .rank = rank_behind(frame), .placed = NONE };
 	} else {
 		uint32_t first = frame->next_part ? search->cut[frame->cut + frame->next_part - 1] : frame->first;
 		new_part(search, frame, first, search->cut[frame->cut + frame->next_part], child);

@@ -7,7 +7,7 @@
 /* Inferences that may be switched off, to test that they lose nothing. */
 enum layout_rule {
 	LAYOUT_RULE_DOMINANCE = 1, LAYOUT_RULE_PENDING = 2, LAYOUT_RULE_FLOORS = 4, LAYOUT_RULE_HATLESS = 8, LAYOUT_RULE_PARTS = 16,
-	LAYOUT_RULE_TWINS = 32, LAYOUT_RULE_TABLE = 64, LAYOUT_RULES_ALL = 127
+	LAYOUT_RULE_TWINS = 32, LAYOUT_RULE_TABLE = 64, LAYOUT_RULE_FILL = 128, LAYOUT_RULES_ALL = 255
 };
 
 struct layout_search;

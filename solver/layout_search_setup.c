@@ -1,0 +1,172 @@
+/* layout_search_setup.c: who overlaps whom, for the exact search. */
+#include "layout_search_state.h"
+
+/* Rows of the free buffers, or of the pinned ones, in each section. */
+static enum status list_members(struct layout_search *search, bool pinned, struct csr *members)
+{
+	const struct layout_model *model = search->model;
+	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
+	if (!members->start)
+		return NO_MEMORY;
+	uint64_t sum = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t b = 0; b < model->n; b++) {
+			if (is_free(search, b) == pinned)
+				continue;
+			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+				sum += model->span[k].last - model->span[k].first;
+				for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+					if (pass == 0)
+						members->start[s + 2]++;
+					else
+						members->item[members->start[s + 1]++] = b;
+				}
+			}
+		}
+		if (pass == 0) {
+			members->item = sum < UINT32_MAX ? arena_alloc(&search->arena, sum, sizeof *members->item) : NULL;
+			if (!members->item)
+				return NO_MEMORY;
+			for (uint32_t s = 1; s <= model->sections + 1; s++)
+				members->start[s] += members->start[s - 1];
+		}
+	}
+	return OK;
+}
+
+/* Rows of the free, or pinned, buffers that overlap each free one. */
+static enum status list_overlapping(struct layout_search *search, bool pinned, struct csr *rows)
+{
+	const struct layout_model *model = search->model;
+	const struct csr *members = pinned ? &search->pinned : &search->members;
+	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
+	uint32_t *item = mem_alloc(room, sizeof *item);
+	rows->start = arena_alloc(&search->arena, (size_t)model->n + 1, sizeof *rows->start);
+	bool fine = seen && item && rows->start;
+	for (uint32_t b = 0; b < model->n && fine; b++) {
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
+			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+				FOR_ROW(i, members, s) {
+					uint32_t c = members->item[i];
+					if (c == b || seen[c] == b + 1)
+						continue;
+					seen[c] = b + 1;
+					if (count == room) {
+						uint32_t *moved = room < UINT32_MAX / 2 ? mem_resize(item, (size_t)room * 2, sizeof *item) : NULL;
+						fine = moved != NULL;
+						if (!fine)
+							goto done;
+						item = moved;
+						room *= 2;
+					}
+					item[count++] = c;
+				}
+			}
+		}
+		rows->start[b + 1] = count;
+	}
+done:
+	rows->item = fine ? arena_alloc(&search->arena, count, sizeof *rows->item) : NULL;
+	if (rows->item)
+		memcpy(rows->item, item, count * sizeof *item);
+	mem_free(seen);
+	mem_free(item);
+	return rows->item ? OK : NO_MEMORY;
+}
+
+static void sort_obstacles(struct layout_search *search)
+{
+	const int64_t *fixed = search->model->fixed;
+	for (uint32_t b = 0; b < search->model->n; b++) {
+		uint32_t *row = search->obstacles.item + search->obstacles.start[b], length = csr_length(&search->obstacles, b);
+		for (uint32_t i = 1; i < length; i++) {
+			uint32_t pin = row[i], j = i;
+			for (; j > 0 && fixed[row[j - 1]] > fixed[pin]; j--)
+				row[j] = row[j - 1];
+			row[j] = pin;
+		}
+	}
+}
+
+static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t b)
+{
+	uint32_t spans = model->span_start[a + 1] - model->span_start[a];
+	return model->size[a] == model->size[b] && model->alignment[a] == model->alignment[b]
+		&& model->span_start[b + 1] - model->span_start[b] == spans
+		&& memcmp(model->span + model->span_start[a], model->span + model->span_start[b], spans * sizeof *model->span) == 0;
+}
+
+static void find_twins(struct layout_search *search)
+{
+	const struct layout_model *model = search->model;
+	for (uint32_t b = 0; b < model->n; b++) {
+		search->twin[b] = NONE;
+		if (!is_free(search, b))
+			continue;
+		FOR_ROW(i, &search->neighbours, b) {
+			uint32_t c = search->neighbours.item[i];
+			if (c < b && (search->twin[b] == NONE || c > search->twin[b]) && equal_buffers(model, b, c))
+				search->twin[b] = c;
+		}
+	}
+}
+
+static enum status set_up(struct layout_search *search)
+{
+	const struct layout_model *model = search->model;
+	struct arena *arena = &search->arena;
+	search->low = arena_alloc(arena, model->n, sizeof *search->low);
+	search->placed = arena_alloc(arena, model->n, sizeof *search->placed);
+	search->twin = arena_alloc(arena, model->n, sizeof *search->twin);
+	search->rank = arena_alloc(arena, model->n, sizeof *search->rank);
+	search->lifted = arena_alloc(arena, model->n, sizeof *search->lifted);
+	search->pending = arena_alloc(arena, model->n, sizeof *search->pending);
+	search->solution = arena_alloc(arena, model->n, sizeof *search->solution);
+	search->sort = arena_alloc(arena, model->n, sizeof *search->sort);
+	search->frame = arena_alloc(arena, (size_t)model->n + 3, sizeof *search->frame);
+	search->floor = arena_alloc(arena, model->sections, sizeof *search->floor);
+	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
+	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
+	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
+	search->table = arena_alloc(arena, (size_t)1 << TABLE_BITS, sizeof *search->table);
+	if (!search->low || !search->placed || !search->twin || !search->rank || !search->lifted || !search->pending || !search->solution
+	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
+		return NO_MEMORY;
+	enum status status = list_members(search, false, &search->members);
+	if (status == OK)
+		status = list_members(search, true, &search->pinned);
+	if (status == OK)
+		status = list_overlapping(search, false, &search->neighbours);
+	if (status == OK)
+		status = list_overlapping(search, true, &search->obstacles);
+	if (status == OK) {
+		sort_obstacles(search);
+		find_twins(search);
+	}
+	return status;
+}
+
+struct layout_search *layout_search_new(const struct layout_model *model, unsigned rules)
+{
+	struct layout_search *search = mem_alloc(1, sizeof *search);
+	if (!search)
+		return NULL;
+	search->model = model;
+	search->rules = rules;
+	if (set_up(search) == OK)
+		return search;
+	layout_search_free(search);
+	return NULL;
+}
+
+void layout_search_free(struct layout_search *search)
+{
+	if (!search)
+		return;
+	mem_free(search->list);
+	mem_free(search->cut);
+	mem_free(search->lows.trail);
+	mem_free(search->floors.trail);
+	arena_free(&search->arena);
+	mem_free(search);
+}
