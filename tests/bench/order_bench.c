@@ -1,0 +1,353 @@
+/* order_bench.c: the orderer's tables.
+ *     order_bench graphs FILE ...   peak, bound, gap and CPU seconds of each graph (MiB without persistent bytes)
+ *     order_bench growth            CPU seconds against ops, on stacked equal layers with backward and updates
+ *     order_bench ilp               our time against integer programs on the whole graph, solved by GLPK in the same run:
+ *                                   the prefix model, and MODeL's (Steiner et al., ICML 2023) with one op per step
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "solver/draft.h"
+#include "solver/order_ilp.h"
+#include "solver/order_window.h"
+#include "src/input.h"
+#include "tests/random_problem.h"
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static const struct memory_rules rules = { .alignment = 1, .workspace = true };
+
+/* The best order, and what it took. */
+static double solve(const struct problem *problem, struct order_result *result)
+{
+	struct order_options options = { .strategy = ORDER_BEST };
+	struct control control = { 0 };
+	double start = seconds();
+	order_solve(problem, &options, &control, result);
+	return seconds() - start;
+}
+
+static double mebibytes(int64_t bytes)
+{
+	return (double)bytes / 1048576;
+}
+
+/* ---- graphs --------------------------------------------------------------------------------- */
+
+static void graphs(int count, char **paths)
+{
+	int proved = 0;
+	printf("| graph | ops | program | ours | bound | gap %% | proved by | s |\n|---|---|---|---|---|---|---|---|\n");
+	for (int i = 0; i < count; i++) {
+		struct error error = { 0 };
+		struct problem problem;
+		struct order_result result;
+		enum status status;
+		struct graph *graph = graph_open(paths[i], &error, &status);
+		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
+			fprintf(stderr, "%s: %s\n", paths[i], error.text);
+			continue;
+		}
+		double time = solve(&problem, &result);
+		int64_t program = problem_peak(&problem, problem.program, NULL, NULL);
+		const char *name = strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i];
+		double gap = 100.0 * (double)(result.peak - result.bound) / (double)(result.bound - problem.base + 1);
+		printf("| %s | %u | %.4f | %.4f | %.4f | %.3f | %s | %.2f |\n", name, problem.ops, mebibytes(program - problem.base),
+			mebibytes(result.peak - problem.base), mebibytes(result.bound - problem.base), gap,
+			result.proved ? order_proof_names[result.certificate.proof] : "-", time);
+		proved += result.proved;
+		order_result_free(&result);
+		problem_free(&problem);
+		graph_release(graph);
+	}
+	printf("\n%d of %d proved optimal\n", proved, count);
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+struct builder {
+	struct draft *draft;
+	uint32_t tensors, ops;
+};
+
+static uint32_t add_tensor(struct builder *builder, int64_t bytes, enum kind kind)
+{
+	char name[16];
+	snprintf(name, sizeof name, "t%u", builder->tensors++);
+	struct tensor tensor = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = NONE, .dtype = DTYPE_OPAQUE };
+	return draft_tensor(builder->draft, &tensor);
+}
+
+static uint32_t add_op(struct builder *builder, enum phase phase, uint32_t output)
+{
+	char name[16];
+	snprintf(name, sizeof name, "o%u", builder->ops++);
+	struct op op = { .name = name, .type = "op", .module = "", .phase = (uint8_t)phase, .has_phase = true, .flops = -1 };
+	uint32_t id = draft_op(builder->draft, &op);
+	draft_write(builder->draft, id, output);
+	return id;
+}
+
+#define DEPTH 8
+
+/* Layers of DEPTH ops with a skip connection; each op's backward reads what it read; every weight is updated at once. */
+static struct graph *stacked_layers(uint32_t layers)
+{
+	struct builder builder = { .draft = draft_new() };
+	uint32_t *saved = calloc((size_t)layers * DEPTH + 1, sizeof *saved), *skip = calloc(layers + 1, sizeof *skip);
+	uint32_t value = add_tensor(&builder, 4096, KIND_INPUT);
+	for (uint32_t i = 0; i < layers * DEPTH; i++) {
+		saved[i] = value;
+		value = add_tensor(&builder, 1000 + 300 * (i % DEPTH), KIND_ACTIVATION);
+		uint32_t op = add_op(&builder, PHASE_FORWARD, value);
+		draft_read(builder.draft, op, saved[i]);
+		if (i % DEPTH == 0)
+			skip[i / DEPTH] = saved[i];
+		if (i % DEPTH == DEPTH - 1)
+			draft_read(builder.draft, op, skip[i / DEPTH]);
+	}
+	for (uint32_t i = layers * DEPTH; i-- > 0;) {
+		uint32_t gradient = value, weight = add_tensor(&builder, 8192, KIND_PARAMETER);
+		value = add_tensor(&builder, 1000 + 300 * (i % DEPTH), KIND_GRADIENT);
+		uint32_t op = add_op(&builder, PHASE_BACKWARD, value);
+		draft_read(builder.draft, op, gradient);
+		draft_read(builder.draft, op, saved[i]);
+		uint32_t change = add_tensor(&builder, 8192, KIND_GRADIENT);
+		op = add_op(&builder, PHASE_BACKWARD, change);
+		draft_read(builder.draft, op, gradient);
+		draft_read(builder.draft, op, saved[i]);
+		uint32_t updated = add_tensor(&builder, 0, KIND_PARAMETER);
+		draft_tensor_at(builder.draft, updated)->alias = weight;
+		op = add_op(&builder, PHASE_UPDATE, updated);
+		draft_read(builder.draft, op, change);
+		draft_read(builder.draft, op, weight);
+		draft_inplace(builder.draft, op, updated, weight);
+	}
+	enum status status;
+	struct error error;
+	struct graph *graph = graph_build(builder.draft, &error, &status);
+	draft_free(builder.draft);
+	free(saved);
+	free(skip);
+	return graph;
+}
+
+static void growth(void)
+{
+	printf("| ops | first plan s | whole run s | peak MiB | bound MiB | us per op |\n|---|---|---|---|---|---|\n");
+	for (uint32_t ops = 1000; ops <= 100000; ops *= 10) {
+		struct graph *graph = stacked_layers(ops / (4 * DEPTH));
+		struct problem problem;
+		struct error error;
+		struct order_result result;
+		struct control control = { 0 };
+		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK)
+			return;
+		double start = seconds();
+		order_quick(&problem, &control, &result);
+		double quick = seconds() - start;
+		order_result_free(&result);
+		double time = solve(&problem, &result);
+		printf("| %u | %.3f | %.3f | %.3f | %.3f | %.1f |\n", problem.ops, quick, time, mebibytes(result.peak - problem.base),
+			mebibytes(result.bound - problem.base), time / problem.ops * 1e6);
+		order_result_free(&result);
+		problem_free(&problem);
+		graph_release(graph);
+	}
+}
+
+/* ---- MODeL's integer program --------------------------------------------------------------------- */
+
+#define STEPS 64
+
+struct steps {
+	const struct problem *problem;
+	struct milp milp;
+	double unit;
+	uint32_t run[STEPS][STEPS + 1];    /* [op][step from 1] */
+	uint32_t kept[4 * STEPS][STEPS + 1]; /* [item][step] */
+};
+
+/* kept[item, t] <= kept[item, t - 1] + run[producer, t - 1]; equal where the item is live-out. */
+static void add_item(struct steps *steps, uint32_t item)
+{
+	const struct problem *problem = steps->problem;
+	struct milp *milp = &steps->milp;
+	uint32_t producer = problem->producer[item];
+	for (uint32_t t = 1; t <= problem->ops; t++) {
+		bool there = producer == NONE && t == 1;
+		if (!there) {
+			milp_add_row(milp, problem->live_out[item] ? 0 : -INFINITY, 0);
+			milp_add_entry(milp, steps->kept[item][t], 1);
+			if (t > 1)
+				milp_add_entry(milp, steps->kept[item][t - 1], -1);
+			if (producer != NONE && t > 1)
+				milp_add_entry(milp, steps->run[producer][t - 1], -1);
+		} else if (problem->live_out[item]) {
+			milp_add_row(milp, 1, 1);
+			milp_add_entry(milp, steps->kept[item][t], 1);
+		}
+		FOR_ROW(i, &problem->users, item) {
+			milp_add_row(milp, -INFINITY, 0);
+			milp_add_entry(milp, steps->run[problem->users.item[i]][t], 1);
+			milp_add_entry(milp, steps->kept[item][t], -1);
+		}
+	}
+}
+
+static void add_ops(struct steps *steps)
+{
+	const struct problem *problem = steps->problem;
+	struct milp *milp = &steps->milp;
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		milp_add_row(milp, 1, 1);
+		for (uint32_t t = 1; t <= problem->ops; t++)
+			milp_add_entry(milp, steps->run[op][t], 1);
+	}
+	for (uint32_t t = 1; t <= problem->ops; t++) {
+		milp_add_row(milp, 1, 1);
+		for (uint32_t op = 0; op < problem->ops; op++)
+			milp_add_entry(milp, steps->run[op][t], 1);
+	}
+	for (uint32_t op = 0; op < problem->ops; op++)
+		FOR_ROW(i, &problem->pred, op)
+			for (uint32_t t = 1; t <= problem->ops; t++) {
+				milp_add_row(milp, -INFINITY, 0);
+				milp_add_entry(milp, steps->run[op][t], 1);
+				for (uint32_t before = 1; before < t; before++)
+					milp_add_entry(milp, steps->run[problem->pred.item[i]][before], -1);
+			}
+}
+
+static void add_memory(struct steps *steps, uint32_t peak)
+{
+	const struct problem *problem = steps->problem;
+	for (uint32_t t = 1; t <= problem->ops; t++) {
+		milp_add_row(&steps->milp, 0, INFINITY);
+		milp_add_entry(&steps->milp, peak, 1);
+		for (uint32_t item = 0; item < problem->items; item++)
+			milp_add_entry(&steps->milp, steps->kept[item][t], -(double)problem->size[item] / steps->unit);
+		for (uint32_t op = 0; op < problem->ops; op++) {
+			int64_t bytes = problem->workspace[op];
+			FOR_ROW(i, &problem->products, op)
+				bytes += problem->size[problem->products.item[i]];
+			milp_add_entry(&steps->milp, steps->run[op][t], -(double)bytes / steps->unit);
+		}
+	}
+}
+
+/* The least peak by MODeL's program, or -1 when the limits end it. */
+static double solve_steps(const struct problem *problem, const struct milp_limits *limits)
+{
+	struct steps *steps = calloc(1, sizeof *steps);
+	struct control control = { 0 };
+	struct milp_solution solution;
+	steps->problem = problem;
+	steps->unit = 1000;
+	for (uint32_t t = 1; t <= problem->ops; t++) {
+		for (uint32_t op = 0; op < problem->ops; op++)
+			steps->run[op][t] = milp_add_column(&steps->milp, 0, 1, 0, true);
+		for (uint32_t item = 0; item < problem->items; item++)
+			steps->kept[item][t] = milp_add_column(&steps->milp, 0, 1, 0, true);
+	}
+	uint32_t peak = milp_add_column(&steps->milp, 0, INFINITY, 1, false);
+	add_ops(steps);
+	for (uint32_t item = 0; item < problem->items; item++)
+		add_item(steps, item);
+	add_memory(steps, peak);
+	enum status status = milp_solve(&steps->milp, limits, &control, &solution);
+	double cost = status == OK ? solution.cost * steps->unit : -1;
+	milp_solution_free(&solution);
+	milp_free(&steps->milp);
+	free(steps);
+	return cost;
+}
+
+/* ---- ilp ------------------------------------------------------------------------------------------ */
+
+/* The least peak by the prefix program, or -1. */
+static int64_t solve_prefix(const struct problem *problem, const struct milp_limits *limits)
+{
+	struct arena arena = { 0 };
+	struct order_model model;
+	struct order_window window;
+	struct control control = { 0 };
+	uint32_t position[STEPS], order[STEPS], *count = calloc(problem->items + 1, sizeof *count);
+	int64_t live[STEPS], peak = -1;
+	bool found;
+	order_model_of(problem, &arena, &model);
+	int64_t high = order_profile(&model, problem->program, count, live);
+	for (uint32_t i = 0; i < problem->ops; i++)
+		position[problem->program[i]] = i;
+	if (order_window_cut(&window, &model, problem->program, position, live, 0, problem->ops) == OK
+	    && order_ilp_prefix(&window.model, high, limits, &control, order, &found) == OK)
+		peak = order_profile(&window.model, order, count, live);
+	order_window_free(&window);
+	arena_free(&arena);
+	free(count);
+	return peak;
+}
+
+static void ilp(void)
+{
+	static const uint32_t sizes[] = { 8, 10, 12, 15 };
+	struct milp_limits limits = { .iterations = 100000, .nodes = 2000 };
+	printf("| ops | ours s | prefix program s | solved | ours / prefix | MODeL's program s | solved | ours / MODeL |\n");
+	printf("|---|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		double ours[2] = { 0 }, theirs[2] = { 0 }, all = 0;
+		int solved[2] = { 0 };
+		for (uint64_t seed = 1; seed <= 5; seed++) {
+			uint64_t state = seed * 1000 + sizes[i];
+			struct problem problem;
+			struct order_result result;
+			if (!random_problem(&state, sizes[i], &problem))
+				return;
+			double time = solve(&problem, &result), start = seconds();
+			int64_t prefix = solve_prefix(&problem, &limits);
+			double middle = seconds(), model = sizes[i] <= 10 ? solve_steps(&problem, &limits) : -1, end = seconds();
+			all += time;
+			if (prefix >= 0) {
+				solved[0]++;
+				ours[0] += time;
+				theirs[0] += middle - start;
+				if (prefix != result.peak)
+					fprintf(stderr, "the prefix program disagrees: %ld, %ld\n", (long)prefix, (long)result.peak);
+			}
+			if (model >= 0) {
+				solved[1]++;
+				ours[1] += time;
+				theirs[1] += end - middle;
+				if (fabs(model + (double)problem.base - (double)result.peak) > 0.5)
+					fprintf(stderr, "MODeL's program disagrees: %.1f, %ld\n", model + (double)problem.base, (long)result.peak);
+			}
+			order_result_free(&result);
+			problem_free(&problem);
+		}
+		printf("| %u | %.5f | %.2f | %d of 5 | 1/%.0f | %.2f | %d of 5 | 1/%.0f |\n", sizes[i], all, theirs[0], solved[0],
+			solved[0] ? theirs[0] / ours[0] : 0, theirs[1], solved[1], solved[1] ? theirs[1] / ours[1] : 0);
+		fflush(stdout);
+	}
+}
+
+int main(int count, char **words)
+{
+	const char *mode = count > 1 ? words[1] : "";
+	if (!strcmp(mode, "graphs"))
+		graphs(count - 2, words + 2);
+	else if (!strcmp(mode, "growth"))
+		growth();
+	else if (!strcmp(mode, "ilp"))
+		ilp();
+	else
+		return 2;
+	return 0;
+}
