@@ -5,6 +5,7 @@
 #include "support.h"
 #include "ui/frame.h"
 #include "ui/line_edit.h"
+#include "ui/theme.h"
 
 static struct frame make(int width, int height)
 {
@@ -171,4 +172,21 @@ Test(frame, history_brings_older_lines_and_the_typed_one_back)
 	for (int i = 0; i < 100; i++)
 		type(&line, &history, "down", 0);
 	cr_assert_str_eq(line.text, "new");
+}
+
+Test(frame, the_user_can_change_colours_of_roles_and_categories)
+{
+	struct palette palette;
+	palette_fill(&palette, THEME_ANSI);
+	cr_assert(palette_change(&palette, "peak", "red", "default", "bold underline "));
+	cr_assert_eq(palette.look[ROLE_PEAK].colour, 1);
+	cr_assert_eq(palette.look[ROLE_PEAK].marks, MARK_BOLD | MARK_UNDERLINE);
+	cr_assert(palette_change(&palette, "activation", "71", "", ""));
+	cr_assert_eq(palette.look[role_of_category(KIND_ACTIVATION, 1)].colour, 71);
+	cr_assert_not(palette_change(&palette, "peek", "red", "", ""));
+	cr_assert_not(palette_change(&palette, "peak", "reddish", "", ""));
+	cr_assert_not(palette_change(&palette, "peak", "256", "", ""));
+	cr_assert_not(palette_change(&palette, "peak", "red", "", "blinking"));
+	cr_assert_eq(theme_possible(THEME_DARK, 16), THEME_ANSI);
+	cr_assert_eq(theme_possible(THEME_LIGHT, 0), THEME_MONO);
 }

@@ -28,6 +28,7 @@ struct app {
 	struct terminal *terminal;
 	struct frame frame;
 	enum theme theme;
+	struct palette palette;        /* of the theme, with the user's colours */
 	const struct config *config;   /* the user's keys, or NULL */
 	struct model model;
 	struct plan *plan;               /* model.plan, retained */
@@ -193,7 +194,7 @@ static void draw(struct app *app)
 		if (app->mode == MODE_HELP)
 			help_draw(&app->help, &app->model, context_of(app), frame, &x, &y);
 	}
-	terminal_draw(app->terminal, frame, app->theme, x, y);
+	terminal_draw(app->terminal, frame, &app->palette, x, y);
 	clock_gettime(CLOCK_MONOTONIC, &app->drawn);
 }
 
@@ -325,14 +326,27 @@ static void close_something(struct app *app)
 		app->running = false;
 }
 
+/* The user's own colours stand above every theme but the one without colours. */
+static void use_theme(struct app *app, enum theme theme)
+{
+	const struct config *config = app->config;
+	app->theme = theme;
+	palette_fill(&app->palette, theme);
+	for (int i = 0; config && theme != THEME_MONO && i < config->colours; i++) {
+		const struct colour *colour = &config->colour[i];
+		if (!palette_change(&app->palette, colour->role, colour->foreground, colour->background, colour->attributes))
+			view_say(&app->model, "the configuration's color %s is not known", colour->role);
+	}
+}
+
 static void next_theme(struct app *app)
 {
 	int colours = terminal_colours(app->terminal);
 	for (int i = 1; i <= THEME_COUNT; i++) {
 		enum theme next = (enum theme)((app->theme + i) % THEME_COUNT);
 		if (theme_possible(next, colours) == next) {
-			app->theme = next;
 			view_say(&app->model, "theme: %s", theme_names[next]);
+			use_theme(app, next);
 			return;
 		}
 	}
@@ -676,9 +690,8 @@ int explore(struct session *session, const struct explore_options *options)
 		return 2;
 	}
 	app->config = options->config;
-	app->theme = first_theme(options, terminal_colours(app->terminal));
 	app->frame.ascii = options->ascii || !terminal_unicode();
-	view_say(&app->model, "? lists all keys");
+	use_theme(app, first_theme(options, terminal_colours(app->terminal)));
 	draw(app);
 	if (options->script)
 		run_script(app, options->script);

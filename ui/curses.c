@@ -387,25 +387,26 @@ static int possible_colour(const struct terminal *terminal, int colour, attr_t *
 	return colour & 7;
 }
 
-static void look_of(struct terminal *terminal, const struct cell *cell, enum theme theme, attr_t *attributes, int *pair)
+static void look_of(struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
 {
-	struct look look = theme_look(theme, (enum role)cell->role);
+	struct look look = palette->look[cell->role];
 	uint8_t marks = look.marks | cell->marks;
 	if ((look.marks & MARK_REVERSE) && (cell->marks & MARK_REVERSE))
 		marks &= (uint8_t)~MARK_REVERSE;
 	*attributes = (marks & MARK_BOLD ? A_BOLD : 0) | (marks & MARK_REVERSE ? A_REVERSE : 0) | (marks & MARK_DIM ? A_DIM : 0) |
 		      (marks & MARK_UNDERLINE ? A_UNDERLINE : 0);
 	*pair = 0;
-	if (terminal->colours == 0 || theme == THEME_MONO)
+	if (terminal->colours == 0 || palette->mono)
 		return;
 	attr_t none = 0;
 	int colour = possible_colour(terminal, look.colour, attributes);
-	int ground = cell->ground == ROLE_TEXT ? -1 : possible_colour(terminal, theme_look(theme, (enum role)cell->ground).colour, &none);
+	int wanted = cell->ground == ROLE_TEXT ? look.ground - 1 : palette->look[cell->ground].colour;
+	int ground = possible_colour(terminal, wanted, &none);
 	if (colour >= 0 || ground >= 0)
 		*pair = pair_of(terminal, colour, ground);
 }
 
-void terminal_draw(struct terminal *terminal, const struct frame *frame, enum theme theme, int x, int y)
+void terminal_draw(struct terminal *terminal, const struct frame *frame, const struct palette *palette, int x, int y)
 {
 	int width, height;
 	terminal_size(terminal, &width, &height);
@@ -418,7 +419,7 @@ void terminal_draw(struct terminal *terminal, const struct frame *frame, enum th
 			cchar_t picture;
 			if (cell->code == 0)
 				continue;
-			look_of(terminal, cell, theme, &attributes, &pair);
+			look_of(terminal, cell, palette, &attributes, &pair);
 			setcchar(&picture, text, attributes, 0, &pair);
 			mvadd_wch(row, column, &picture);
 		}

@@ -32,7 +32,7 @@ int terminal_signal(struct terminal *terminal);
 bool terminal_gone(const struct terminal *terminal);
 
 /* Shows the frame; the cursor at column x of row y, or hidden where x < 0. */
-void terminal_draw(struct terminal *terminal, const struct frame *frame, enum theme theme, int x, int y);
+void terminal_draw(struct terminal *terminal, const struct frame *frame, const struct palette *palette, int x, int y);
 /* Draws everything anew at the next terminal_draw(). */
 void terminal_redraw(struct terminal *terminal);
 /* Gives the terminal back and stops the process; returns when it is continued. */

@@ -7,27 +7,27 @@ const char *const theme_names[THEME_COUNT] = { THEMES(X) };
 
 /* One row per fixed role: ansi, dark, light, mono. */
 static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
-	[ROLE_TEXT] = { { -1, 0 }, { -1, 0 }, { -1, 0 }, { -1, 0 } },
-	[ROLE_FAINT] = { { 8, 0 }, { 245, 0 }, { 243, 0 }, { -1, MARK_DIM } },
-	[ROLE_TITLE] = { { -1, MARK_BOLD }, { -1, MARK_BOLD }, { -1, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_TAB] = { { -1, 0 }, { 250, 0 }, { 238, 0 }, { -1, 0 } },
-	[ROLE_TAB_ACTIVE] = { { -1, MARK_BOLD | MARK_REVERSE }, { -1, MARK_BOLD | MARK_REVERSE }, { -1, MARK_BOLD | MARK_REVERSE },
-			      { -1, MARK_BOLD | MARK_REVERSE } },
-	[ROLE_KEY] = { { 6, MARK_BOLD }, { 80, MARK_BOLD }, { 25, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_LABEL] = { { 6, 0 }, { 110, 0 }, { 24, 0 }, { -1, 0 } },
-	[ROLE_LINE] = { { 8, 0 }, { 240, 0 }, { 249, 0 }, { -1, MARK_DIM } },
-	[ROLE_GOOD] = { { 2, MARK_BOLD }, { 114, MARK_BOLD }, { 28, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_WARN] = { { 3, 0 }, { 221, 0 }, { 130, 0 }, { -1, MARK_BOLD } },
-	[ROLE_BAD] = { { 1, MARK_BOLD }, { 203, MARK_BOLD }, { 160, MARK_BOLD }, { -1, MARK_BOLD | MARK_UNDERLINE } },
-	[ROLE_PEAK] = { { -1, MARK_BOLD }, { 231, MARK_BOLD }, { 16, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_BOUND] = { { 2, 0 }, { 151, 0 }, { 22, 0 }, { -1, 0 } },
-	[ROLE_BUDGET] = { { 1, MARK_BOLD }, { 203, MARK_BOLD }, { 160, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_BASELINE] = { { 3, 0 }, { 222, 0 }, { 94, 0 }, { -1, 0 } },
-	[ROLE_CURSOR] = { { -1, MARK_BOLD }, { 231, MARK_BOLD }, { 16, MARK_BOLD }, { -1, MARK_BOLD } },
-	[ROLE_SELECTED] = { { -1, MARK_REVERSE }, { -1, MARK_REVERSE }, { -1, MARK_REVERSE }, { -1, MARK_REVERSE } },
-	[ROLE_MATCH] = { { 3, MARK_BOLD | MARK_UNDERLINE }, { 221, MARK_UNDERLINE }, { 130, MARK_UNDERLINE }, { -1, MARK_UNDERLINE } },
-	[ROLE_MESSAGE] = { { -1, MARK_BOLD }, { 252, 0 }, { 235, 0 }, { -1, MARK_BOLD } },
-	[ROLE_EMPTY] = { { 8, 0 }, { 236, 0 }, { 254, 0 }, { -1, MARK_DIM } },
+	[ROLE_TEXT] = { { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 } },
+	[ROLE_FAINT] = { { 8, 0, 0 }, { 245, 0, 0 }, { 243, 0, 0 }, { -1, MARK_DIM, 0 } },
+	[ROLE_TITLE] = { { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_TAB] = { { -1, 0, 0 }, { 250, 0, 0 }, { 238, 0, 0 }, { -1, 0, 0 } },
+	[ROLE_TAB_ACTIVE] = { { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 }, { -1, MARK_BOLD | MARK_REVERSE, 0 },
+			      { -1, MARK_BOLD | MARK_REVERSE, 0 } },
+	[ROLE_KEY] = { { 6, MARK_BOLD, 0 }, { 80, MARK_BOLD, 0 }, { 25, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_LABEL] = { { 6, 0, 0 }, { 110, 0, 0 }, { 24, 0, 0 }, { -1, 0, 0 } },
+	[ROLE_LINE] = { { 8, 0, 0 }, { 240, 0, 0 }, { 249, 0, 0 }, { -1, MARK_DIM, 0 } },
+	[ROLE_GOOD] = { { 2, MARK_BOLD, 0 }, { 114, MARK_BOLD, 0 }, { 28, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_WARN] = { { 3, 0, 0 }, { 221, 0, 0 }, { 130, 0, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_BAD] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 }, { -1, MARK_BOLD | MARK_UNDERLINE, 0 } },
+	[ROLE_PEAK] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_BOUND] = { { 2, 0, 0 }, { 151, 0, 0 }, { 22, 0, 0 }, { -1, 0, 0 } },
+	[ROLE_BUDGET] = { { 1, MARK_BOLD, 0 }, { 203, MARK_BOLD, 0 }, { 160, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_BASELINE] = { { 3, 0, 0 }, { 222, 0, 0 }, { 94, 0, 0 }, { -1, 0, 0 } },
+	[ROLE_CURSOR] = { { -1, MARK_BOLD, 0 }, { 231, MARK_BOLD, 0 }, { 16, MARK_BOLD, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_SELECTED] = { { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 }, { -1, MARK_REVERSE, 0 } },
+	[ROLE_MATCH] = { { 3, MARK_BOLD | MARK_UNDERLINE, 0 }, { 221, MARK_UNDERLINE, 0 }, { 130, MARK_UNDERLINE, 0 }, { -1, MARK_UNDERLINE, 0 } },
+	[ROLE_MESSAGE] = { { -1, MARK_BOLD, 0 }, { 252, 0, 0 }, { 235, 0, 0 }, { -1, MARK_BOLD, 0 } },
+	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
 
 /* Two shades for each category: ansi, dark, light. */
@@ -44,13 +44,68 @@ static const int16_t shades[CATEGORIES][3][2] = {
 	[CATEGORY_WORKSPACE] = { { 8, 7 }, { 241, 247 }, { 245, 250 } },
 };
 
-struct look theme_look(enum theme theme, enum role role)
+static struct look look_of(enum theme theme, enum role role)
 {
 	if (role < ROLE_KIND)
 		return fixed[role][theme];
 	if (theme == THEME_MONO)
-		return (struct look){ -1, (role - ROLE_KIND) & 1 ? MARK_BOLD : 0 };
-	return (struct look){ shades[(role - ROLE_KIND) / 2][theme][(role - ROLE_KIND) & 1], 0 };
+		return (struct look){ .colour = -1, .marks = (role - ROLE_KIND) & 1 ? MARK_BOLD : 0 };
+	return (struct look){ .colour = shades[(role - ROLE_KIND) / 2][theme][(role - ROLE_KIND) & 1] };
+}
+
+void palette_fill(struct palette *palette, enum theme theme)
+{
+	for (int i = 0; i < ROLE_COUNT; i++)
+		palette->look[i] = look_of(theme, (enum role)i);
+	palette->mono = theme == THEME_MONO;
+}
+
+/* -1 for the terminal's own, -2 for an unknown name. */
+static int colour_of(const char *name)
+{
+	static const char *const names[] = { "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white" };
+	char *end;
+	if (!*name || strcmp(name, "default") == 0)
+		return -1;
+	int named = name_index(names, 8, name);
+	if (named >= 0)
+		return named;
+	long number = strtol(name, &end, 10);
+	return *end || number < 0 || number > 255 ? -2 : (int)number;
+}
+
+static int marks_of(const char *attributes)
+{
+	static const char *const names[] = { "bold", "reverse", "dim", "underline" };
+	int marks = 0;
+	for (attributes += strspn(attributes, " "); *attributes; attributes += strspn(attributes, " ")) {
+		char name[16];
+		size_t length = strcspn(attributes, " ");
+		snprintf(name, sizeof name, "%.*s", (int)length, attributes);
+		int named = name_index(names, 4, name);
+		if (named < 0 || length >= sizeof name)
+			return -1;
+		marks |= 1 << named;
+		attributes += length;
+	}
+	return marks;
+}
+
+bool palette_change(struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes)
+{
+	static const char *const names[] = { "text", "faint", "title", "tab", "tab_active", "key", "label", "line", "good", "warn", "bad", "peak",
+					     "bound", "budget", "baseline", "cursor", "selected", "match", "message", "empty" };
+	_Static_assert(sizeof names / sizeof *names == ROLE_KIND, "a name for each role");
+	int fixed_role = name_index(names, ROLE_KIND, role), category = name_index(category_names, CATEGORIES, role);
+	int foreground = colour_of(colour), background = colour_of(ground), marks = marks_of(attributes);
+	if ((fixed_role < 0 && category < 0) || foreground == -2 || background == -2 || marks < 0)
+		return false;
+	struct look look = { (int16_t)foreground, (uint8_t)marks, (int16_t)(background + 1) };
+	if (fixed_role >= 0)
+		palette->look[fixed_role] = look;
+	else
+		palette->look[role_of_category(category, 0)] = palette->look[role_of_category(category, 1)] = look;
+	return true;
 }
 
 enum theme theme_possible(enum theme wanted, int colours)

@@ -14,9 +14,19 @@ extern const char *const theme_names[THEME_COUNT];
 struct look {
 	int16_t colour;    /* of the character, -1: the terminal's default */
 	uint8_t marks;     /* enum mark */
+	int16_t ground;    /* where the cell has no ground of its own: 1 + colour, 0: the terminal's default */
 };
 
-struct look theme_look(enum theme theme, enum role role);
+/* The looks of all roles: a theme's, and what the user changed. */
+struct palette {
+	struct look look[ROLE_COUNT];
+	bool mono;         /* no colours at all */
+};
+
+void palette_fill(struct palette *palette, enum theme theme);
+/* Changes a role, named as in HACKING.md ("peak", "faint"; "parameter" and other categories), to colours by name or number 0..255
+ * ("" or "default": the terminal's) and attributes ("bold reverse dim underline"). False when a name is unknown. */
+bool palette_change(struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes);
 
 /* The theme that a terminal with so many colours can show: mono below 8, ansi below 256. */
 enum theme theme_possible(enum theme wanted, int colours);
