@@ -11,6 +11,7 @@
 #include "native.h"
 #include "plan_json.h"
 #include "report.h"
+#include "segments.h"
 
 static enum status write_native(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
@@ -29,15 +30,16 @@ static enum status write_json(const struct plan *plan, const struct export_optio
 
 static enum status write_text(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
-	(void)error;
+	if (options->view && strcmp(options->view, "segments") == 0)
+		return segments_text(plan, stream, error);
 	report_write(plan, options->utf8, stream);
 	return OK;
 }
 
 static enum status write_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
-	(void)options;
-	(void)error;
+	if (options->view && strcmp(options->view, "segments") == 0)
+		return segments_csv(plan, stream, error);
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		const struct op *op = &plan->graph->op[plan->order[i]];
@@ -53,8 +55,8 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 const struct export_kind export_kinds[] = {
 	{ "native", "the graph in the native format", false, write_native },
 	{ "json", "the plan for scripts and for `check`", true, write_json },
-	{ "csv", "the timeline: live bytes at every op", true, write_csv },
-	{ "text", "the report", true, write_text },
+	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose", true, write_csv },
+	{ "text", "the report; --view segments: what order=roam chose", true, write_text },
 	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },
 	{ "trace", "a trace for Perfetto or chrome://tracing", true, export_trace },
 	{ "memory_viz", "a snapshot for pytorch.org/memory_viz", true, export_memory_viz },
@@ -62,7 +64,7 @@ const struct export_kind export_kinds[] = {
 	{ "tikz", "a figure's LaTeX source: --view timeline or map", true, export_tikz },
 	{ "gnuplot", "a figure's gnuplot source: --view timeline or map", true, export_gnuplot },
 	{ "dot", "the graph as DOT; with --view, a drawing's source", true, export_dot },
-	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS; or a figure: timeline, map", true, export_svg },
+	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS, segments; or a figure: timeline, map", true, export_svg },
 	{ "pdf", "the drawing or figure as PDF", true, export_pdf },
 	{ "png", "the drawing as PNG", true, export_png },
 };

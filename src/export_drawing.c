@@ -4,6 +4,7 @@
 #include "draw.h"
 #include "export_drawing.h"
 #include "figure.h"
+#include "segments.h"
 
 #define LAYOUT_MILLISECONDS 20000
 
@@ -43,6 +44,21 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 	return status;
 }
 
+static enum status segments_picture(const struct plan *plan, const char *format, char **picture, size_t *length, struct error *error)
+{
+	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	enum status status = stream ? segments_dot(plan, stream, error) : fail(error, NO_MEMORY, "out of memory");
+	if (stream && fclose(stream) != 0 && status == OK)
+		status = fail(error, NO_MEMORY, "out of memory");
+	if (status == OK)
+		status = dot_child_render(text, size, format, false, &limits, picture, length, error);
+	free(text);
+	return status;
+}
+
 static enum status export_picture(const struct plan *plan, const struct export_options *options, const char *format, FILE *stream,
 	struct error *error)
 {
@@ -54,8 +70,11 @@ static enum status export_picture(const struct plan *plan, const struct export_o
 		return fail(error, BAD_INPUT, "figures are svg or pdf");
 	if (timeline || map)
 		return (timeline ? figure_timeline : figure_map)(plan, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
-	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
-	if (status == OK)
+	bool segments = options->view && strcmp(options->view, "segments") == 0;
+	enum status status = segments ? OK : draw_options_of(options->view, name, sizeof name, &draw, error);
+	if (status == OK && segments)
+		status = segments_picture(plan, format, &picture, &length, error);
+	else if (status == OK)
 		status = drawing_picture(plan, &draw, format, &picture, &length, error);
 	if (status == OK)
 		fwrite(picture, 1, length, stream);
@@ -87,6 +106,8 @@ enum status export_dot(const struct plan *plan, const struct export_options *opt
 		dot_write(options->stage && strcmp(options->stage, "input") == 0 ? plan->input : plan->graph, stream);
 		return OK;
 	}
+	if (strcmp(options->view, "segments") == 0)
+		return segments_dot(plan, stream, error);
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
 	return status == OK ? draw_write(plan->graph, plan, &draw, stream, NULL, error) : status;
 }
