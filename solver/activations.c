@@ -94,7 +94,8 @@ static bool is_product(const char *type)
 }
 
 /* Marks what the op writes, and goes on to the ops around it, until products stop it on both sides. */
-static void mark_scores(const struct graph *graph, struct activations *activations, uint32_t softmax, uint32_t *stack, bool *seen)
+static void mark_scores(const struct graph *graph, struct activations *activations, uint32_t softmax,
+	uint32_t *stack, bool *seen)
 {
 	uint32_t depth = 0;
 	stack[depth++] = softmax;
@@ -166,7 +167,8 @@ static void find_flops(const struct graph *graph, const struct rules *rules, str
 	struct binding binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct error error;
-		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules, graph->op[op].type) : NULL;
+		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules,
+			graph->op[op].type) : NULL;
 		activations->flops[op] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
 		if (rule && rule_bind_op(rule, graph, op, &binding, &error) == OK)
 			activations->flops[op] = rule_flops(rule, &binding);
@@ -174,7 +176,8 @@ static void find_flops(const struct graph *graph, const struct rules *rules, str
 	binding_free(&binding);
 }
 
-enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations, struct error *error)
+enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,
+	struct error *error)
 {
 	struct arena *arena = &activations->arena;
 	*activations = (struct activations){ 0 };

@@ -170,7 +170,8 @@ static void find_small_gradient(struct analysis *analysis, struct group *group)
 }
 
 /* Update ops that work on gradients and belong to no parameter: clipping, say. Loss scaling's check is written anew. */
-static enum status check_strays(const struct analysis *analysis, const struct group *group, uint32_t op, struct error *error)
+static enum status check_strays(const struct analysis *analysis, const struct group *group, uint32_t op,
+	struct error *error)
 {
 	const struct graph *graph = analysis->step;
 	static const char unscale[] = "aten._amp_foreach_non_finite_check_and_unscale_";
@@ -318,7 +319,8 @@ static void write_update(struct build *build, const struct graph *graph, const s
 	update_all(build, options, parameter, gradient, count);
 }
 
-static struct graph *with_update(const struct graph *graph, const struct analysis *analysis, const struct update_options *options,
+static struct graph *with_update(const struct graph *graph, const struct analysis *analysis,
+	const struct update_options *options,
 	struct error *error, enum status *status)
 {
 	struct arena arena = { 0 };
@@ -326,7 +328,8 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	uint32_t *parameter = arena_alloc(&arena, analysis->groups, sizeof *parameter);
 	uint32_t *gradient = arena_alloc(&arena, analysis->groups, sizeof *gradient), count = 0;
 	uint32_t *identity = arena_alloc(&arena, graph->tensors, sizeof *identity);
-	uint32_t *group_at = arena_alloc(&arena, graph->tensors, sizeof *group_at), *op = arena_alloc(&arena, graph->ops, sizeof *op);
+	uint32_t *group_at = arena_alloc(&arena, graph->tensors, sizeof *group_at), *op = arena_alloc(&arena, graph->ops,
+		sizeof *op);
 	struct graph *result = NULL;
 	*status = build.draft && parameter && gradient && identity && group_at && op ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < analysis->groups && *status == OK; i++) {
@@ -372,7 +375,8 @@ static enum status check_groups(struct analysis *analysis, const struct optimize
 	return OK;
 }
 
-struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change, struct error *error, enum status *status)
+struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change,
+	struct error *error, enum status *status)
 {
 	struct analysis analysis = { .step = step };
 	struct update_options update = change->update;

@@ -20,6 +20,7 @@ enum optimizer optimizer_of(const struct graph *step);
  * order of the old ones. NULL with *status and *error, BAD_INPUT with the reason where that can't be done honestly:
  * an update that mixes several parameters (clipping, fused optimizers), gradients that can't be told, an optimizer
  * that isn't known where it is to be kept. O(graph). */
-struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change, struct error *error, enum status *status);
+struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change,
+	struct error *error, enum status *status);
 
 #endif

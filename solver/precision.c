@@ -41,7 +41,8 @@ static bool in_island(const struct conversion *conversion, uint32_t op)
 		"aten.mse_loss", "aten.mse_loss_backward", "aten.smooth_l1_loss", "aten.smooth_l1_loss_backward",
 		"aten.binary_cross_entropy_with_logits", "aten.binary_cross_entropy_with_logits_backward", "aten.ones_like",
 	};
-	return conversion->precision == PRECISION_MIXED && of_word(conversion->graph->op[op].type, words, sizeof words / sizeof *words);
+	return conversion->precision == PRECISION_MIXED && of_word(conversion->graph->op[op].type, words,
+		sizeof words / sizeof *words);
 }
 
 static bool is_norm(const char *type)

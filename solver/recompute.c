@@ -42,7 +42,8 @@ static uint32_t allocator_of(const struct graph *graph, uint32_t storage)
 
 /* ---- choosing --------------------------------------------------------------------------------------- */
 
-void recompute_choose(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop)
+void recompute_choose(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
 		uint32_t allocator = allocator_of(step, s), layer = allocator == NONE ? NONE : activations->layer[allocator];
@@ -133,7 +134,8 @@ static void charge(const struct replay *replay, struct recompute_cost *cost, str
 
 /* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
  * that runs again. */
-static void charge_flops(const struct replay *replay, bool *demanded, struct recompute_cost *cost, struct recompute_cost *by_layer)
+static void charge_flops(const struct replay *replay, bool *demanded, struct recompute_cost *cost,
+	struct recompute_cost *by_layer)
 {
 	const struct graph *graph = replay->graph;
 	for (uint32_t op = graph->ops; op-- > 0;) {
@@ -247,7 +249,7 @@ static void run_again(struct replay *replay, uint32_t op)
 }
 
 /* Readers of what an in-place op is about to overwrite, whose own results are written anew, must run before it. */
-static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth)
+static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
@@ -262,13 +264,14 @@ static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *
 			FOR_ROW(k, &graph->writes, user)
 				needed |= wanted_anew(replay, graph->writes.item[k]) &&
 					replay->activations->saved[storage_of(graph, graph->writes.item[k])];
-			if (needed)
+			if (needed && *depth < capacity)
 				replay->stack[(*depth)++] = user;
 		}
 	}
 }
 
-/* Writes a tensor anew with all that it needs. The stack holds each op at most once per reader that pushed it. */
+/* Writes a tensor anew with all that it needs. An op pushes others once, before it runs again: those that it reads from
+ * and those that read what it overwrites, which the stack has room for. */
 static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
@@ -285,8 +288,8 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 		FOR_ROW(i, &graph->reads, op)
 			if (wanted_anew(replay, graph->reads.item[i]) && depth < capacity)
 				replay->stack[depth++] = graph->tensor[graph->reads.item[i]].writer;
-		if (depth == before && depth + csr_length(&graph->touches, op) < capacity)
-			push_before_overwrite(replay, op, &depth);
+		if (depth == before)
+			push_before_overwrite(replay, op, &depth, capacity);
 		if (depth == before) {
 			run_again(replay, op);
 			depth--;
@@ -368,7 +371,8 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 	replay->op[op] = build_copy_op(&replay->build, graph, op, replay->tensor);
 }
 
-static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop, uint32_t capacity)
+static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
+	uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
@@ -392,7 +396,9 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads)
 {
 	const struct graph *graph = replay->graph;
-	uint32_t capacity = graph->reads.start[graph->ops] + graph->touches.start[graph->ops] + graph->ops + 1;
+	uint32_t capacity = graph->reads.start[graph->ops] + graph->ops + 1;
+	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
+		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
 	enum status status = prepare(replay, offload, offloads, drop, capacity);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (is_forward(graph, op))

@@ -26,7 +26,8 @@ struct activations {
 
 /* Layers are told by the first numbered part of a module path ("h.3", "encoder.layers.encoder_layer_3", "layer1.0").
  * O(graph). Free with activations_free(). */
-enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations, struct error *error);
+enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,
+	struct error *error);
 void activations_free(struct activations *activations);
 
 struct recompute_options {
@@ -41,7 +42,8 @@ struct recompute_options {
 
 /* Chooses what to drop, into drop [storages]: SELECTIVE all attention scores, FULL everything in the layers but what
  * crosses between them; with the layers of the options and without their residents. */
-void recompute_choose(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop);
+void recompute_choose(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop);
 
 /* What dropping costs and saves: FLOPs of the forward ops that run again, and bytes of saved storages that are not
  * kept. What can't be run again is left out of both. O(graph). */

@@ -30,7 +30,8 @@ static double flops_per_byte(const struct graph *step, const struct activations 
 static bool droppable(const struct graph *step, const struct activations *activations, uint32_t storage)
 {
 	uint32_t writer = step->tensor[step->storage[storage].root].writer;
-	return activations->saved[storage] && !activations->anchor[storage] && writer != NONE && activations->layer[writer] != NONE;
+	return activations->saved[storage] && !activations->anchor[storage] && writer != NONE &&
+		activations->layer[writer] != NONE;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -72,7 +73,7 @@ static enum status find_levels(const struct graph *step, const struct activation
 		}
 	count = pick_thresholds(ratio, count, threshold);
 	mem_free(ratio);
-	for (int attention = 0; attention <= any; attention++)
+	for (int attention = 0; attention < (any ? 2 : 1); attention++)
 		for (uint32_t i = 0; i <= count; i++) {
 			menu->threshold[menu->levels] = i == 0 ? -1 : threshold[i - 1];
 			menu->attention[menu->levels++] = attention;
@@ -80,7 +81,8 @@ static enum status find_levels(const struct graph *step, const struct activation
 	return OK;
 }
 
-static void drop_at(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+static void drop_at(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	const struct recompute_menu *menu, const uint32_t *level, uint32_t same, bool *drop)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
@@ -88,7 +90,8 @@ static void drop_at(const struct graph *step, const struct activations *activati
 		if (!drop[s])
 			continue;
 		uint32_t layer = activations->layer[step->tensor[step->storage[s].root].writer], at = level ? level[layer] : same;
-		drop[s] = flops_per_byte(step, activations, s) <= menu->threshold[at] || (menu->attention[at] && activations->attention[s]);
+		drop[s] = flops_per_byte(step, activations, s) <= menu->threshold[at] || (menu->attention[at] &&
+			activations->attention[s]);
 		for (uint32_t i = 0; i < options->layers; i++)
 			drop[s] |= layer == options->layer[i];
 	}
@@ -98,7 +101,8 @@ static void drop_at(const struct graph *step, const struct activations *activati
 		drop[step->tensor[options->offload[i]].storage] = false;
 }
 
-void recompute_menu_drop(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+void recompute_menu_drop(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	const struct recompute_menu *menu, const uint32_t *level, bool *drop)
 {
 	drop_at(step, activations, options, menu, level, 0, drop);
@@ -235,7 +239,8 @@ static double largest_flops(const struct recompute_menu *menu)
 	return largest;
 }
 
-enum status recompute_menu_choose(const struct recompute_menu *menu, int64_t bytes, struct control *control, struct recompute_choice *choice)
+enum status recompute_menu_choose(const struct recompute_menu *menu, int64_t bytes, struct control *control,
+	struct recompute_choice *choice)
 {
 	size_t columns = (size_t)menu->classes * menu->levels;
 	int64_t *count = mem_alloc(columns, sizeof *count);
@@ -289,8 +294,10 @@ static enum status program_peak(const struct graph *graph, int64_t *peak, struct
 }
 
 /* One choice, applied and measured. */
-static struct graph *try_choice(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
-	const struct recompute_menu *menu, int64_t bytes, struct control *control, struct recompute_point *point, struct error *error,
+static struct graph *try_choice(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
+	const struct recompute_menu *menu, int64_t bytes, struct control *control, struct recompute_point *point,
+		struct error *error,
 	enum status *status)
 {
 	struct recompute_choice choice = { .level = mem_alloc(menu->layers, sizeof *choice.level) };
@@ -313,7 +320,8 @@ static struct graph *try_choice(const struct graph *step, const struct activatio
 	return result;
 }
 
-struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	int64_t cap, struct control *control, struct recompute_point *point, struct error *error, enum status *status)
 {
 	struct recompute_menu menu;
@@ -344,7 +352,8 @@ struct graph *recompute_to_fit(const struct graph *step, const struct activation
 	return best;
 }
 
-enum status recompute_curve(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+enum status recompute_curve(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	uint32_t count, struct control *control, struct recompute_point *points, struct error *error)
 {
 	struct recompute_menu menu;

@@ -16,7 +16,8 @@ struct recompute_menu {
 	struct arena arena;
 };
 
-/* O(levels * graph). Of the options, residents and offloads are never dropped, layers always; the mode is ignored. Free with recompute_menu_free(). */
+/* O(levels * graph). Of the options, residents and offloads are never dropped, layers always; the mode is ignored.
+ * Free with recompute_menu_free(). */
 enum status recompute_menu_find(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, struct recompute_menu *menu, struct error *error);
 void recompute_menu_free(struct recompute_menu *menu);
@@ -32,10 +33,12 @@ struct recompute_choice {
 /* The choice that saves at least `bytes` at the fewest FLOPs: an integer program over how many layers of each class
  * take each level, so its size doesn't depend on the depth. INFEASIBLE when all levels together save less; the choice then
  * saves most. The first layers of a class drop most: at their turn in the backward pass the least is alive. */
-enum status recompute_menu_choose(const struct recompute_menu *menu, int64_t bytes, struct control *control, struct recompute_choice *choice);
+enum status recompute_menu_choose(const struct recompute_menu *menu, int64_t bytes, struct control *control,
+	struct recompute_choice *choice);
 
 /* What a choice drops, into drop [storages]. */
-void recompute_menu_drop(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+void recompute_menu_drop(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	const struct recompute_menu *menu, const uint32_t *level, bool *drop);
 
 struct recompute_point {
@@ -46,11 +49,13 @@ struct recompute_point {
 
 /* The step with its program-order peak at or below cap: chooses, applies, and asks for the deficit more, at most eight
  * times. *point describes the result. INFEASIBLE with the step of the lowest peak found when none fits. */
-struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	int64_t cap, struct control *control, struct recompute_point *point, struct error *error, enum status *status);
 
 /* The curve of memory against FLOPs: points [count] from saving nothing to saving all that can be saved. */
-enum status recompute_curve(const struct graph *step, const struct activations *activations, const struct recompute_options *options,
+enum status recompute_curve(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options,
 	uint32_t count, struct control *control, struct recompute_point *points, struct error *error);
 
 #endif

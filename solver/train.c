@@ -103,7 +103,8 @@ static void keep_copy(struct train *train, uint32_t op)
 	const struct graph *graph = train->forward;
 	bool needed[16] = { false };
 	uint32_t count = csr_length(&graph->reads, op), start = graph->reads.start[op];
-	if (!overwrites_first(graph, op) || csr_length(&graph->writes, op) == 0 || !train->needs[graph->writes.item[graph->writes.start[op]]])
+	if (!overwrites_first(graph, op) || csr_length(&graph->writes, op) == 0 ||
+		!train->needs[graph->writes.item[graph->writes.start[op]]])
 		return;
 	for (uint32_t i = 0; i < count && i < 16; i++)
 		needed[i] = train->needs[graph->reads.item[start + i]];
@@ -197,7 +198,8 @@ static void backward_ops(struct train *train)
 			for (uint32_t j = graph->reads.start[op]; j < i && last; j++)
 				last = graph->reads.item[j] != tensor;
 			if (last && train->gradient[tensor] != NONE)
-				train->gradient[tensor] = update_gradient(&train->build, &train->options->update, train->tensor[tensor], train->gradient[tensor]);
+				train->gradient[tensor] = update_gradient(&train->build, &train->options->update, train->tensor[tensor],
+					train->gradient[tensor]);
 		}
 	}
 }
@@ -247,14 +249,16 @@ static enum status describe(struct train *train)
 static bool prepare(struct train *train)
 {
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
-	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward, .rules = train->options->rules };
+	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward,
+		.rules = train->options->rules };
 	train->needs = arena_alloc(&train->arena, tensors, sizeof *train->needs);
 	train->tensor = none_array(train, tensors);
 	train->gradient = none_array(train, tensors);
 	train->first_reader = none_array(train, tensors);
 	train->op = none_array(train, ops);
 	train->copy = none_array(train, ops);
-	return train->build.draft && train->needs && train->tensor && train->gradient && train->first_reader && train->op && train->copy;
+	return train->build.draft && train->needs && train->tensor && train->gradient && train->first_reader &&
+		train->op && train->copy;
 }
 
 static enum status run(struct train *train, struct error *error)
@@ -278,7 +282,8 @@ static enum status run(struct train *train, struct error *error)
 	return train->build.status == OK ? OK : fail(error, NO_MEMORY, "out of memory");
 }
 
-struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error, enum status *status)
+struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error,
+	enum status *status)
 {
 	struct train train = { .forward = forward, .options = options };
 	*status = run(&train, error);

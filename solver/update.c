@@ -88,14 +88,16 @@ static bool has_master(const struct build *build, const struct update_options *o
 }
 
 /* One parameter; found_inf: the flag of loss scaling, or NONE. */
-static void update_one(struct build *build, const struct update_options *options, uint32_t found_inf, uint32_t parameter, uint32_t gradient)
+static void update_one(struct build *build, const struct update_options *options, uint32_t found_inf,
+	uint32_t parameter, uint32_t gradient)
 {
 	if (build->status != OK)
 		return;
 	bool master = has_master(build, options, parameter);
 	struct step step = {
 		.build = build, .name = draft_tensor_at(build->draft, parameter)->name, .weight = parameter, .gradient = gradient,
-		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build, parameter),
+		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build,
+			parameter),
 	};
 	uint32_t copy = NONE;
 	if (master)
@@ -153,7 +155,8 @@ static uint32_t unscale(struct build *build, const uint32_t *parameter, uint32_t
 	return found_inf;
 }
 
-void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
+void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
+	uint32_t *gradient, uint32_t count)
 {
 	if (options->optimizer == OPTIMIZER_NONE) {
 		for (uint32_t i = 0; i < count; i++)

@@ -29,6 +29,7 @@ uint32_t update_gradient(struct build *build, const struct update_options *optio
  * place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step instead.
  * Sequences as in PyTorch's single-tensor optimizers; adafactor after Shazeer and Stern (2018), section 4: factored
  * second moment of matrices, no first moment. O(count). */
-void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter, uint32_t *gradient, uint32_t count);
+void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
+	uint32_t *gradient, uint32_t count);
 
 #endif

@@ -30,7 +30,8 @@ static struct graph *replaced(struct graph *old, struct graph *new)
 	return new;
 }
 
-static struct graph *recomputed(const struct graph *step, const struct rules *rules, enum recompute mode, struct error *error,
+static struct graph *recomputed(const struct graph *step, const struct rules *rules, enum recompute mode,
+	struct error *error,
 	enum status *status)
 {
 	struct activations activations;

@@ -49,7 +49,8 @@ void model_dlrm(struct model *model)
 	uint32_t joined = joined_tables(model, layer_view(model, bottom, SHAPE(batch, 1, width)));
 	uint32_t turned = build_reshape(build, "aten.transpose.int", joined, SHAPE(batch, width, features));
 	build_op(build, "aten.bmm.default", IN(joined, turned));
-	uint32_t pairs = layer_view(model, build_output(build, DTYPE_F32, SHAPE(batch, features, features)), SHAPE(batch, features * features));
+	uint32_t pairs = layer_view(model, build_output(build, DTYPE_F32, SHAPE(batch, features, features)), SHAPE(batch,
+		features * features));
 	build_op(build, "aten.cat.default", IN(bottom, pairs));
 	x = build_output(build, DTYPE_F32, SHAPE(batch, width + features * features));
 	length = layer_enter(model, "top");

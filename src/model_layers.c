@@ -281,5 +281,6 @@ void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels
 		shifted = layer_map(model, "aten.clone.default", shifted);
 		targets = layer_map(model, "aten.clone.default", targets);
 	}
-	layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets, SHAPE(batch * rows)));
+	layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets,
+		SHAPE(batch * rows)));
 }

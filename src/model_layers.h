@@ -29,7 +29,8 @@ uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, st
 uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t out, bool bias);
 /* x [.., in] -> [.., out] with a weight [out, in] that exists already (tied embeddings). */
 uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight);
-uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids, uint32_t *weight);
+uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids,
+	uint32_t *weight);
 uint32_t layer_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_dropout(struct model *model, uint32_t x);

@@ -4,11 +4,13 @@
 #include "model_layers.h"
 
 /* Convolution, batch norm and, where wanted, a rectifier in place. name and norm: the module names of the first two. */
-static uint32_t convolve(struct model *model, const char *name, const char *norm, uint32_t x, int64_t out, int64_t kernel, int64_t stride)
+static uint32_t convolve(struct model *model, const char *name, const char *norm, uint32_t x, int64_t out,
+	int64_t kernel, int64_t stride)
 {
 	struct build *build = &model->build;
 	struct shape s = build_shape(build, x);
-	int64_t height = (s.dim[2] + 2 * (kernel / 2) - kernel) / stride + 1, width = (s.dim[3] + 2 * (kernel / 2) - kernel) / stride + 1;
+	int64_t padding = 2 * (kernel / 2);
+	int64_t height = (s.dim[2] + padding - kernel) / stride + 1, width = (s.dim[3] + padding - kernel) / stride + 1;
 	size_t length = layer_enter(model, "%s", name);
 	build_op(build, "aten.convolution.default", IN(x, layer_parameter(model, "weight", SHAPE(out, s.dim[1], kernel, kernel))));
 	x = build_output(build, DTYPE_F32, SHAPE(s.dim[0], out, height, width));

@@ -110,9 +110,11 @@ Test(models, sizes_that_do_not_fit_are_refused)
 
 Test(models, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct model_config config = { .family = FAMILY_MOE, .layers = 1, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2,
+	struct model_config config = { .family = FAMILY_MOE, .layers = 1, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4,
+		.batch = 2,
 		.experts = 2, .top_k = 1, .dropout = true };
-	struct model_training training = { .optimizer = OPTIMIZER_ADAFACTOR, .precision = PRECISION_MIXED, .recompute = RECOMPUTE_FULL };
+	struct model_training training = { .optimizer = OPTIMIZER_ADAFACTOR, .precision = PRECISION_MIXED,
+		.recompute = RECOMPUTE_FULL };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
 	/* every allocation of the beginning, then one in seven: a run takes thousands */
@@ -223,13 +225,15 @@ static const struct published {
 
 Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 {
-	static const enum recompute recompute[MODES] = { [SELECTIVE] = RECOMPUTE_SELECTIVE, [BOTH] = RECOMPUTE_SELECTIVE, [FULL] = RECOMPUTE_FULL };
+	static const enum recompute recompute[MODES] = { [SELECTIVE] = RECOMPUTE_SELECTIVE, [BOTH] = RECOMPUTE_SELECTIVE,
+		[FULL] = RECOMPUTE_FULL };
 	const double gib = 1 << 30;
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		const struct published *row = &published[i];
 		double none = 0;
 		for (enum mode mode = 0; mode < MODES; mode++) {
-			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED, .recompute = recompute[mode] };
+			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
+				.recompute = recompute[mode] };
 			struct graph *step = step_of(row->model, &model_find(row->model)->config, &training);
 			struct device device = row->device;
 			device.sequence = mode == SEQUENCE || mode == BOTH;

@@ -102,7 +102,8 @@ static void check_same_values(const struct graph *old, const struct graph *new, 
 	mem_free(after);
 }
 
-static struct graph *applied(const struct graph *step, const struct activations *activations, const struct recompute_options *options)
+static struct graph *applied(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options)
 {
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct error error = { 0 };
@@ -263,10 +264,12 @@ Test(recompute, chosen_levels_cost_the_fewest_flops_of_all_choices)
 		int64_t most = 0;
 		for (uint32_t i = 0; i < classes * levels; i++)
 			cost[i] = i % levels == 0 ? (struct recompute_cost){ 0 }
-				: (struct recompute_cost){ .flops = 1 + (int64_t)(random_next(&state) % 1000), .bytes = 1 + (int64_t)(random_next(&state) % 1000) };
+				: (struct recompute_cost){ .flops = 1 + (int64_t)(random_next(&state) % 1000),
+					.bytes = 1 + (int64_t)(random_next(&state) % 1000) };
 		for (uint32_t i = 0; i < layers; i++)
 			size[class_of[i] = i * classes / layers]++;
-		struct recompute_menu menu = { .layers = layers, .levels = levels, .classes = classes, .class_of = class_of, .class_size = size, .cost = cost };
+		struct recompute_menu menu = { .layers = layers, .levels = levels, .classes = classes, .class_of = class_of,
+			.class_size = size, .cost = cost };
 		for (uint32_t i = 0; i < layers; i++) {
 			int64_t best = 0;
 			for (uint32_t level = 0; level < levels; level++)
@@ -326,7 +329,8 @@ Test(recompute, a_step_is_made_to_fit_and_the_curve_falls)
 
 Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2 };
+	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4,
+		.batch = 2 };
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
 	struct rules *rules = rules_new();
 	struct error error = { 0 };

@@ -237,7 +237,8 @@ Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_b
 
 Test(train, optimizers_keep_the_state_that_they_are_known_for)
 {
-	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1, [OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
+	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
+		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	enum status status;
