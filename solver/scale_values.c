@@ -3,6 +3,8 @@
  * The factors that carry them get their new values; what hangs on these through slices, joins and splits follows:
  * a slice that leaves some positions out leaves out as many, parts that are joined add up, equal parts stay equal.
  */
+#include <string.h>
+
 #include "scale_values.h"
 
 struct reach {
@@ -185,7 +187,30 @@ static bool mark_held(struct reach *reach)
 	return reach->held != NULL;
 }
 
-static enum status find_shapes(struct reach *reach)
+/* A buffer that is only read through slices, and large enough, stays as it is: the slices take less of it. */
+static bool stays_whole(const struct reach *reach, const struct rules *rules, uint32_t t)
+{
+	const struct graph *graph = reach->graph;
+	const struct tensor *tensor = &graph->tensor[t];
+	uint32_t start = reach->factors->dim_start[t];
+	if (tensor->writer != NONE || (tensor->kind != KIND_BUFFER && tensor->kind != KIND_CONSTANT))
+		return false;
+	for (uint32_t d = 0; d < tensor->rank; d++)
+		if (reach->values->shape[start + d] > tensor->shape[d])
+			return false;
+	FOR_ROW(i, &graph->users, tensor->storage) {
+		uint32_t op = graph->users.item[i];
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		bool reads = false;
+		FOR_ROW(j, &graph->reads, op)
+			reads |= graph->reads.item[j] == t;
+		if (reads && (!rule || strcmp(rule->factors, "@slice") != 0))
+			return false;
+	}
+	return true;
+}
+
+static enum status find_shapes(struct reach *reach, const struct rules *rules)
 {
 	const struct factors *factors = reach->factors;
 	struct scale_values *values = reach->values;
@@ -197,6 +222,11 @@ static enum status find_shapes(struct reach *reach)
 			values->changed[t] |= values->shape[d] != tensor->shape[d - factors->dim_start[t]];
 			if (__builtin_mul_overflow(elements, values->shape[d], &elements) || elements > BYTES_MAX / 16)
 				return fail(reach->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
+		}
+		if (values->changed[t] && stays_whole(reach, rules, t)) {
+			values->changed[t] = false;
+			for (uint32_t d = 0; d < tensor->rank; d++)
+				values->shape[factors->dim_start[t] + d] = tensor->shape[d];
 		}
 		bool fixed = tensor->writer == NONE && (tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER);
 		if (values->changed[t] && fixed)
@@ -246,6 +276,6 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (follow_tokens(&reach, op))
 			follow_links(&reach);
-	status = find_shapes(&reach);
+	status = find_shapes(&reach, rules);
 	return status == OK ? check_positions(&reach, rules) : status;
 }

@@ -62,6 +62,7 @@ static const struct { const char *sample; int64_t batch, sequence, peak; uint32_
 	{ "mobilenet_v2_b1_adam", 32, 0, 2565889828, 1723, 0, 0, 0 },
 	{ "vit_b_16_b1_adam", 32, 0, 5602219908, 2570, 24, 2, 12 },
 	{ "bert_base_b1_s512_adam", 32, 128, 6052310716, 3586, 60, 0, 0 },
+	{ "gpt2_b1_s1024_adam", 0, 128, 2312400900, 2989, 0, 0, 0 },
 	{ "gpt2_xl_b1_s1024_adam", 32, 0, 688310634372, 11931, 194, 0, 0 },
 };
 
