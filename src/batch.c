@@ -134,7 +134,7 @@ struct graph *batch_open(const char *path, int *exit_code)
 	return graph;
 }
 
-struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, int *exit_code)
+struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, enum planner_depth depth, int *exit_code)
 {
 	struct error error = { 0 };
 	enum status status;
@@ -142,7 +142,7 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)
-		plan = planner_run(&planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+		plan = planner_run(&planner, graph, scenario, depth, &error, &status);
 	else
 		status = fail(&error, NO_MEMORY, "out of memory");
 	batch_progress_done();

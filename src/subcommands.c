@@ -86,7 +86,7 @@ static int serve(const struct request *request, const struct export_kind *kind)
 	struct error error = { 0 };
 	batch_limit(request->seconds);
 	struct graph *graph = batch_open(request->graph, &code);
-	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, &code) : NULL;
+	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;
