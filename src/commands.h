@@ -66,6 +66,7 @@ enum context {
 	X(OPEN, "open", "", "", IN_ANY, "FILE", "open another graph") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
+	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \
 	X(GLYPHS, "glyphs", "a", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
 	X(COLOURS, "colours", "C", "", IN_ANY, "", "switch between the themes and monochrome") \
 	X(REDRAW, "redraw", "^L", "", IN_ANY, "", "draw the screen anew") \

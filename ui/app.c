@@ -17,6 +17,7 @@
 #include "panel.h"
 #include "screen.h"
 #include "terminal.h"
+#include "tour.h"
 
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
 
@@ -46,12 +47,14 @@ struct app {
 	struct help help;
 	char confirm[LINE_SIZE];         /* the line that waits for a yes */
 	struct timespec drawn;
+	int tour;                        /* steps of the tour shown so far */
 	bool interrupted;                /* the last key was ^C with nothing to stop */
 	bool running;
 	int status;
 };
 
 static void run_line(struct app *app, const char *line);
+static void run_script(struct app *app, const char *script);
 
 /* ---- plans ------------------------------------------------------------------------ */
 
@@ -316,6 +319,7 @@ static void cancel(struct app *app, bool interrupt)
 		view_say(&app->model, "nothing is being solved; ^C again or Q leaves");
 	} else
 		app->panel_has_keys = false;
+	app->tour = 0;
 }
 
 static void close_something(struct app *app)
@@ -350,6 +354,15 @@ static void next_theme(struct app *app)
 			return;
 		}
 	}
+}
+
+/* The tour's next step; after the last it begins again. */
+static void next_tour_step(struct app *app)
+{
+	int step = app->tour % tour_step_count;
+	run_script(app, tour_steps[step].commands);
+	view_say(&app->model, "%d/%d %s", step + 1, tour_step_count, tour_steps[step].text);
+	app->tour = step + 1;
 }
 
 /* Commands of the explorer itself. False for others. */
@@ -400,6 +413,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		else
 			open_line(app, MODE_PROMPT, "go ");
 		return true;
+	case COMMAND_TOUR: next_tour_step(app); return true;
 	case COMMAND_GLYPHS: app->frame.ascii = !app->frame.ascii; return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
 	case COMMAND_REDRAW: terminal_redraw(app->terminal); return true;

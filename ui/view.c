@@ -37,17 +37,26 @@ void model_go(struct model *model, int64_t position)
 	follow(model, (uint32_t)position);
 }
 
+/* The cursor of one graph in another, by name; what is not there any more gives NONE. */
+static void translate_cursor(struct model *model, const struct graph *from, const struct graph *to)
+{
+	uint32_t tensor = model->storage < from->storages ? graph_find_tensor(to, from->tensor[from->storage[model->storage].root].name) : NONE;
+	model->op = model->op < from->ops ? graph_find_op(to, from->op[model->op].name) : NONE;
+	model->storage = tensor == NONE ? NONE : to->tensor[tensor].storage;
+}
+
 void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index)
 {
 	const struct plan *old = model->plan;
 	bool whole = !old || model->zoom_count == old->graph->ops;
 	bool same_graph = old && old->graph->fingerprint == plan->graph->fingerprint;
+	bool at_peak = !old || old->peak_position == NONE || model->op == old->order[old->peak_position];
+	if (old && !same_graph)
+		translate_cursor(model, old->graph, plan->graph);
 	model->plan = plan;
 	model->index = index;
-	if (!same_graph || model->op >= plan->graph->ops) {
+	if (at_peak || model->op >= plan->graph->ops)
 		model->op = plan->peak_position == NONE ? 0 : plan->order[plan->peak_position];
-		model->storage = NONE;
-	}
 	if (whole || !same_graph) {
 		model->zoom_first = 0;
 		model->zoom_count = plan->graph->ops;

@@ -49,7 +49,8 @@ extern const struct view_ops *const views[VIEWS];
 uint32_t model_position(const struct model *model);
 /* Puts the cursor at a position; the zoom follows. */
 void model_go(struct model *model, int64_t position);
-/* Takes over a new plan: the cursor and the zoom stay where they make sense (at the peak and whole at first). */
+/* Takes over a new plan: a cursor at the peak stays at the peak, another one at its op, in another graph by name; the zoom
+ * stays in the same graph. */
 void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index);
 /* Moves and zooms that all views along the order share. False for other commands. */
 bool view_command(struct model *model, enum command_id command);
