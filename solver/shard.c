@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "shard_primal.h"
+#include "shard_search.h"
 
 #define DUAL_PASSES 3
 #define DECODE_FORESTS 3
 #define REPAIR_ROUNDS 12
+#define SEARCH_NODES 2000      /* larger problems are never closed by searching */
 
 struct shard_run {
 	const struct shard_problem *problem;
@@ -24,7 +26,8 @@ struct shard_run {
 	double cost, bound;        /* the best ones */
 	double *best_multiplier, *subgradient;
 	double relaxation, last;   /* of the step; the bound when it was last looked at */
-	uint32_t stalled;
+	uint32_t stalled, steps;
+	bool searched;             /* exhaustively */
 	struct arena arena;
 };
 
@@ -111,27 +114,51 @@ static void step(struct shard_run *run)
 
 static bool closed(const struct shard_run *run)
 {
-	return found(run) && ceil(run->bound - 1e-6) >= run->cost;
+	/* Less what rounding to a certificate may take. */
+	return found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) >= run->cost;
 }
 
-static void improve(struct shard_run *run)
+static void keep_bound(struct shard_run *run)
+{
+	if (run->dual.bound <= run->bound)
+		return;
+	run->bound = run->dual.bound;
+	memcpy(run->best_multiplier, run->dual.multiplier, run->model.slots * sizeof *run->best_multiplier);
+}
+
+/* Every time that the steps have doubled, a search with a share of the effort spent so far. */
+static enum status try_search(struct shard_run *run, uint64_t spent)
+{
+	if (run->model.nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)))
+		return OK;
+	uint64_t branches = spent / (1 + run->model.nodes / 64);
+	enum status status = shard_search(&run->dual, branches, run->control, run->choice, &run->cost);
+	control_spend(run->control, spent / 2);
+	run->searched = status == OK;
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+static enum status improve(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
-	uint64_t ticks = pass_ticks(run) * (2 * DUAL_PASSES + 2 * (DECODE_FORESTS + 2));
+	uint64_t ticks = pass_ticks(run) * (2 * DUAL_PASSES + 2 * (DECODE_FORESTS + 2)) + 1000, spent = 0;
+	enum status status;
 	do {
 		shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
 		for (int i = 0; i < DUAL_PASSES; i++)
 			shard_dual_pass(dual, NULL);
-		if (dual->bound > run->bound) {
-			run->bound = dual->bound;
-			memcpy(run->best_multiplier, dual->multiplier, run->model.slots * sizeof *dual->multiplier);
-		}
+		keep_bound(run);
 		decode(run);
 		if (found(run))
 			shake(run);
-		step(run);
+		run->steps++;
+		spent += ticks;
+		status = try_search(run, spent);
+		if (status == OK)
+			step(run);
 		control_report(run->control, "shard", -1, found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
-	} while (!closed(run) && !control_spend(run->control, ticks));
+	} while (status == OK && !closed(run) && !run->searched && !control_spend(run->control, ticks));
+	return status;
 }
 
 /* ---- results ---------------------------------------------------------------------------------------------------- */
@@ -190,11 +217,19 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 	if (status == OK)
 		status = run_begin(&run);
 	if (status == OK) {
-		improve(&run);
+		status = improve(&run);
+		if (status == OK && run.searched && !found(&run))
+			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
+	}
+	if (status == OK) {
 		status = take_choice(&run);
 	}
 	if (status == OK)
 		status = take_bound(&run);
+	if (status == OK && run.searched && plan->bound < plan->cost) {
+		plan->bound = plan->cost;
+		plan->searched = true;
+	}
 	plan->proved = status == OK && plan->choice && plan->cost == plan->bound;
 	if (status == OK && !plan->proved)
 		status = control_status(control);
