@@ -1,7 +1,8 @@
 /* shard.c: ascends the Lagrangian dual, and turns every point of it into choices.
  *
  * A subgradient step (Polyak's, towards the best cost) moves the multipliers by how far the choice that the messages
- * suggest is from the limit. Between two steps the best choice is shaken under perturbed prices.
+ * suggest is from the limit; each slot's share is divided by how far it usually is, as AdaGrad does (Duchi, Hazan,
+ * Singer 2011). Between two steps the best choice is shaken under perturbed prices.
  */
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,8 @@ struct shard_run {
 	struct error *error;
 	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < INFINITY */
 	double cost, bound;        /* the best ones */
-	double *best_multiplier, *subgradient;
+	double *best_multiplier, *best_message; /* of the best bound */
+	double *subgradient, *square; /* [slots] bytes over the limit; a fading mean of their squares */
 	double relaxation, last;   /* of the step; the bound when it was last looked at */
 	uint32_t stalled, steps;
 	bool searched;             /* exhaustively */
@@ -93,13 +95,9 @@ static void shake(struct shard_run *run)
 
 /* ---- multipliers -------------------------------------------------------------------------------------------- */
 
-static void step(struct shard_run *run)
+/* Shortens the step again and again while the bound does not rise; begins anew where that has led nowhere. */
+static void relax(struct shard_run *run)
 {
-	struct shard_dual *dual = &run->dual;
-	double norm = 0, target = found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
-	for (uint32_t slot = 0; slot < run->model.slots; slot++)
-		if (dual->multiplier[slot] > 0 || run->subgradient[slot] > 0)
-			norm += run->subgradient[slot] * run->subgradient[slot];
 	if (run->bound > run->last) {
 		run->stalled = 0;
 	} else if (++run->stalled > 6) {
@@ -107,8 +105,26 @@ static void step(struct shard_run *run)
 		run->stalled = 0;
 	}
 	run->last = run->bound;
+}
+
+static void step(struct shard_run *run)
+{
+	struct shard_dual *dual = &run->dual;
+	uint32_t slots = run->model.slots;
+	double norm = 0, mean = 0, target = found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
+	relax(run);
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		run->square[slot] = 0.98 * run->square[slot] + 0.02 * run->subgradient[slot] * run->subgradient[slot];
+		mean += run->square[slot] / slots;
+	}
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		double away = run->subgradient[slot], scale = sqrt(run->square[slot] + 1e-3 * mean + 1e-9);
+		if (dual->multiplier[slot] > 0 || away > 0)
+			norm += away * away / scale;
+		run->subgradient[slot] = away / scale;
+	}
 	double gap = target > dual->bound ? target - dual->bound : 1e-3 * fabs(dual->bound);
-	for (uint32_t slot = 0; slot < run->model.slots && norm > 0; slot++)
+	for (uint32_t slot = 0; slot < slots && norm > 0; slot++)
 		dual->multiplier[slot] = fmax(0, dual->multiplier[slot] + run->relaxation * gap / norm * run->subgradient[slot]);
 }
 
@@ -124,6 +140,7 @@ static void keep_bound(struct shard_run *run)
 		return;
 	run->bound = run->dual.bound;
 	memcpy(run->best_multiplier, run->dual.multiplier, run->model.slots * sizeof *run->best_multiplier);
+	memcpy(run->best_message, run->dual.message, run->model.messages * sizeof *run->best_message);
 }
 
 /* Every time that the steps have doubled, a search with a share of the effort spent so far. */
@@ -180,9 +197,7 @@ static enum status take_bound(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
 	memcpy(dual->multiplier, run->best_multiplier, run->model.slots * sizeof *dual->multiplier);
-	shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
-	for (int i = 0; i < DUAL_PASSES; i++)
-		shard_dual_pass(dual, NULL);
+	memcpy(dual->message, run->best_message, run->model.messages * sizeof *dual->message);
 	enum status status = shard_round(dual, run->problem, &run->plan->certificate);
 	if (status == OK)
 		status = shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
@@ -200,8 +215,11 @@ static enum status run_begin(struct shard_run *run)
 		status = shard_primal_begin(&run->primal, &run->model);
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
 	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
+	run->best_message = arena_alloc(&run->arena, run->model.messages, sizeof *run->best_message);
 	run->subgradient = arena_alloc(&run->arena, run->model.slots, sizeof *run->subgradient);
-	return status != OK || (run->choice && run->best_multiplier && run->subgradient) ? status : NO_MEMORY;
+	run->square = arena_alloc(&run->arena, run->model.slots, sizeof *run->square);
+	bool full = run->choice && run->best_multiplier && run->best_message && run->subgradient && run->square;
+	return status != OK || full ? status : NO_MEMORY;
 }
 
 enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,

@@ -264,17 +264,28 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 	return OK;
 }
 
+/* The largest magnitude of allowed costs. */
+static double dearest(const int64_t *cost, size_t count)
+{
+	double most = 0;
+	for (size_t i = 0; i < count; i++)
+		if (cost[i] < SHARD_FORBIDDEN)
+			most = fmax(most, fabs((double)cost[i]));
+	return most;
+}
+
 static enum status prepare_edges(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
 	size_t largest = 1;
-	double dearest = 0;
-	for (size_t i = 0; i < problem->table[problem->edges]; i++)
-		if (problem->pair[i] < SHARD_FORBIDDEN)
-			dearest = fmax(dearest, fabs((double)problem->pair[i]));
-	/* Dear enough to be avoided at any price, small enough to leave digits to what stands beside it. */
-	model->penalty = fmax(1e15, 1e3 * dearest);
+	double sum = 1;
+	for (uint32_t node = 0; node < problem->nodes; node++)
+		sum += dearest(problem->cost + problem->first[node], shard_strategies(problem, node));
+	for (uint32_t edge = 0; edge < problem->edges; edge++)
+		sum += dearest(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
+	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what stands beside it. */
+	model->penalty = 2 * sum;
 	for (uint32_t i = 0; i < model->groups; i++) {
 		size_t size = (size_t)shard_width(model, model->group[i].low) * shard_width(model, model->group[i].high);
 		largest = size > largest ? size : largest;

@@ -107,7 +107,7 @@ static double weigh(const struct search *search, uint32_t node, uint32_t p)
 		if (other == node)
 			continue;
 		size_t at = (size_t)search->trial[other] * shard_width(model, node) + p;
-		if (model->pair[model->table[edge] + at] >= model->penalty)
+		if (model->pair[model->table[edge] + at] >= model->penalty / 2)
 			return (double)INFINITY;
 		above += search->edge[search->start[edge] + at];
 	}

@@ -120,8 +120,8 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 			cr_assert_eq(status, INFEASIBLE, "SEED=%llu round %d: status %d", (unsigned long long)test_seed(), round, status);
 		} else {
 			cr_assert_eq(status, OK, "SEED=%llu round %d: status %d", (unsigned long long)test_seed(), round, status);
-			cr_assert(plan.choice && plan.cost == best && plan.bound == best && plan.proved, "SEED=%llu round %d: %lld, not %lld",
-				  (unsigned long long)test_seed(), round, (long long)plan.cost, (long long)best);
+			cr_assert(plan.choice && plan.cost == best && plan.bound == best && plan.proved, "SEED=%llu round %d: %lld, bound %lld, not %lld",
+				  (unsigned long long)test_seed(), round, (long long)plan.cost, (long long)plan.bound, (long long)best);
 			cr_assert_eq(weigh(&sample.problem, plan.choice), plan.cost);
 			cr_assert_eq(shard_evaluate(&sample.problem, plan.choice, &cost, &peak, &error), OK, "%s", error.text);
 			cr_assert(cost == plan.cost && peak == plan.peak);
