@@ -226,6 +226,59 @@ static enum status raise_bound(struct solve *solve, const struct attempt *attemp
 	return status;
 }
 
+/* Everything that a part's layout depends on. */
+static void fingerprint(const struct attempt *attempt, const struct layout_options *options, uint64_t key[2])
+{
+	const struct layout_model *part = &attempt->part;
+	uint64_t hash = hash_join((uint64_t)options->strategy, options->effort);
+	hash = hash_join(hash, (uint64_t)attempt->enough);
+	hash = hash_join(hash, hash_join(part->n, options->capacity > 0));
+	for (uint32_t b = 0; b < part->n; b++) {
+		hash = hash_join(hash, (uint64_t)part->size[b]);
+		hash = hash_join(hash, (uint64_t)part->width[b]);
+		hash = hash_join(hash, (uint64_t)part->alignment[b]);
+		hash = hash_join(hash, (uint64_t)part->fixed[b]);
+		for (uint32_t k = part->span_start[b]; k < part->span_start[b + 1]; k++) {
+			hash = hash_join(hash, (uint64_t)part->span[k].first << 32 | part->span[k].last);
+			hash = hash_join(hash, (uint64_t)part->span[k].from);
+			hash = hash_join(hash, (uint64_t)part->span[k].to);
+		}
+		key[1] = hash_join(key[1] + b, hash ^ UINT64_C(0x5851f42d4c957f2d));
+	}
+	key[0] = hash;
+}
+
+/* What the cache keeps of a part: a header, then the offsets. */
+struct kept { int64_t height, bound; const char *strategy; };
+
+/* Solves the part, or takes what an equal part came to before. */
+static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
+{
+	const struct layout_cache *cache = solve->options->cache;
+	size_t offsets = attempt->part.n * sizeof *attempt->offset, bytes = sizeof(struct kept) + offsets;
+	uint64_t key[2] = { 0, 0 };
+	struct kept *kept = cache ? mem_alloc(1, bytes) : NULL;
+	if (!kept)
+		return cache ? NO_MEMORY : try_strategy(attempt, solve->options, solve->control);
+	enum status status = OK;
+	fingerprint(attempt, solve->options, key);
+	if (cache->lookup(cache->context, key, kept, bytes)) {
+		attempt->height = kept->height;
+		attempt->bound = kept->bound;
+		attempt->strategy = kept->strategy;
+		memcpy(attempt->offset, kept + 1, offsets);
+	} else {
+		status = try_strategy(attempt, solve->options, solve->control);
+		if (status == OK) {
+			*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy };
+			memcpy(kept + 1, attempt->offset, offsets);
+			cache->store(cache->context, key, kept, bytes);
+		}
+	}
+	mem_free(kept);
+	return status;
+}
+
 static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
 {
 	struct attempt attempt = { .height = INT64_MAX };
@@ -241,7 +294,7 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	attempt.bound = attempt.part.max_load;
 	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
 	if (status == OK)
-		status = try_strategy(&attempt, solve->options, solve->control);
+		status = solve_or_reuse(solve, &attempt);
 	if (solve->base + attempt.bound * scale > solve->bound)
 		status = raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;

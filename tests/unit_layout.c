@@ -102,3 +102,42 @@ Test(layout, running_out_of_memory_leaks_nothing)
 		}
 	}
 }
+
+/* A cache of one value. */
+struct one { uint64_t key[2]; unsigned char value[4096]; size_t bytes; int hits; };
+
+static bool look_up(void *context, const uint64_t key[2], void *value, size_t bytes)
+{
+	struct one *one = context;
+	if (one->bytes != bytes || memcmp(one->key, key, sizeof one->key))
+		return false;
+	memcpy(value, one->value, bytes);
+	one->hits++;
+	return true;
+}
+
+static void keep_value(void *context, const uint64_t key[2], const void *value, size_t bytes)
+{
+	struct one *one = context;
+	memcpy(one->key, key, sizeof one->key);
+	memcpy(one->value, value, bytes);
+	one->bytes = bytes;
+}
+
+Test(layout, equal_components_are_solved_once)
+{
+	/* Two triples of the same shape, far apart. */
+	int64_t lower[] = { 0, 1, 2, 100, 101, 102 }, upper[] = { 2, 3, 4, 102, 103, 104 }, size[] = { 4, 6, 4, 4, 6, 4 };
+	struct buffers buffers = { .n = 6, .lower = lower, .upper = upper, .size = size };
+	struct one one = { .bytes = 0 };
+	struct layout_cache cache = { look_up, keep_value, &one };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .cache = &cache };
+	struct control control = { 0 };
+	struct layout layout;
+	struct error error;
+	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
+	cr_assert_eq(one.hits, 1);
+	cr_assert_eq(layout.arena, 10);
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
+	layout_free(&layout);
+}
