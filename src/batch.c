@@ -134,11 +134,12 @@ struct graph *batch_open(const char *path, int *exit_code)
 	return graph;
 }
 
-struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, enum planner_depth depth, int *exit_code)
+struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
+	enum planner_depth depth, int *exit_code)
 {
 	struct error error = { 0 };
 	enum status status;
-	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)

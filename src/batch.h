@@ -36,7 +36,8 @@ void batch_progress_done(void);
 /* Reads a graph, with its warnings printed; NULL after complaining, *exit_code set. */
 struct graph *batch_open(const char *path, int *exit_code);
 /* Plans once, as deep as asked for or to the limit; NULL after complaining, *exit_code set. */
-struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, enum planner_depth depth, int *exit_code);
+struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
+	enum planner_depth depth, int *exit_code);
 
 /* EXIT_CONSTRAINT when the plan is over its memory cap (said on standard error), or the signal's status, else EXIT_FINE. */
 int plan_exit(const struct plan *plan);

@@ -24,6 +24,7 @@ static int print_help(void)
 		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
 	fputs("\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
 	      "  --resume[=FILE]    take up the last session, or that of a session file, in the explorer\n"
+	      "  --rules=FILE       rules of operators of your own\n"
 	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n\n"
 	      "GRAPH is a graph in the native format or DOT, gz or not, or - for standard input; a sample where there\n"
 	      "is none. See tidemark(1) and tidemark(5).\n", stdout);
@@ -38,7 +39,7 @@ static int print_version(void)
 
 /* What the command line asks for beside a subcommand. */
 struct invocation {
-	const char *path, *resume;
+	const char *path, *resume, *rules_file;
 	struct explore_options options;
 	bool done;                  /* --help and the like: nothing left to do */
 };
@@ -53,7 +54,8 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 		invocation->options.theme = config.theme;
 	invocation->options.ascii |= strcmp(config.glyphs, "ascii") == 0;
 	invocation->options.config = &config;
-	struct session *session = session_new(graph, path, &config.scenario, &(struct session_options){ .interactive = true }, &error);
+	struct session *session = session_new(graph, path, &config.scenario, 
+		&(struct session_options){ .interactive = true, .rules_file = invocation->rules_file }, &error);
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
 		struct source source = input_source(log);
@@ -123,7 +125,7 @@ static int open_graph(struct invocation *invocation)
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { "resume", optional_argument, NULL, 'r' },
-	{ "theme", required_argument, NULL, 't' }, { "ascii", no_argument, NULL, 'a' }, { "tables", required_argument, NULL, 'T' },
+	{ "theme", required_argument, NULL, 't' }, { "rules", required_argument, NULL, 'R' }, { "ascii", no_argument, NULL, 'a' }, { "tables", required_argument, NULL, 'T' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -132,6 +134,7 @@ static int take_option(struct invocation *invocation, int letter)
 	switch (letter) {
 	case 'r': invocation->resume = optarg ? optarg : ""; return EXIT_FINE;
 	case 't': invocation->options.theme = optarg; return EXIT_FINE;
+	case 'R': invocation->rules_file = optarg; return EXIT_FINE;
 	case 'a': invocation->options.ascii = true; return EXIT_FINE;
 	}
 	invocation->done = true;

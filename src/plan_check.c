@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "plan_check.h"
+#include "rules_file.h"
 #include "scenario.h"
 #include "transform.h"
 
@@ -13,6 +14,7 @@
 struct check {
 	const struct graph *input;
 	struct graph *graph;          /* as planned */
+	const char *rules_file;
 	struct rules *rules;
 	const json_t *plan;
 	struct scenario scenario;
@@ -117,9 +119,13 @@ static enum status transform_graph(struct check *check)
 	}
 	enum status status = NO_MEMORY;
 	struct control control = { 0 };
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules = rules_new() };
+	check->rules = rules_load(check->rules_file, check->error, &status);
+	if (!check->rules)
+		return status;
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules };
+	status = NO_MEMORY;
 	struct transformed *transformed = NULL;
-	if (stage.store && stage.rules)
+	if (stage.store)
 		transformed = stage_transform(&stage, input, &check->scenario, check->error, &status);
 	if (transformed)
 		check->graph = graph_retain(transformed->graph);
@@ -568,7 +574,7 @@ static enum status check_counts(struct check *check)
 	return OK;
 }
 
-enum status plan_check(const struct graph *graph, const char *path, FILE *report, struct error *error)
+enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
 		check_counts, read_scenario, prepare_graph, check_order, check_memory, check_layout_part, check_order_bound,
@@ -588,7 +594,7 @@ enum status plan_check(const struct graph *graph, const char *path, FILE *report
 		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
 		return fail(error, BAD_INPUT, "not a plan file: %s", problem.text);
 	}
-	struct check check = { .input = graph, .plan = plan, .report = report, .error = error };
+	struct check check = { .input = graph, .plan = plan, .rules_file = rules_file, .report = report, .error = error };
 	scenario_init(&check.scenario);
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "planner.h"
+#include "rules_file.h"
 
 static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
@@ -73,10 +74,8 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
 	bool quick = depth == PLAN_QUICK;
-	if (!planner->rules && !(planner->rules = rules_new())) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error, status)))
 		return NULL;
-	}
 	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);

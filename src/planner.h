@@ -6,7 +6,8 @@
 
 struct planner {
 	struct store *store;
-	struct rules *rules;        /* operator rules; NULL: the built-in ones, made at the first need and freed by planner_done() */
+	const char *rules_file;     /* a user's operator rules, or NULL */
+	struct rules *rules;        /* made at the first need, freed by planner_done() */
 	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */
 	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
 	struct control control;     /* the caller sets cancel and report; ticks accumulate */

@@ -130,3 +130,18 @@ enum status rules_read_file(struct rules *rules, const char *path, struct error 
 	mem_free(text);
 	return status;
 }
+
+struct rules *rules_load(const char *path, struct error *error, enum status *status)
+{
+	struct rules *rules = rules_new();
+	struct error problem = { 0 };
+	*status = rules ? OK : fail(error, NO_MEMORY, "out of memory");
+	if (rules && path)
+		*status = rules_read_file(rules, path, &problem);
+	if (rules && *status != OK) {
+		fail(error, *status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
+		rules_free(rules);
+		return NULL;
+	}
+	return rules;
+}

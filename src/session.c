@@ -145,7 +145,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->graph = graph;
 		session->interactive = options->interactive;
 		session->log = log_new(options->interactive);
-		session->worker = worker_new(options->order_solver);
+		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
 	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");

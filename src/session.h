@@ -22,6 +22,7 @@ struct session_status {
 
 /* What a session is for. */
 struct session_options {
+	const char *rules_file; /* a user's operator rules, or NULL; must outlive the session */
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
 	enum status (*order_solver)(const struct problem *, const struct order_options *, struct control *, struct order_result *);
 	                        /* NULL: order_solve(); tests put others here */

@@ -27,7 +27,7 @@ int subcommand_usage(const char *name)
 struct request {
 	struct scenario scenario;
 	struct export_options options;
-	const char *command, *graph, *output, *kind;
+	const char *command, *graph, *output, *kind, *rules_file;
 	double seconds;
 	bool helped;
 };
@@ -36,7 +36,7 @@ static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "time", required_argument, NULL, 't' },
 	{ "json", no_argument, NULL, 'J' }, { "csv", no_argument, NULL, 'C' }, { "text", no_argument, NULL, 'T' },
 	{ "output", required_argument, NULL, 'o' }, { "as", required_argument, NULL, 'a' }, { "view", required_argument, NULL, 'v' },
-	{ "stage", required_argument, NULL, 'S' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
 
 static int take_option(struct request *request, int letter)
@@ -51,6 +51,7 @@ static int take_option(struct request *request, int letter)
 	case 'a': request->kind = optarg; return EXIT_FINE;
 	case 'v': request->options.view = optarg; return EXIT_FINE;
 	case 'o': request->output = optarg; return EXIT_FINE;
+	case 'r': request->rules_file = optarg; return EXIT_FINE;
 	case 'S':
 		request->options.stage = optarg;
 		return strcmp(optarg, "input") == 0 || strcmp(optarg, "device") == 0 ? EXIT_FINE
@@ -86,7 +87,7 @@ static int serve(const struct request *request, const struct export_kind *kind)
 	struct error error = { 0 };
 	batch_limit(request->seconds);
 	struct graph *graph = batch_open(request->graph, &code);
-	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->rules_file, kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;
@@ -131,14 +132,16 @@ int check_command(int argc, char **argv)
 {
 	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
 		return subcommand_usage("check");
-	if (argc != 3)
+	const char *rules_file = argc == 5 && strcmp(argv[1], "--rules") == 0 ? argv[2] : NULL;
+	if (argc != 3 && !rules_file)
 		return usage_error("check", "check takes GRAPH and PLAN.json");
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	struct graph *graph = batch_open(argv[1], &code);
+	const char *path = argv[argc - 2], *plan = argv[argc - 1];
+	struct graph *graph = batch_open(path, &code);
 	if (!graph)
 		return code;
-	enum status status = plan_check(graph, argv[2], stdout, &error);
+	enum status status = plan_check(graph, plan, rules_file, stdout, &error);
 	graph_release(graph);
-	return status == OK ? EXIT_FINE : complain(argv[2], &error, status);
+	return status == OK ? EXIT_FINE : complain(plan, &error, status);
 }

@@ -4,12 +4,12 @@
 
 /* X(name, synopsis, help) */
 #define SUBCOMMANDS(X) \
-	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--time S] [--json|--csv|--text] [-o F]", "plan once and print the plan") \
-	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
-	X(export, "GRAPH --as KIND [--view V] [--stage S] [--set K=V]... [-o F]", "write the graph, the plan or a drawing of it") \
+	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json|--csv|--text] [-o F]", "plan once and print the plan") \
+	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
+	X(export, "GRAPH --as KIND [--view V] [--stage S] [--set K=V]... [--rules F] [-o F]", "write the graph, the plan or a drawing of it") \
 	X(layout, "BUFFERS.csv [--capacity N] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
-	X(check, "GRAPH PLAN.json", "verify a plan file independently of the solvers") \
+	X(check, "[--rules F] GRAPH PLAN.json", "verify a plan file independently of the solvers") \
 	X(model, "NAME [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
 	X(replay, "SESSION.tide", "run a session file without a terminal")
 

@@ -36,7 +36,7 @@ struct sweep {
 	uint64_t shard, shards;
 	int jobs, descriptor;
 	bool resume, helped;
-	const char *path, *output;
+	const char *path, *output, *rules_file;
 	bool *done;             /* [total]: already in the output */
 	struct graph *graph;
 };
@@ -109,7 +109,7 @@ static int jobs(struct sweep *sweep, const char *text)
 
 static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "vary", required_argument, NULL, 'v' },
-	{ "jobs", required_argument, NULL, 'j' }, { "shard", required_argument, NULL, 'S' }, { "resume", no_argument, NULL, 'r' },
+	{ "jobs", required_argument, NULL, 'j' }, { "shard", required_argument, NULL, 'S' }, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
 	{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
 
@@ -122,6 +122,7 @@ static int take_option(struct sweep *sweep, int letter)
 	case 'j': return jobs(sweep, optarg);
 	case 'S': return shard(sweep, optarg);
 	case 'r': sweep->resume = true; return EXIT_FINE;
+	case 'R': sweep->rules_file = optarg; return EXIT_FINE;
 	case 'o': sweep->output = optarg; return EXIT_FINE;
 	case 'h':
 		sweep->helped = true;
@@ -257,7 +258,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 /* One job: takes runs of neighbouring scenarios until there are none. */
 static int work(const struct sweep *sweep, struct shared *shared)
 {
-	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .rules_file = sweep->rules_file, .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : EXIT_LIMIT;
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);

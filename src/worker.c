@@ -233,13 +233,14 @@ static bool start_thread(struct worker *worker)
 	return started;
 }
 
-struct worker *worker_new(order_solver *solver)
+struct worker *worker_new(order_solver *solver, const char *rules_file)
 {
 	struct worker *worker = mem_alloc(1, sizeof *worker);
 	if (!worker)
 		return NULL;
 	worker->planner.store = store_new();
 	worker->planner.order_solver = solver;
+	worker->planner.rules_file = rules_file;
 	worker->planner.abandoned = &worker->superseded;
 	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = report, .context = worker };
 	pthread_mutex_init(&worker->mutex, NULL);

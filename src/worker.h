@@ -16,8 +16,8 @@ struct worker_state {
 	struct progress progress;
 };
 
-/* NULL when the thread can't be started or memory is out. solver NULL: order_solve(). */
-struct worker *worker_new(order_solver *solver);
+/* NULL when the thread can't be started or memory is out. solver NULL: order_solve(); rules_file: a user's operator rules, or NULL. */
+struct worker *worker_new(order_solver *solver, const char *rules_file);
 /* Cancels and joins. */
 void worker_free(struct worker *worker);
 

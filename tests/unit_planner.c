@@ -163,7 +163,7 @@ Test(planner, every_plan_passes_the_independent_check)
 			FILE *file = fdopen(mkstemp(path), "w");
 			plan_write_json(result, true, file);
 			fclose(file);
-			status = plan_check(graph, path, NULL, &error);
+			status = plan_check(graph, path, NULL, NULL, &error);
 			cr_assert_eq(status, OK, "%s (SEED=%llu, %s)", error.text, (unsigned long long)seed, path);
 			remove(path);
 		} else {
