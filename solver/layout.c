@@ -130,12 +130,47 @@ static enum status try_fit(struct attempt *attempt, const struct recipe *recipe,
 	return status;
 }
 
+struct hinted { int64_t offset; uint32_t buffer; };
+
+static int compare_hinted(const void *left, const void *right)
+{
+	const struct hinted *a = left, *b = right;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
 #define FIT_MOST 20000   /* buffers, for the quadratic fits */
+
+/* A warm start: first fit in order of the hinted offsets. Hints that make up a layout give one that is no higher. */
+static enum status try_hints(struct attempt *attempt, struct control *control)
+{
+	const struct layout_model *part = &attempt->part;
+	struct hinted *hinted = mem_alloc(part->n, sizeof *hinted);
+	bool any = false;
+	int64_t height;
+	if (!hinted)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < part->n; b++) {
+		any |= part->hint[b] >= 0;
+		hinted[b] = (struct hinted){ part->hint[b] >= 0 ? part->hint[b] : INT64_MAX, b };
+	}
+	qsort(hinted, part->n, sizeof *hinted, compare_hinted);
+	for (uint32_t i = 0; i < part->n; i++)
+		attempt->order[i] = hinted[i].buffer;
+	mem_free(hinted);
+	if (!any)
+		return OK;
+	enum status status = layout_fit(part, attempt->order, false, attempt->height, attempt->trial, &height, control);
+	if (status == OK)
+		keep(attempt, height, "hints");
+	return status;
+}
 
 static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
 	int64_t enough = attempt->enough;
-	enum status status = OK;
+	enum status status = attempt->part.n <= FIT_MOST ? try_hints(attempt, control) : OK;
 	/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
 	bool skyline = !attempt->part.pins || !attempt->part.windowed;
 	for (size_t i = 0; skyline && i < COUNT(dives) && status == OK && attempt->height > enough; i++)
@@ -238,6 +273,7 @@ static void fingerprint(const struct attempt *attempt, const struct layout_optio
 		hash = hash_join(hash, (uint64_t)part->width[b]);
 		hash = hash_join(hash, (uint64_t)part->alignment[b]);
 		hash = hash_join(hash, (uint64_t)part->fixed[b]);
+		hash = hash_join(hash, (uint64_t)part->hint[b]);
 		for (uint32_t k = part->span_start[b]; k < part->span_start[b + 1]; k++) {
 			hash = hash_join(hash, (uint64_t)part->span[k].first << 32 | part->span[k].last);
 			hash = hash_join(hash, (uint64_t)part->span[k].from);

@@ -141,3 +141,15 @@ Test(layout, equal_components_are_solved_once)
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 	layout_free(&layout);
 }
+
+Test(layout, hints_that_make_up_a_layout_are_taken)
+{
+	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 6, 4 }, hint[] = { 6, 0, 6 };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .hint = hint };
+	struct layout layout;
+	cr_assert_eq(solve(&buffers, LAYOUT_BEST, 1, &layout), OK);
+	cr_assert_str_eq(layout.strategy, "hints");
+	cr_assert_eq(layout.offset[0], 6);
+	cr_assert_eq(layout.arena, 10);
+	layout_free(&layout);
+}
