@@ -15,7 +15,7 @@
 
 /* What a test looks at. */
 struct fixture {
-	struct store *store;
+	struct planner planner;
 	struct plan *plan;
 	struct plan_index index;
 	struct scenario scenario;
@@ -89,11 +89,10 @@ static void open_fixture(struct fixture *fixture, struct graph *graph, int width
 	struct error error = { 0 };
 	enum status status;
 	setlocale(LC_CTYPE, "C.UTF-8");
-	*fixture = (struct fixture){ .store = store_new() };
+	*fixture = (struct fixture){ .planner.store = store_new() };
 	scenario_init(&fixture->scenario);
 	fixture->scenario.value[K_order] = ORDER_PROGRAM;
-	struct planner planner = { .store = fixture->store };
-	fixture->plan = planner_run(&planner, graph, &fixture->scenario, PLAN_COMPLETE, &error, &status);
+	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, PLAN_COMPLETE, &error, &status);
 	cr_assert(fixture->plan, "%s", error.text);
 	graph_release(graph);
 	cr_assert_eq(plan_index_build(fixture->plan, &fixture->index), OK);
@@ -116,7 +115,7 @@ static void close_fixture(struct fixture *fixture)
 	plan_index_free(&fixture->index);
 	plan_release(fixture->plan);
 	scenario_done(&fixture->scenario);
-	store_free(fixture->store);
+	planner_done(&fixture->planner);
 }
 
 /* The view's screen as text; free with mem_free(). */
