@@ -41,6 +41,18 @@ int64_t plan_storage_peak(const struct plan *plan)
 	return peak;
 }
 
+const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
+
+enum fits plan_fits(const struct plan *plan)
+{
+	int64_t budget = plan_budget(plan);
+	if (budget < 0)
+		return FITS_ANY;
+	if (plan->arena_bytes <= budget && plan->peak_bytes <= budget)
+		return FITS_YES;
+	return plan->order_bound_bytes > budget ? FITS_NO : FITS_UNKNOWN;
+}
+
 static bool alive(const struct plan *plan, uint32_t storage, uint32_t position)
 {
 	return plan->first[storage] != NONE && plan->first[storage] <= position && position <= plan->last[storage];
@@ -89,71 +101,33 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 
 /* ---- why ------------------------------------------------------------------------------ */
 
-/* Marks what is reachable from op along rows (op included). */
-static void mark_reachable(const struct csr *rows, uint32_t op, uint8_t *mark, uint8_t bit, uint32_t *stack)
-{
-	uint32_t depth = 0;
-	mark[op] |= bit;
-	stack[depth++] = op;
-	while (depth) {
-		uint32_t at = stack[--depth];
-		FOR_ROW(i, rows, at)
-			if (!(mark[rows->item[i]] & bit)) {
-				mark[rows->item[i]] |= bit;
-				stack[depth++] = rows->item[i];
-			}
-	}
-}
-
-/* Bytes of the certificate's flow out of a storage: as many as its size where it is in the minimum cut. */
-static int64_t cut_flow(const struct plan *plan, uint32_t storage)
-{
-	const struct order_certificate *certificate = plan->order_certificate;
-	int64_t flow = 0;
-	for (uint32_t i = 0; i < certificate->arcs; i++)
-		if (certificate->arc[i].item != NONE && plan_item_storage(plan, certificate->arc[i].item) == storage)
-			flow += certificate->arc[i].flow;
-	return flow;
-}
-
-enum { ANCESTOR = 1, DESCENDANT = 2 };
-
-static enum alive_reason reason_of(const struct plan *plan, uint32_t op, const uint8_t *mark, uint32_t id)
+static enum alive_reason reason_of(const struct plan *plan, uint32_t op, enum order_reason certainty, uint32_t id)
 {
 	const struct graph *graph = plan->graph;
-	const struct storage *storage = &graph->storage[id];
-	if (storage->persistent)
+	if (graph->storage[id].persistent)
 		return ALIVE_PERSISTENT;
-	if (storage->allocator == op)
+	if (graph->storage[id].allocator == op)
 		return ALIVE_PRODUCED;
-	bool used = false, needed = storage->live_out;
-	FOR_ROW(i, &graph->users, id) {
-		used |= graph->users.item[i] == op;
-		needed |= (mark[graph->users.item[i]] & DESCENDANT) != 0;
-	}
-	if (used)
-		return ALIVE_USED;
-	if (needed && (storage->allocator == NONE || mark[storage->allocator] & ANCESTOR))
-		return ALIVE_CERTAIN;
-	if (plan->order_certificate->proof == ORDER_PROOF_CUT && plan->order_certificate->op == op && cut_flow(plan, id) == plan->bytes[id])
-		return ALIVE_CUT;
-	return ALIVE_CHOICE;
+	FOR_ROW(i, &graph->touches, op)
+		if (graph->touches.item[i] == id)
+			return ALIVE_USED;
+	return certainty == ORDER_CERTAIN ? ALIVE_CERTAIN : certainty == ORDER_IN_CUT ? ALIVE_CUT : ALIVE_CHOICE;
 }
 
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, enum alive_reason *reason)
 {
 	const struct graph *graph = plan->graph;
-	uint32_t op = graph->ops ? plan->order[position] : NONE;
-	uint8_t *mark = mem_alloc(graph->ops, sizeof *mark);
-	uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
-	if (mark && stack && op != NONE) {
-		mark_reachable(&plan->ordered->problem.pred, op, mark, ANCESTOR, stack);
-		mark_reachable(&plan->ordered->problem.succ, op, mark, DESCENDANT, stack);
-	}
+	const struct problem *problem = &plan->ordered->problem;
+	struct control control = { 0 };
+	enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
+	enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
+	bool known = of_item && of_storage && graph->ops && order_explain(problem, plan->order, position, &control, of_item) == OK;
+	for (uint32_t item = 0; known && item < problem->items; item++)
+		of_storage[problem->storage[item]] = of_item[item];
 	for (uint32_t i = 0; i < count; i++)
-		reason[i] = mark && stack && op != NONE ? reason_of(plan, op, mark, storage[i]) : ALIVE_PERSISTENT;
-	mem_free(mark);
-	mem_free(stack);
+		reason[i] = known ? reason_of(plan, plan->order[position], of_storage[storage[i]], storage[i]) : ALIVE_CHOICE;
+	mem_free(of_item);
+	mem_free(of_storage);
 }
 
 enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage)

@@ -67,6 +67,11 @@ int64_t plan_storage_peak(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
 
+/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. */
+enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
+enum fits plan_fits(const struct plan *plan);
+extern const char *const fits_text[];
+
 /* The storage behind an item of the order's problem (certificates speak of items). */
 uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
 

@@ -203,8 +203,11 @@ bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream)
 	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
 		plan->peak_bytes);
 	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);
-	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64 "},\n",
+	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64,
 		plan->program_peak_bytes, plan_storage_peak(plan));
+	if (plan_fits(plan) != FITS_ANY)
+		next_text_member(stream, "fits", fits_text[plan_fits(plan)]);
+	fputs("},\n", stream);
 	write_order(plan, stream);
 	write_layout(plan, stream);
 	write_shard(plan, stream);

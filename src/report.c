@@ -45,9 +45,10 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
 		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
 	line(stream, "caching allocator", plan->caching_bytes, remark);
+	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: no order does, by the bound", "THE PLAN DOES NOT FIT; whether another does is not known" };
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
-		line(stream, "memory cap", budget, plan->arena_bytes <= budget ? "the plan fits" : "THE PLAN DOES NOT FIT");
+		line(stream, "memory cap", budget, fits[plan_fits(plan)]);
 	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (plan->limited)
