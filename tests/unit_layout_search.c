@@ -124,24 +124,24 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 
 Test(layout_search, plain_buffers_get_the_smallest_arena)
 {
-	compare_with_oracle(PLAIN, 10000, 6);
+	compare_with_oracle(PLAIN, 6000, 6);
 }
 
 Test(layout_search, aligned_buffers_get_the_smallest_arena)
 {
-	compare_with_oracle(ALIGNED, 10000, 6);
+	compare_with_oracle(ALIGNED, 6000, 6);
 }
 
 Test(layout_search, pins_are_honoured_or_refused_and_the_rest_gets_the_smallest_arena)
 {
-	compare_with_oracle(PINNED, 10000, 6);
-	compare_with_oracle(PINNED | ALIGNED, 10000, 6);
+	compare_with_oracle(PINNED, 6000, 6);
+	compare_with_oracle(PINNED | ALIGNED, 6000, 6);
 }
 
 Test(layout_search, buffers_with_gaps_get_the_smallest_arena)
 {
-	compare_with_oracle(GAPPED, 10000, 6);
-	compare_with_oracle(GAPPED | PINNED | ALIGNED, 10000, 6);
+	compare_with_oracle(GAPPED, 6000, 6);
+	compare_with_oracle(GAPPED | PINNED | ALIGNED, 6000, 6);
 }
 
 Test(layout_search, buffers_with_windows_get_the_smallest_arena)
