@@ -8,23 +8,34 @@
 #include "export.h"
 #include "export_data.h"
 #include "export_drawing.h"
+#include "export_factors.h"
 #include "native.h"
 #include "plan_json.h"
 #include "report.h"
 #include "segments.h"
 
+const struct graph *export_graph(const struct plan *plan, const struct export_options *options)
+{
+	bool input = options->stage && strcmp(options->stage, "input") == 0;
+	return input ? plan->input : plan->graph;
+}
+
 static enum status write_native(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
 	(void)error;
-	bool input = options->stage && strcmp(options->stage, "input") == 0;
-	native_write(input ? plan->input : plan->graph, stream);
+	native_write(export_graph(plan, options), stream);
 	return OK;
 }
 
 static enum status write_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
-	(void)error;
-	plan_write_json(plan, options->with_run, stream);
+	struct factors factors;
+	enum status status = options->factors ? factors_of_graph(plan->graph, options->rules_file, &factors, error) : OK;
+	if (status != OK)
+		return status;
+	plan_write_json(plan, options->factors ? &factors : NULL, options->with_run, stream);
+	if (options->factors)
+		factors_free(&factors);
 	return OK;
 }
 
@@ -54,9 +65,10 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 
 const struct export_kind export_kinds[] = {
 	{ "native", "the graph in the native format", false, write_native },
-	{ "json", "the plan for scripts and for `check`", true, write_json },
+	{ "json", "the plan for scripts and for `check`; --factors: with what every dim carries", true, write_json },
 	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose", true, write_csv },
 	{ "text", "the report; --view segments: what order=roam chose", true, write_text },
+	{ "factors", "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV", false, export_factors },
 	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },
 	{ "trace", "a trace for Perfetto or chrome://tracing", true, export_trace },
 	{ "memory_viz", "a snapshot for pytorch.org/memory_viz", true, export_memory_viz },

@@ -12,6 +12,8 @@ struct export_options {
 	const char *stage;       /* "input" or "device"; NULL: device */
 	bool utf8;
 	bool with_run;           /* json: also how the run went, the part that differs between equal runs */
+	bool factors;            /* json: also the factors of every dim */
+	const char *rules_file;  /* a user's operator rules, or NULL */
 };
 
 struct export_kind {
@@ -21,6 +23,9 @@ struct export_kind {
 };
 extern const struct export_kind export_kinds[];
 extern const int export_kind_count;
+
+/* The graph that the options ask for: as planned, or as read. */
+const struct graph *export_graph(const struct plan *plan, const struct export_options *options);
 
 /* The kind of that name, or NULL. */
 const struct export_kind *export_find(const char *name);

@@ -1,6 +1,7 @@
 /* plan_json.c: writes the plan file. */
 #include <inttypes.h>
 
+#include "export_factors.h"
 #include "native.h"
 #include "plan_json.h"
 
@@ -192,7 +193,7 @@ static void write_run(const struct plan *plan, FILE *stream)
 	fprintf(stream, "}, \"limited\": %s}", truth(plan->limited));
 }
 
-bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream)
+bool plan_write_json(const struct plan *plan, const struct factors *factors, bool with_run, FILE *stream)
 {
 	const struct graph *input = plan->input;
 	fputs("{\"tidemark\": 1,\n \"graph\": {", stream);
@@ -211,6 +212,10 @@ bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream)
 	write_order(plan, stream);
 	write_layout(plan, stream);
 	write_shard(plan, stream);
+	if (factors) {
+		fputs(",\n", stream);
+		factors_write_json(factors, plan->graph, stream);
+	}
 	if (with_run)
 		write_run(plan, stream);
 	fputs("}\n", stream);

@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "plan.h"
+#include "solver/factors.h"
 
-/* with_run: also the run part, the only one that may differ between two equal runs. False on a stream error. */
-bool plan_write_json(const struct plan *plan, bool with_run, FILE *stream);
+/* factors: of the planned graph's dims, or NULL to leave them out. with_run: also the run part, the only one that may
+ * differ between two equal runs. False on a stream error. */
+bool plan_write_json(const struct plan *plan, const struct factors *factors, bool with_run, FILE *stream);
 
 #endif

@@ -31,6 +31,7 @@ struct session {
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
 	struct session_log *log;
+	const char *rules_file;     /* the caller's, or NULL */
 	bool interactive;
 	uint32_t op, tensor;
 	struct error problem;       /* why the present scenario has no plan */
@@ -144,6 +145,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 	if (session) {
 		session->graph = graph;
 		session->interactive = options->interactive;
+		session->rules_file = options->rules_file;
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
@@ -422,7 +424,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	if (!kind || !*path)
 		return fail(error, BAD_INPUT, "export KIND FILE: %s", kind ? "which file?" : "unknown kind");
 	enum status status = finished_plan(session, error);
-	struct export_options options = { .utf8 = true };
+	struct export_options options = { .utf8 = true, .rules_file = session->rules_file };
 	if (status == OK)
 		status = export_to(kind, session->plan, &options, path, force, error);
 	if (status == OK) {

@@ -27,7 +27,7 @@ int subcommand_usage(const char *name)
 struct request {
 	struct scenario scenario;
 	struct export_options options;
-	const char *command, *graph, *output, *kind, *rules_file;
+	const char *command, *graph, *output, *kind;
 	double seconds;
 	bool helped;
 };
@@ -36,7 +36,8 @@ static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "time", required_argument, NULL, 't' },
 	{ "json", no_argument, NULL, 'J' }, { "csv", no_argument, NULL, 'C' }, { "text", no_argument, NULL, 'T' },
 	{ "output", required_argument, NULL, 'o' }, { "as", required_argument, NULL, 'a' }, { "view", required_argument, NULL, 'v' },
-	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "factors", no_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
 
 static int take_option(struct request *request, int letter)
@@ -51,7 +52,8 @@ static int take_option(struct request *request, int letter)
 	case 'a': request->kind = optarg; return EXIT_FINE;
 	case 'v': request->options.view = optarg; return EXIT_FINE;
 	case 'o': request->output = optarg; return EXIT_FINE;
-	case 'r': request->rules_file = optarg; return EXIT_FINE;
+	case 'f': request->options.factors = true; return EXIT_FINE;
+	case 'r': request->options.rules_file = optarg; return EXIT_FINE;
 	case 'S':
 		request->options.stage = optarg;
 		return strcmp(optarg, "input") == 0 || strcmp(optarg, "device") == 0 ? EXIT_FINE
@@ -87,7 +89,8 @@ static int serve(const struct request *request, const struct export_kind *kind)
 	struct error error = { 0 };
 	batch_limit(request->seconds);
 	struct graph *graph = batch_open(request->graph, &code);
-	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->rules_file, kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
+		kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;
@@ -110,7 +113,9 @@ static int run(struct request *request, int argc, char **argv)
 {
 	int code = parse(request, argc, argv);
 	const struct export_kind *kind = request->kind ? export_find(request->kind) : NULL;
-	if (code == EXIT_FINE && !request->helped)
+	if (code == EXIT_FINE && !request->helped && request->options.factors && strcmp(request->kind ? request->kind : "", "json") != 0)
+		code = usage_error(request->command, "--factors belongs to %s", strcmp(request->command, "plan") == 0 ? "--json" : "--as json");
+	else if (code == EXIT_FINE && !request->helped)
 		code = kind ? serve(request, kind) : kind_error(request);
 	scenario_done(&request->scenario);
 	return code;

@@ -32,7 +32,7 @@ static char *print(const struct plan *plan)
 	char *text;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
-	plan_write_json(plan, false, stream);
+	plan_write_json(plan, NULL, false, stream);
 	fclose(stream);
 	return text;
 }
@@ -161,7 +161,7 @@ Test(planner, every_plan_passes_the_independent_check)
 		if (result) {
 			char path[] = "/tmp/tidemark-plan-XXXXXX";
 			FILE *file = fdopen(mkstemp(path), "w");
-			plan_write_json(result, true, file);
+			plan_write_json(result, NULL, true, file);
 			fclose(file);
 			status = plan_check(graph, path, NULL, NULL, &error);
 			cr_assert_eq(status, OK, "%s (SEED=%llu, %s)", error.text, (unsigned long long)seed, path);
