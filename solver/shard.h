@@ -59,9 +59,9 @@ struct shard_plan {
 void shard_plan_free(struct shard_plan *plan);
 
 struct shard_options {
-	uint64_t effort;           /* ticks to improve for; about 3e8 a second */
+	uint64_t effort;           /* ticks to improve for; about 2e8 a second */
 };
-#define SHARD_EFFORT_DEFAULT UINT64_C(20000000000)
+#define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 
 /* Solves as well as effort allows. OK: done or proved. LIMIT: effort is spent. CANCELLED. In these cases the plan holds
  * the best so far (choice may be NULL). INFEASIBLE: proved to have no solution. BAD_INPUT, NO_MEMORY. Free the plan in any case.
