@@ -252,6 +252,7 @@ static enum status solve_guarded(struct run *run)
 	glp_error_hook(jump_out, run);
 	solve(run);
 	glp_error_hook(NULL, NULL);
+	glp_free_env();   /* it belongs to this thread, which may end after this */
 	return run->status;
 }
 
