@@ -162,11 +162,11 @@ static enum status improve(struct shard_run *run)
 	enum status status;
 	do {
 		shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
-		for (int i = 0; i < DUAL_PASSES; i++)
+		for (int i = 0; i < DUAL_PASSES && (i == 0 || control_status(run->control) != CANCELLED); i++)
 			shard_dual_pass(dual, NULL);
 		keep_bound(run);
 		decode(run);
-		if (found(run))
+		if (found(run) && control_status(run->control) != CANCELLED)
 			shake(run);
 		run->steps++;
 		spent += ticks;
@@ -212,7 +212,7 @@ static enum status run_begin(struct shard_run *run)
 	if (status == OK)
 		status = shard_dual_begin(&run->dual, &run->model);
 	if (status == OK)
-		status = shard_primal_begin(&run->primal, &run->model);
+		status = shard_primal_begin(&run->primal, &run->model, run->control);
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
 	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
 	run->best_message = arena_alloc(&run->arena, run->model.messages, sizeof *run->best_message);

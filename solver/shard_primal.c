@@ -11,11 +11,11 @@
 
 #define TREES_MOST 64          /* neighbouring trees that a node may join */
 
-enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model)
+enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control)
 {
 	struct arena *arena = &primal->arena;
 	uint32_t nodes = model->nodes, strategies = model->first[nodes];
-	*primal = (struct shard_primal) { .model = model };
+	*primal = (struct shard_primal) { .model = model, .control = control };
 	primal->choice = arena_alloc(arena, nodes, sizeof *primal->choice);
 	primal->load = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->load);
 	primal->shuffled = arena_alloc(arena, nodes, sizeof *primal->shuffled);

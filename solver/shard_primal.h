@@ -9,6 +9,7 @@ struct shard_slack;
 /* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node. */
 struct shard_primal {
 	const struct shard_model *model;
+	const struct control *control; /* asked whether to go on between two forests */
 	uint32_t *choice;          /* [nodes] */
 	double *load;              /* [slots] bytes of the choice, kept by shard_primal_load() */
 	uint64_t random;
@@ -24,7 +25,7 @@ struct shard_primal {
 	struct arena arena;
 };
 
-enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model);
+enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control);
 void shard_primal_free(struct shard_primal *primal);
 
 /* The cost of the choice, penalties of forbidden pairs included. O(edges). */

@@ -19,6 +19,8 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 	for (uint32_t round = 0; round < rounds; round++) {
 		if (shard_primal_load(primal) <= model->limit)
 			return true;
+		if (control_status(primal->control) == CANCELLED)
+			return false;
 		double excess = 0;
 		for (uint32_t slot = 0; slot < model->slots; slot++)
 			excess += fmax(primal->load[slot] - model->limit, 0);
