@@ -9,6 +9,7 @@
 
 #include "order_bound.h"
 #include "order_cut.h"
+#include "order_merge.h"
 #include "order_repair.h"
 #include "order_roam.h"
 #include "order_search.h"
@@ -16,6 +17,7 @@
 #include "order_window.h"
 
 #define ALIVE_OPS 20000            /* above it, LB2 is left out */
+#define MERGES 4                   /* of the branches, each beginning with the last one's order */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
 #define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
 
@@ -170,6 +172,41 @@ static enum status seed_by_roam(struct order_job *job)
 	return status;
 }
 
+/* Merges branches of the best order, by turns forward and backward in time, while that may still help. What became
+ * better is one more seed. */
+static enum status seed_by_merging(struct order_job *job)
+{
+	uint32_t ops = job->model.ops, *merged = arena_alloc(&job->arena, ops, sizeof *merged);
+	uint32_t *base = mem_alloc(ops, sizeof *base);
+	enum status status = merged && base ? OK : NO_MEMORY;
+	int64_t before = job->peak;
+	bool exact = false;
+	if (status == OK)
+		memcpy(base, job->order, ops * sizeof *base);
+	for (int round = 0; status == OK && round < MERGES && !exact; round++) {
+		bool backward = round % 2;
+		uint64_t work = 0;
+		if (backward)
+			order_turn(base, ops);
+		status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &work);
+		if (status != OK)
+			break;
+		if (backward)
+			order_turn(merged, ops);
+		memcpy(base, merged, ops * sizeof *base);
+		order_job_offer(job, merged, "branch merging");
+		if (control_spend(&job->control, work))
+			status = control_status(&job->control);
+	}
+	if (status == OK && job->peak < before) {
+		memcpy(merged, job->order, ops * sizeof *merged);
+		job->seed[SEED_MERGED] = merged;
+		job->seed_peak[SEED_MERGED] = job->peak;
+	}
+	mem_free(base);
+	return status;
+}
+
 /* Repairs the seeds, the lowest peak first, so many of them, with exact windows where the repair stops. */
 static enum status improve_seeds(struct order_job *job, struct order_cut *cut, int seeds, uint32_t failures, uint32_t states)
 {
@@ -178,8 +215,10 @@ static enum status improve_seeds(struct order_job *job, struct order_cut *cut, i
 	for (int round = 0; round < seeds && status == OK && !order_job_done(job); round++) {
 		int next = -1;
 		for (int i = 0; i < SEEDS; i++)
-			if (!used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
+			if (job->seed[i] && !used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
 				next = i;
+		if (next < 0)
+			break;
 		used[next] = true;
 		status = order_improve_windows(job, job->seed[next], states);
 		if (status == OK)
@@ -247,6 +286,8 @@ enum status order_run_best(struct order_job *job)
 		status = order_run_alive(job);
 	if (status == OK && !order_job_done(job))
 		status = seed_by_roam(job);
+	if (status == OK && !order_job_done(job))
+		status = seed_by_merging(job);
 	if (status != OK || order_job_done(job))
 		return status;
 	status = order_cut_init(&cut, job->problem, true);

@@ -5,7 +5,8 @@
 #include "order_memory.h"
 #include "order_model.h"
 
-#define SEEDS (ORDER_ROAM + 1)   /* the strategies up to it give the seeds */
+#define SEED_MERGED (ORDER_ROAM + 1) /* the strategies before it give the other seeds */
+#define SEEDS (SEED_MERGED + 1)
 
 struct order_job {
 	const struct problem *problem;
@@ -19,7 +20,7 @@ struct order_job {
 	int64_t bound;
 	struct order_certificate certificate;
 	int64_t cap;                   /* order_fit: stop as soon as peak <= cap or bound > cap; < 0: none */
-	uint32_t *seed[SEEDS];         /* the seeds' orders, repaired in place */
+	uint32_t *seed[SEEDS];         /* the seeds' orders, repaired in place; NULL: none */
 	int64_t seed_peak[SEEDS];
 	uint32_t *count;               /* scratch [items] */
 	int64_t *live;                 /* scratch [ops] */

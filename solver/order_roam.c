@@ -13,6 +13,7 @@
 
 #include "order_ilp.h"
 #include "order_roam.h"
+#include "order_waists.h"
 #include "order_window.h"
 
 #define NODE_LIMIT 20          /* ops in a leaf */
@@ -101,47 +102,30 @@ static enum status find_main(struct roam *roam)
 	return OK;
 }
 
-/* Numbers the segments along the main path. With the path's ops in a topological order, an op is comparable with
- * all others exactly when every op before it has a successor not behind it, and every op behind it a predecessor
- * not before it. */
+/* Numbers the segments along the main path. */
 static enum status find_segments(struct roam *roam)
 {
-	const struct order_model *model = roam->model;
-	uint32_t *path = arena_alloc(&roam->arena, model->ops, sizeof *path), count = 0;
-	uint32_t *place = arena_alloc(&roam->arena, model->ops, sizeof *place);
-	uint32_t *lowest = arena_alloc(&roam->arena, (size_t)model->ops + 1, sizeof *lowest);
-	if (!path || !place || !lowest)
+	uint32_t ops = roam->model->ops, count = 0;
+	uint32_t *path = arena_alloc(&roam->arena, ops, sizeof *path);
+	uint32_t *place = arena_alloc(&roam->arena, ops, sizeof *place);
+	uint32_t *lowest = arena_alloc(&roam->arena, (size_t)ops + 1, sizeof *lowest);
+	bool *waist = arena_alloc(&roam->arena, ops, sizeof *waist);
+	if (!path || !place || !lowest || !waist)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < model->ops; i++)
+	for (uint32_t i = 0; i < ops; i++)
 		if (roam->main[roam->sequence[i]]) {
 			place[roam->sequence[i]] = count;
 			path[count++] = roam->sequence[i];
 		}
-	/* lowest[i]: the least, over ops from i on, of their last predecessor's place plus one. */
-	lowest[count] = UINT32_MAX;
-	for (uint32_t i = count; i-- > 0;) {
-		uint32_t last = 0;
-		FOR_ROW(j, &model->pred, path[i])
-			if (roam->main[model->pred.item[j]] && place[model->pred.item[j]] + 1 > last)
-				last = place[model->pred.item[j]] + 1;
-		lowest[i] = last < lowest[i + 1] ? last : lowest[i + 1];
-	}
-	uint32_t farthest = 0;     /* over ops so far, of their first successor's place */
+	order_find_waists(roam->model, path, count, place, lowest, waist);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t op = path[i];
-		roam->segment_of[op] = roam->segments;
-		bool waist = farthest <= i && (i + 1 == count || lowest[i + 1] >= i + 1);
-		if (waist || i + 1 == count) {
+		roam->segment_of[path[i]] = roam->segments;
+		if (waist[i] || i + 1 == count) {
 			roam->segment[roam->segments++] = (struct order_segment) {
-				.waist = waist ? op : NONE,
-				.phase = place[op] <= place[roam->loss] ? PHASE_FORWARD : PHASE_BACKWARD,
+				.waist = waist[i] ? path[i] : NONE,
+				.phase = i <= place[roam->loss] ? PHASE_FORWARD : PHASE_BACKWARD,
 			};
 		}
-		uint32_t first = UINT32_MAX;
-		FOR_ROW(j, &model->succ, op)
-			if (roam->main[model->succ.item[j]] && place[model->succ.item[j]] < first)
-				first = place[model->succ.item[j]];
-		farthest = first > farthest ? first : farthest;
 	}
 	return OK;
 }
