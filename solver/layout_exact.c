@@ -7,8 +7,13 @@
 #include "layout_search.h"
 #include "layout_steps.h"
 
-static const char *const orders[] = { "TWA", "TCA", "CTA", "TAW", "OTA" };
-#define ORDERS (sizeof orders / sizeof *orders)
+/* The fill rule decides which candidates come first, too: where it misleads one order another one is better without. */
+#define NO_FILL (LAYOUT_RULES_ALL & ~LAYOUT_RULE_FILL)
+static const struct { const char *keys; unsigned rules; } ways[] = {
+	{ "TWA", NO_FILL }, { "TWA", LAYOUT_RULES_ALL }, { "TCA", NO_FILL }, { "TCA", LAYOUT_RULES_ALL }, { "CTA", NO_FILL },
+	{ "CTA", LAYOUT_RULES_ALL }, { "TAW", NO_FILL }, { "TAW", LAYOUT_RULES_ALL }, { "OTA", NO_FILL }, { "OTA", LAYOUT_RULES_ALL },
+};
+#define WAYS (sizeof ways / sizeof *ways)
 
 struct exact {
 	const struct layout_model *model;
@@ -26,9 +31,10 @@ static bool finished(const struct exact *exact)
 }
 
 /* One search. LIMIT: undecided. */
-static enum status search_at(struct exact *exact, int64_t capacity, const char *keys, uint64_t nodes)
+static enum status search_at(struct exact *exact, int64_t capacity, size_t way, uint64_t nodes)
 {
-	enum status status = layout_search_run(exact->search, capacity, keys, nodes, exact->trial, exact->control);
+	enum status status = layout_search_run(exact->search, capacity, ways[way].keys, ways[way].rules, nodes, exact->trial,
+					       exact->control);
 	if (status == OK) {
 		exact->height = layout_model_height(exact->model, exact->trial);
 		memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
@@ -52,11 +58,11 @@ static int64_t target(const struct exact *exact, int number)
 static enum status run_round(struct exact *exact, uint64_t nodes)
 {
 	for (int number = 0; number < (exact->decide ? 1 : 3); number++) {
-		for (size_t i = 0; i < ORDERS && !finished(exact); i++) {
+		for (size_t i = 0; i < WAYS && !finished(exact); i++) {
 			int64_t capacity = target(exact, number);
 			if (number > 0 && capacity <= target(exact, 0))
 				break;
-			enum status status = search_at(exact, capacity, orders[i], nodes);
+			enum status status = search_at(exact, capacity, i, nodes);
 			if (status == NO_MEMORY || (status == LIMIT && control_status(exact->control) != OK))
 				return status;
 			/* A success may be repeated at once, one step lower. */
@@ -73,7 +79,7 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
 			       .decide = decide, .control = &own };
-	exact.search = layout_search_new(model, LAYOUT_RULES_ALL);
+	exact.search = layout_search_new(model);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
 	enum status status = exact.search && exact.trial ? OK : NO_MEMORY;
 	for (uint64_t nodes = model->n * UINT64_C(2); status == OK && !finished(&exact); nodes *= 2)

@@ -613,11 +613,12 @@ static void copy_solution(const struct layout_search *search, int64_t *offset)
 
 #define WORK_BETWEEN_CHECKS 100000
 
-enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, uint64_t nodes, int64_t *offset,
-			      struct control *control)
+enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
+			      int64_t *offset, struct control *control)
 {
 	search->capacity = capacity;
 	search->keys = keys;
+	search->rules = rules;
 	search->salt = hash_mix((uint64_t)capacity);
 	search->no_memory = false;
 	search->work = 0;

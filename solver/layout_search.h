@@ -13,13 +13,14 @@ enum layout_rule {
 struct layout_search;
 
 /* For a model without windows. NULL when out of memory. O(n sections + overlapping pairs) memory. */
-struct layout_search *layout_search_new(const struct layout_model *model, unsigned rules);
+struct layout_search *layout_search_new(const struct layout_model *model);
 void layout_search_free(struct layout_search *search);
 
 /* OK: offset [n] holds a layout whose height is within the capacity. INFEASIBLE: there is none. LIMIT: `nodes` are
  * spent (0: no limit) or control says stop (then control_status() is not OK). NO_MEMORY.
- * keys: the order of the candidates, see layout_rank(). */
-enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, uint64_t nodes, int64_t *offset,
-			      struct control *control);
+ * keys: the order of the candidates, see layout_rank(). rules: the inferences to use; what one run has refuted serves
+ * the next, whatever its rules. */
+enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
+			      int64_t *offset, struct control *control);
 
 #endif

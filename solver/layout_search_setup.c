@@ -146,13 +146,12 @@ static enum status set_up(struct layout_search *search)
 	return status;
 }
 
-struct layout_search *layout_search_new(const struct layout_model *model, unsigned rules)
+struct layout_search *layout_search_new(const struct layout_model *model)
 {
 	struct layout_search *search = mem_alloc(1, sizeof *search);
 	if (!search)
 		return NULL;
 	search->model = model;
-	search->rules = rules;
 	if (set_up(search) == OK)
 		return search;
 	layout_search_free(search);
