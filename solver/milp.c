@@ -274,3 +274,8 @@ enum status milp_solve(const struct milp *milp, const struct milp_limits *limits
 	mem_free(run.value);
 	return status;
 }
+
+const char *milp_version(void)
+{
+	return glp_version();
+}

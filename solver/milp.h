@@ -53,4 +53,7 @@ enum status milp_solve(const struct milp *milp, const struct milp_limits *limits
 	struct milp_solution *solution);
 void milp_solution_free(struct milp_solution *solution);
 
+/* The version of GLPK, "5.0". */
+const char *milp_version(void);
+
 #endif

@@ -9,6 +9,7 @@
 #include "batch.h"
 #include "export.h"
 #include "input.h"
+#include "solver/milp.h"
 #include "session_log.h"
 #include "subcommands.h"
 #include "tables.h"
@@ -33,7 +34,7 @@ static int print_help(void)
 
 static int print_version(void)
 {
-	printf("tidemark %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, jansson_version_str(), zlibVersion());
+	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, explore_version(), milp_version(), jansson_version_str(), zlibVersion());
 	return EXIT_FINE;
 }
 

@@ -4,6 +4,7 @@
  * that kill at once restore the terminal from the handler with text that was fetched from terminfo before, because
  * curses itself may not be called there. A second SIGTERM does the same, in case the loop hangs.
  */
+#include "explore.h"
 #include "terminal.h"
 
 #include <curses.h>
@@ -454,4 +455,9 @@ void terminal_suspend(struct terminal *terminal)
 	terminal_redraw(terminal);
 	refresh();
 	rescue.active = 1;
+}
+
+const char *explore_version(void)
+{
+	return curses_version();
 }

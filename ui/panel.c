@@ -5,7 +5,7 @@
 enum { HELP_ROWS = 5 };
 
 /* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
-static const char *const first_groups[] = { "order", "layout", "devices", "parallelism", "training" };
+static const char *const first_groups[] = { "order", "layout", "training", "devices", "parallelism" };
 
 static uint32_t rank_of(const char *group)
 {
