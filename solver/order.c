@@ -115,6 +115,7 @@ void order_result_free(struct order_result *result)
 	mem_free(result->certificate.arc);
 	mem_free(result->roam.segment);
 	mem_free(result->roam.branch);
+	mem_free(result->roam.branch_of);
 	*result = (struct order_result) { .certificate.op = NONE };
 }
 

@@ -76,6 +76,7 @@ struct order_roam {
 	uint32_t segments, branches;
 	struct order_segment *segment;
 	struct order_branch *branch;
+	uint32_t *branch_of;   /* [ops] the op's branch, or NONE on the main paths */
 };
 
 struct order_result {

@@ -458,7 +458,7 @@ static enum status prepare(struct roam *roam)
 	roam->rank = arena_alloc(arena, ops, sizeof *roam->rank);
 	roam->main = arena_alloc(arena, ops, sizeof *roam->main);
 	roam->segment_of = arena_alloc(arena, ops, sizeof *roam->segment_of);
-	roam->branch_of = arena_alloc(arena, ops, sizeof *roam->branch_of);
+	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
 	roam->run = arena_alloc(arena, ops, sizeof *roam->run);
 	roam->order = arena_alloc(arena, ops, sizeof *roam->order);
 	roam->stack = arena_alloc(arena, ops, sizeof *roam->stack);
@@ -503,10 +503,11 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 		status = finish(&roam, order, result != NULL);
 	}
 	if (result) {
-		*result = (struct order_roam) { roam.segments, roam.branches, roam.segment, roam.branch };
+		*result = (struct order_roam) { roam.segments, roam.branches, roam.segment, roam.branch, roam.branch_of };
 	} else {
 		mem_free(roam.segment);
 		mem_free(roam.branch);
+		mem_free(roam.branch_of);
 	}
 	arena_free(&roam.arena);
 	return status;

@@ -9,6 +9,7 @@
 #include "ui/help.h"
 #include "ui/panel.h"
 #include "ui/schedule.h"
+#include "ui/segment_rows.h"
 #include "ui/view.h"
 
 #define MIB (INT64_C(1) << 20)
@@ -326,6 +327,113 @@ Test(views, an_order_changed_by_hand_shows_what_it_costs)
 	expect(&fixture, ORDER, "by hand, 1 move");
 	press(&fixture, ORDER, COMMAND_PLANNED);
 	expect(&fixture, ORDER, "peak 132 MiB at op 3");
+	close_fixture(&fixture);
+}
+
+/* Plans the fixture's graph again with the knobs as they are now. */
+static void plan_again(struct fixture *fixture)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct plan *plan = planner_run(&fixture->planner, fixture->plan->input, &fixture->scenario, PLAN_COMPLETE, &error, &status);
+	cr_assert(plan, "%s", error.text);
+	plan->serial = fixture->plan->serial + 1;
+	plan_index_free(&fixture->index);
+	cr_assert_eq(plan_index_build(plan, &fixture->index), OK);
+	model_take_plan(&fixture->model, plan, &fixture->index);
+	plan_release(fixture->plan);
+	fixture->plan = plan;
+	fixture->run[0] = plan;
+}
+
+/* Forward a, b, c, their backward ops, and an update of each weight. */
+static struct graph *training_step(void)
+{
+	static const char *const forward[] = { "a", "b", "c" }, *const backward[] = { "a_back", "b_back", "c_back" },
+				 *const update[] = { "a_update", "b_update", "c_update" };
+	struct draft *draft = draft_new();
+	uint32_t weight[3], kept[3], before = add_tensor(draft, "input", 8, KIND_INPUT), gradient = NONE;
+	for (int i = 0; i < 3; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%s.weight", forward[i]);
+		weight[i] = add_tensor(draft, name, 4, KIND_PARAMETER);
+		snprintf(name, sizeof name, "%s.out", forward[i]);
+		kept[i] = before;
+		uint32_t out = add_tensor(draft, name, 8 + 4 * i, KIND_ACTIVATION);
+		add_op(draft, forward[i], "net", before, weight[i], out);
+		before = out;
+	}
+	for (int i = 2; i >= 0; i--) {
+		char name[32];
+		snprintf(name, sizeof name, "%s.gradient", forward[i]);
+		uint32_t own = add_tensor(draft, name, 4, KIND_GRADIENT), op;
+		snprintf(name, sizeof name, "%s.passed", forward[i]);
+		uint32_t passed = add_tensor(draft, name, 8, KIND_TEMPORARY);
+		op = add_op(draft, backward[i], "net", i == 2 ? before : gradient, kept[i], passed);
+		draft_write(draft, op, own);
+		draft_op_at(draft, op)->phase = PHASE_BACKWARD;
+		gradient = passed;
+		snprintf(name, sizeof name, "%s.new", forward[i]);
+		op = add_op(draft, update[i], "net", own, weight[i], add_tensor(draft, name, 1, KIND_OUTPUT));
+		draft_op_at(draft, op)->phase = PHASE_UPDATE;
+	}
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_build(draft, &error, &status);
+	draft_free(draft);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
+Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, training_step(), 100, 60);
+	expect_not(&fixture, ORDER, "segment");
+	fixture.scenario.value[K_order] = ORDER_ROAM;
+	plan_again(&fixture);
+	const struct order_roam *roam = fixture.plan->roam;
+	cr_assert_gt(roam->segments, 1);
+	cr_assert_gt(roam->branches, 0);
+	expect(&fixture, ORDER, " segment 0, forward, peak ");
+	for (uint32_t i = 0; i < roam->segments; i++) {
+		char text[200];
+		snprintf(text, sizeof text, " segment %u, ", i);
+		expect(&fixture, ORDER, text);
+		if (roam->segment[i].waist == NONE)
+			continue;
+		model_go(&fixture.model, fixture.plan->position[roam->segment[i].waist]);
+		snprintf(text, sizeof text, "the waist that ends segment %u", i);
+		expect(&fixture, ORDER, text);
+	}
+	for (uint32_t i = 0; i < roam->branches; i++) {
+		model_go(&fixture.model, fixture.plan->position[roam->branch[i].op]);
+		expect(&fixture, ORDER, "update branch of 1 op, runs in segment ");
+		expect(&fixture, ORDER, order_branch_reasons[roam->branch[i].why]);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, training_step(), 80, 24);
+	fixture.scenario.value[K_order] = ORDER_ROAM;
+	plan_again(&fixture);
+	const struct order_roam *roam = fixture.plan->roam;
+	uint32_t ops = fixture.plan->graph->ops, next = 0, rules = 0, position;
+	for (uint32_t row = 0; row < ops + roam->segments; row++) {
+		uint32_t segment = segment_row_of_rule(roam, row, &position);
+		cr_assert_eq(position, next);
+		if (segment != NONE) {
+			cr_assert_eq(segment, rules++);
+			continue;
+		}
+		cr_assert_eq(segment_row(roam, position), row);
+		cr_assert_eq(segment_at(roam, position), rules - 1);
+		next++;
+	}
+	cr_assert(next == ops && rules == roam->segments);
 	close_fixture(&fixture);
 }
 

@@ -2,8 +2,10 @@
  *
  * Stepping (`.` and `,`) runs the order op by op: what has not run yet is faint, and the pane tells which ops could
  * run, what each would need and leave behind, and why the order takes this one. `J` and `K` move ops by hand.
+ * Plans of order=roam have a rule above each segment and a line about the segment, or the branch, of the op at the cursor.
  */
 #include "schedule.h"
+#include "segment_rows.h"
 #include "view.h"
 
 struct order_view {
@@ -11,7 +13,7 @@ struct order_view {
 	uint64_t serial;             /* of the plan that the schedule belongs to; 0: none */
 	struct candidate *candidate; /* [ops] room for the ready list */
 	uint32_t *freed;             /* [items] room */
-	uint32_t top;
+	uint32_t top;                /* row: of an op or of a segment's rule */
 	int page;
 	bool stepping;
 };
@@ -68,17 +70,19 @@ static enum glyph lane_glyph(const struct schedule *schedule, uint32_t item, uin
 static void draw_lanes(struct frame *frame, struct rect rect, const struct order_view *view, const struct model *model)
 {
 	const struct schedule *schedule = &view->schedule;
-	uint32_t cursor = schedule->position[model->op];
+	const struct order_roam *roam = model->plan->roam;
+	uint32_t cursor = schedule->position[model->op], end = view->top + (uint32_t)rect.height, top;
+	segment_row_of_rule(roam, view->top, &top);
 	for (uint32_t item = 0; item < schedule->problem->items; item++) {
 		int lane = schedule->lane[item];
 		uint32_t storage = schedule->problem->storage[item];
-		if (lane >= rect.width || schedule->first[item] >= view->top + (uint32_t)rect.height || schedule->last[item] < view->top)
+		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end || segment_row(roam, schedule->last[item]) < view->top)
 			continue;
-		uint32_t from = schedule->first[item] > view->top ? schedule->first[item] : view->top;
-		for (uint32_t position = from; position <= schedule->last[item] && position < view->top + (uint32_t)rect.height; position++) {
+		uint32_t from = schedule->first[item] > top ? schedule->first[item] : top;
+		for (uint32_t position = from; position <= schedule->last[item] && segment_row(roam, position) < end; position++) {
 			if (view->stepping && position > cursor)
 				break;
-			int y = rect.y + (int)(position - view->top);
+			int y = rect.y + (int)(segment_row(roam, position) - view->top);
 			frame_glyph(frame, rect.x + lane, y, lane_glyph(schedule, item, position), storage_role(model->plan, storage));
 			if (storage == model->storage)
 				frame_mark(frame, (struct rect){ rect.x + lane, y, 1, 1 }, MARK_REVERSE);
@@ -107,6 +111,8 @@ static int draw_row(struct frame *frame, int y, const struct order_view *view, c
 	char text[32];
 	snprintf(text, sizeof text, "%u", position + 1);
 	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, text);
+	if (segment_of_waist(model->plan->roam, schedule->order[position], position) != NONE)
+		frame_glyph(frame, NUMBER - 1, y, GLYPH_BULLET, ROLE_KEY);
 	int x = NUMBER;
 	enum role role = waiting ? ROLE_FAINT : ROLE_TEXT;
 	if (!waiting)
@@ -125,13 +131,20 @@ static int draw_row(struct frame *frame, int y, const struct order_view *view, c
 static void draw_rows(struct frame *frame, struct rect rect, struct order_view *view, struct model *model)
 {
 	const struct schedule *schedule = &view->schedule;
-	uint32_t ops = schedule->problem->ops, cursor = schedule->position[model->op];
+	const struct order_roam *roam = model->plan->roam;
+	uint32_t rows = schedule->problem->ops + roam->segments, cursor = segment_row(roam, schedule->position[model->op]), position;
 	int name_width = rect.width >= 110 ? 36 : rect.width >= 70 ? 22 : 16, lanes = 0;
 	view->page = rect.height;
-	view->top = scroll_to(view->top, cursor, ops, rect.height);
-	for (int i = 0; i < rect.height && view->top + (uint32_t)i < ops; i++)
-		lanes = draw_row(frame, rect.y + i, view, model, view->top + (uint32_t)i, name_width);
+	view->top = scroll_to(view->top, cursor, rows, rect.height);
+	for (int i = 0; i < rect.height && view->top + (uint32_t)i < rows; i++)
+		if (segment_row_of_rule(roam, view->top + (uint32_t)i, &position) == NONE)
+			lanes = draw_row(frame, rect.y + i, view, model, position, name_width);
 	draw_lanes(frame, (struct rect){ lanes, rect.y, rect.width - lanes, rect.height }, view, model);
+	for (int i = 0; i < rect.height && view->top + (uint32_t)i < rows; i++) {
+		uint32_t segment = segment_row_of_rule(roam, view->top + (uint32_t)i, &position);
+		if (segment != NONE)
+			segment_rule_draw(frame, rect.y + i, model->plan, segment);
+	}
 	frame_mark(frame, (struct rect){ 0, rect.y + (int)(cursor - view->top), lanes - 1, 1 }, MARK_REVERSE);
 }
 
@@ -200,6 +213,10 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 	uint32_t freed = schedule_freed(schedule, position, view->freed), count = schedule_ready(schedule, position, view->candidate), chosen = 0;
 	int y = rect.y, rows = rect.height - 5;
 	frame_repeat(frame, 0, y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	if (model->plan->roam->segments) {
+		segment_choice_draw(frame, ++y, model->plan, model->op, position);
+		rows--;
+	}
 	draw_items(frame, y + 1, model, view->stepping ? "made" : "makes", ROLE_WARN,
 		   problem->products.item + problem->products.start[model->op], csr_length(&problem->products, model->op));
 	draw_items(frame, y + 2, model, view->stepping ? "freed" : "frees", ROLE_GOOD, view->freed, freed);
