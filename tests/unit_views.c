@@ -249,7 +249,7 @@ Test(views, categories_add_up_to_the_live_bytes)
 Test(views, the_map_shows_each_storage_at_its_address)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 60, 37);
+	open_fixture(&fixture, diamond(), 60, 38);
 	fixture.frame.mono = true;
 	const struct plan *plan = fixture.plan;
 	int rows = 33, columns = 51;
@@ -269,6 +269,30 @@ Test(views, the_map_shows_each_storage_at_its_address)
 	press(&fixture, MAP, COMMAND_UP);
 	cr_assert_neq(fixture.model.storage, NONE);
 	expect(&fixture, MAP, storage_name(plan, fixture.model.storage));
+	close_fixture(&fixture);
+}
+
+Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 120, 24);
+	const struct plan *plan = fixture.plan;
+	for (uint32_t position = 0; position < plan->graph->ops; position++)
+		for (uint32_t s = 0; s < plan->graph->storages; s++) {
+			if (!alive_at(plan, s, position))
+				continue;
+			struct neighbours next = plan_neighbours(&fixture.index, s, position);
+			int64_t low = plan->offset[s] - next.hole_below, high = plan->offset[s] + plan->bytes[s] + next.hole_above;
+			cr_assert_eq(low, next.below == NONE ? 0 : plan->offset[next.below] + plan->bytes[next.below]);
+			cr_assert_eq(high, next.above == NONE ? plan->arena_bytes : plan->offset[next.above]);
+			for (uint32_t other = 0; other < plan->graph->storages; other++)
+				cr_assert(other == s || !alive_at(plan, other, position) || plan->offset[other] >= high ||
+					  plan->offset[other] + plan->bytes[other] <= low, "something lies in the hole");
+			fixture.model.storage = s;
+			model_go(&fixture.model, position);
+			expect(&fixture, MAP, next.above == NONE ? "the arena's end" : storage_name(plan, next.above));
+			expect(&fixture, MAP, next.below == NONE ? "address 0" : storage_name(plan, next.below));
+		}
 	close_fixture(&fixture);
 }
 

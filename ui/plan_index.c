@@ -105,6 +105,31 @@ struct holes plan_holes(const struct plan_index *index, uint32_t position)
 	return holes;
 }
 
+struct neighbours plan_neighbours(const struct plan_index *index, uint32_t storage, uint32_t position)
+{
+	const struct plan *plan = index->plan;
+	struct neighbours next = { NONE, NONE, 0, 0 };
+	int64_t low = plan->offset[storage], high = low + plan->bytes[storage], below = 0, above = plan->arena_bytes;
+	for (uint32_t i = 0; i < index->present; i++) {
+		uint32_t other = index->by_offset[i];
+		if (other == storage || !alive_at(plan, other, position))
+			continue;
+		int64_t end = plan->offset[other] + plan->bytes[other];
+		if (end <= low && (next.below == NONE || end > below)) {
+			next.below = other;
+			below = end;
+		}
+		if (plan->offset[other] >= high) {
+			next.above = other;
+			above = plan->offset[other];
+			break;
+		}
+	}
+	next.hole_below = low - below;
+	next.hole_above = above - high;
+	return next;
+}
+
 uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last)
 {
 	uint32_t highest = first;

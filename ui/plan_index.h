@@ -31,6 +31,15 @@ struct holes {
 };
 struct holes plan_holes(const struct plan_index *index, uint32_t position);
 
+/* What lies next to a storage in address at a position, and the free bytes between. NONE: nothing on that side, and the free
+ * bytes reach the arena's end. */
+struct neighbours {
+	uint32_t below, above;
+	int64_t hole_below, hole_above;
+};
+/* The storage must be alive at the position. O(storages). */
+struct neighbours plan_neighbours(const struct plan_index *index, uint32_t storage, uint32_t position);
+
 /* The position with the most live bytes among [first, last]. */
 uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last);
 /* The next local peak after (direction 1) or before (-1) a position: a position that nothing within

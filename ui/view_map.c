@@ -18,7 +18,7 @@ struct map {
 	uint64_t key;          /* fingerprint of everything the grid depends on */
 };
 
-enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4 };
+enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14 };
 
 static void map_free(void *state)
 {
@@ -232,6 +232,31 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
 }
 
+/* One side of the selected storage: "below 12 MiB free, then left.out"; returns the column after it. */
+static int draw_neighbour(struct frame *frame, int x, int y, int end, const struct model *model, bool above, uint32_t storage, int64_t hole)
+{
+	char bytes[32], text[64];
+	snprintf(text, sizeof text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
+	x += frame_text(frame, x, y, end - x, hole > 0 ? ROLE_WARN : ROLE_LABEL, text);
+	if (storage == NONE)
+		return x + frame_text(frame, x, y, end - x, ROLE_FAINT, above ? "the arena's end" : "address 0");
+	return x + frame_name(frame, x, y, end - x, storage_role(model->plan, storage), storage_name(model->plan, storage));
+}
+
+/* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
+static void draw_neighbours(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t storage = model->storage, position = model_position(model);
+	int width = frame->window.width;
+	if (storage >= plan->graph->storages || plan->first[storage] == NONE)
+		return;
+	position = position < plan->first[storage] ? plan->first[storage] : position > plan->last[storage] ? plan->last[storage] : position;
+	struct neighbours next = plan_neighbours(model->index, storage, position);
+	int x = draw_neighbour(frame, 0, y, width / 2 - 1, model, true, next.above, next.hole_above);
+	draw_neighbour(frame, x + 2, y, width, model, false, next.below, next.hole_below);
+}
+
 /* The holes at the cursor's op, and how far the arena is from the peak. */
 static void draw_info(struct frame *frame, int y, const struct model *model)
 {
@@ -262,7 +287,8 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct map *map = state;
 	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
-	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS;
+	bool neighbours = frame->window.height >= NEIGHBOURS_FROM;
+	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours;
 	if (height < 1 || width < 1 || model->plan->graph->ops == 0)
 		return;
 	if (!build_grid(map, model, frame->mono || frame->ascii ? height : 2 * height, width)) {
@@ -281,7 +307,9 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 	}
 	draw_axis(frame, model, left, height, width);
 	draw_selected(frame, height + 1, model);
-	draw_info(frame, height + 2, model);
+	if (neighbours)
+		draw_neighbours(frame, height + 2, model);
+	draw_info(frame, height + 2 + neighbours, model);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */
