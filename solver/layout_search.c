@@ -110,15 +110,18 @@ static void reset(struct layout_search *search)
 
 /* ---- inference ------------------------------------------------------------------------------------------------ */
 
-/* The lowest that anything unplaced of a section can start; pending buffers by what lifts them. */
+/* The lowest that anything unplaced of a section can start; pending buffers by what lifts them. Stops at the first that
+ * can start on the floor. */
 static int64_t lowest_start(const struct layout_search *search, uint32_t section, bool pending)
 {
-	int64_t lowest = INT64_MAX;
+	int64_t lowest = INT64_MAX, floor = search->floor[section];
 	FOR_ROW(i, &search->members, section) {
 		uint32_t b = search->members.item[i];
 		if (search->placed[b])
 			continue;
 		int64_t low = pending && search->pending[b] == search->clock ? search->lifted[b] : search->low[b];
+		if (low <= floor)
+			return low;
 		if (low < lowest)
 			lowest = low;
 	}
@@ -145,12 +148,15 @@ static bool raise_floors(struct layout_search *search, uint32_t b, uint32_t stam
 	return true;
 }
 
-/* The lowest place to which some neighbour that is still to come, at `offset` or above, lifts the buffer; -1: none can. */
+/* The lowest place to which some neighbour that is still to come, at `offset` or above, lifts the buffer; -1: none can.
+ * Neighbours are listed by size: once their size alone reaches as high, the rest cannot be lower. */
 static int64_t lowest_lift(const struct layout_search *search, uint32_t b, int64_t offset)
 {
 	int64_t lowest = INT64_MAX;
 	FOR_ROW(i, &search->neighbours, b) {
 		uint32_t c = search->neighbours.item[i];
+		if (offset + search->model->size[c] >= lowest)
+			break;
 		if (search->placed[c])
 			continue;
 		int64_t top = (search->low[c] > offset ? search->low[c] : offset) + search->model->size[c];

@@ -74,18 +74,32 @@ done:
 	return rows->item ? OK : NO_MEMORY;
 }
 
-static void sort_obstacles(struct layout_search *search)
+struct keyed { int64_t key; uint32_t buffer; };
+
+static int compare_keyed(const void *left, const void *right)
 {
-	const int64_t *fixed = search->model->fixed;
-	for (uint32_t b = 0; b < search->model->n; b++) {
-		uint32_t *row = search->obstacles.item + search->obstacles.start[b], length = csr_length(&search->obstacles, b);
-		for (uint32_t i = 1; i < length; i++) {
-			uint32_t pin = row[i], j = i;
-			for (; j > 0 && fixed[row[j - 1]] > fixed[pin]; j--)
-				row[j] = row[j - 1];
-			row[j] = pin;
-		}
+	const struct keyed *a = left, *b = right;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+/* Sorts every row by its buffers' keys, ascending. */
+static enum status sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
+{
+	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	if (!keyed)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < model->n; b++) {
+		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
+		for (uint32_t i = 0; i < length; i++)
+			keyed[i] = (struct keyed){ key[row[i]], row[i] };
+		qsort(keyed, length, sizeof *keyed, compare_keyed);
+		for (uint32_t i = 0; i < length; i++)
+			row[i] = keyed[i].buffer;
 	}
+	mem_free(keyed);
+	return OK;
 }
 
 static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t b)
@@ -139,10 +153,12 @@ static enum status set_up(struct layout_search *search)
 		status = list_overlapping(search, false, &search->neighbours);
 	if (status == OK)
 		status = list_overlapping(search, true, &search->obstacles);
-	if (status == OK) {
-		sort_obstacles(search);
+	if (status == OK)
+		status = sort_rows(model, &search->obstacles, model->fixed);
+	if (status == OK)
+		status = sort_rows(model, &search->neighbours, model->size);
+	if (status == OK)
 		find_twins(search);
-	}
 	return status;
 }
 
