@@ -116,7 +116,7 @@ void *store_find(struct store *store, const struct key *key)
 	return entry->value;
 }
 
-void store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *))
+bool store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *))
 {
 	struct entry *entry;
 	HASH_FIND(hh, store->table, key, sizeof *key, entry);
@@ -126,19 +126,20 @@ void store_keep(struct store *store, const struct key *key, void *value, size_t 
 	entry = bytes <= store->limit ? mem_alloc(1, sizeof *entry) : NULL;
 	if (!entry) {
 		release(value);
-		return;
+		return false;
 	}
 	*entry = (struct entry){ .key = *key, .value = value, .bytes = bytes, .release = release };
 	HASH_ADD(hh, store->table, key, sizeof *key, entry);
 	if (!entry->hh.tbl) {
 		release(value);
 		mem_free(entry);
-		return;
+		return false;
 	}
 	link_newest(store, entry);
 	store->bytes += bytes;
 	while (store->bytes > store->limit)
 		drop(store, store->oldest);
+	return true;
 }
 
 size_t store_find_blob(struct store *store, const uint64_t key[2], void *data, size_t bytes)

@@ -28,8 +28,9 @@ size_t store_bytes(const struct store *store);
 /* The value, which the store keeps owning (until the next store_keep), or NULL. O(1). */
 void *store_find(struct store *store, const struct key *key);
 /* Takes over value: release(value) is called when it has to go, at once where it is larger than the limit
- * or memory is out. bytes: what the value occupies. An older value of the key is replaced. */
-void store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *value));
+ * or memory is out. bytes: what the value occupies. An older value of the key is replaced.
+ * True when the store has it, until the next call; false when it is released already. */
+bool store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *value));
 
 /* Blobs, for the solvers' callbacks: copies in and out. */
 size_t store_find_blob(struct store *store, const uint64_t key[2], void *data, size_t bytes);

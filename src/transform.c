@@ -146,22 +146,52 @@ static void note_scale(struct job *job, const struct scale_report *report)
 		note(job, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
 }
 
+static void release_factors(void *pointer)
+{
+	struct factors *factors = pointer;
+	factors_free(factors);
+	mem_free(factors);
+}
+
+/* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL when
+ * out of memory. */
+static struct factors *find_factors(struct job *job, bool *owned)
+{
+	struct key key = key_of("factors");
+	key_add(&key, job->graph->fingerprint);
+	struct factors *factors = store_find(job->stage->store, &key);
+	*owned = false;
+	if (factors)
+		return factors;
+	factors = mem_alloc(1, sizeof *factors);
+	if (!factors || factors_find(job->graph, job->stage->rules, factors) != OK) {
+		mem_free(factors);
+		return NULL;
+	}
+	size_t bytes = factors->arena.bytes;
+	*owned = bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
+	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors))
+		return NULL;
+	return factors;
+}
+
 static struct graph *run_scale(struct job *job)
 {
-	struct factors factors;
-	job->status = factors_find(job->graph, job->stage->rules, &factors);
-	if (job->status != OK) {
-		fail(job->error, job->status, "out of memory");
+	bool owned;
+	struct factors *factors = find_factors(job, &owned);
+	if (!factors) {
+		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
 	}
 	struct scale_request request = { value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch),
 		value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
 	struct scale_report report;
 	struct graph *scaled = NULL;
-	job->status = graph_scale(job->graph, job->stage->rules, &factors, &request, &report, &scaled, job->error);
+	job->status = graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error);
 	if (job->status == OK)
 		note_scale(job, &report);
-	factors_free(&factors);
+	if (owned)
+		release_factors(factors);
 	return job->status == OK ? scaled : NULL;
 }
 
