@@ -188,7 +188,7 @@ static enum status seed_by_merging(struct order_job *job)
 		uint64_t work = 0;
 		if (backward)
 			order_turn(base, ops);
-		status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &work);
+		status = order_merge(backward ? &job->reversed : &job->model, base, round >= 2, merged, &exact, &work);
 		if (status != OK)
 			break;
 		if (backward)

@@ -36,6 +36,7 @@ enum task_kind {
 struct task {
 	enum task_kind kind;
 	uint32_t first, last;      /* half-open range of set */
+	int64_t opened, closed;    /* MERGE: bytes that its branches share: opened before them, closed behind them */
 };
 
 struct merge {
@@ -57,7 +58,7 @@ struct merge {
 	bool *waist;
 	uint32_t *seen_at, *seen_by; /* item -> number of the split that last saw it, and the branch */
 	uint32_t splits;
-	bool exact;
+	bool hold, exact;
 	uint64_t work, limit;
 	struct arena arena;
 };
@@ -105,18 +106,22 @@ static void run_ops(struct merge *merge, uint32_t first, uint32_t last)
 	merge->work += last - first;
 }
 
-/* Merges the sequences from segment `first` on, and appends the result to the sequence that starts at `start`. */
-static void merge_branches(struct merge *merge, uint32_t first, uint32_t start)
+/* Merges the sequences from a segment on, and appends the result to the sequence before them. */
+static void merge_branches(struct merge *merge, const struct task *task)
 {
-	uint32_t count = merge->segments - first;
-	memcpy(merge->sorted, merge->segment + first, count * sizeof *merge->sorted);
+	uint32_t count = merge->segments - task->first;
+	struct segment *sorted = merge->sorted;
+	memcpy(sorted, merge->segment + task->first, count * sizeof *sorted);
 	for (uint32_t i = 0; i < count; i++)
-		merge->sorted[i].place = i;
-	qsort(merge->sorted, count, sizeof *merge->sorted, compare_to_sort);
-	merge->segments = first;
-	merge->start = start;
+		sorted[i].place = i;
+	qsort(sorted, count, sizeof *sorted, compare_to_sort);
+	sorted[0].hill += task->opened;
+	sorted[0].growth += task->opened;
+	sorted[count - 1].growth -= task->closed;
+	merge->segments = task->first;
+	merge->start = task->last;
 	for (uint32_t i = 0; i < count; i++)
-		append(merge, merge->sorted[i]);
+		append(merge, sorted[i]);
 	merge->work += 4 * (uint64_t)count;
 }
 
@@ -124,7 +129,7 @@ static void merge_branches(struct merge *merge, uint32_t first, uint32_t start)
 
 static void push(struct merge *merge, enum task_kind kind, uint32_t first, uint32_t last)
 {
-	merge->task[merge->tasks++] = (struct task) { kind, first, last };
+	merge->task[merge->tasks++] = (struct task) { .kind = kind, .first = first, .last = last };
 }
 
 /* Places of a range's ops; what a pass over their arcs and items costs is charged. */
@@ -172,22 +177,39 @@ static uint32_t find_branches(struct merge *merge, const uint32_t *path, uint32_
 	return branches;
 }
 
-/* An item of several branches must be opened before them and closed behind them, or else who does depends on the merge. */
-static bool branches_share_ends(struct merge *merge, const uint32_t *path, uint32_t count)
+/* True when the op lies within the path; its share of an item then moves to the ends of the path's branches. */
+static bool release(struct merge *merge, const uint32_t *path, uint32_t count, uint32_t *op)
+{
+	if (*op == NONE || !order_on_path(path, count, merge->place, *op))
+		return false;
+	merge->exact = false;
+	return merge->hold;
+}
+
+/* Which branch opens or closes an item that several of them touch may depend on the merge: such items are held over
+ * all of the branches, if asked for. */
+static void share_items(struct merge *merge, const uint32_t *path, uint32_t count, struct task *task)
 {
 	const struct order_model *model = merge->model;
 	uint32_t split = ++merge->splits;
 	for (uint32_t i = 0; i < count; i++)
 		FOR_ROW(j, &model->touch, path[i]) {
-			uint32_t item = model->touch.item[j], opener = merge->opener[item], closer = merge->closer[item];
-			if (merge->seen_at[item] == split && merge->seen_by[item] != merge->branch[i]
-			    && ((opener != NONE && order_on_path(path, count, merge->place, opener))
-			        || (closer != NONE && order_on_path(path, count, merge->place, closer))))
-				return true;
+			uint32_t item = model->touch.item[j], *opener = &merge->opener[item], *closer = &merge->closer[item];
+			bool shared = merge->seen_at[item] == split && merge->seen_by[item] != merge->branch[i];
+			if (shared && release(merge, path, count, opener)) {
+				merge->need[*opener] -= model->size[item];
+				merge->growth[*opener] -= model->size[item];
+				task->opened += model->size[item];
+				*opener = NONE;
+			}
+			if (shared && release(merge, path, count, closer)) {
+				merge->growth[*closer] += model->size[item];
+				task->closed += model->size[item];
+				*closer = NONE;
+			}
 			merge->seen_at[item] = split;
 			merge->seen_by[item] = merge->branch[i];
 		}
-	return false;
 }
 
 /* Groups a range by branches, each in base order, and leaves count[b] at the end of branch b. */
@@ -267,10 +289,9 @@ static void split(struct merge *merge, uint32_t first, uint32_t last)
 		take_apart(merge, first, last);
 		return;
 	}
-	if (merge->exact && branches_share_ends(merge, path, count))
-		merge->exact = false;
-	group_branches(merge, path, count, branches);
 	push(merge, MERGE, merge->segments, merge->start);
+	share_items(merge, path, count, &merge->task[merge->tasks - 1]);
+	group_branches(merge, path, count, branches);
 	for (uint32_t b = branches; b-- > 0;)
 		push(merge, BRANCH, first + (b ? merge->count[b - 1] : 0), first + merge->count[b]);
 }
@@ -278,7 +299,7 @@ static void split(struct merge *merge, uint32_t first, uint32_t last)
 static void work_on(struct merge *merge, const struct task *task)
 {
 	if (task->kind == MERGE) {
-		merge_branches(merge, task->first, task->last);
+		merge_branches(merge, task);
 		return;
 	}
 	if (task->kind == BRANCH)
@@ -352,10 +373,11 @@ static void weigh_ops(struct merge *merge)
 	}
 }
 
-enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *work)
+enum status order_merge(const struct order_model *model, const uint32_t *base, bool hold, uint32_t *order, bool *exact, uint64_t *work)
 {
 	struct merge merge;
 	enum status status = merge_init(&merge, model);
+	merge.hold = hold;
 	if (status == OK && model->ops > 0) {
 		memcpy(merge.set, base, model->ops * sizeof *base);
 		weigh_ops(&merge);

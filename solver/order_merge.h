@@ -11,6 +11,6 @@
  * accesses made, O((arcs + touches) log ops): parts nested too deeply for that stay as in base.
  * Liu 1987 (hill-valley segments), Abdel-Wahab and Kameda 1978 and Monma and Sidney 1979 (series-parallel orders),
  * Kayaaslan et al. 2018 (memory of task graphs). */
-enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *work);
+enum status order_merge(const struct order_model *model, const uint32_t *base, bool hold, uint32_t *order, bool *exact, uint64_t *work);
 
 #endif
