@@ -17,7 +17,6 @@
 #include "order_window.h"
 
 #define ALIVE_OPS 20000            /* above it, LB2 is left out */
-#define MERGES 4                   /* of the branches, each beginning with the last one's order */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
 #define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
 
@@ -172,32 +171,32 @@ static enum status seed_by_roam(struct order_job *job)
 	return status;
 }
 
-/* Merges branches of the best order, by turns forward and backward in time, while that may still help. What became
- * better is one more seed. */
+/* Merges branches of the best order, forward or backward in time. */
+static enum status merge_best(struct order_job *job, bool backward, uint32_t *base, uint32_t *merged)
+{
+	bool exact;
+	uint64_t work;
+	memcpy(base, job->order, job->model.ops * sizeof *base);
+	if (backward)
+		order_turn(base, job->model.ops);
+	enum status status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &work);
+	if (status != OK)
+		return status;
+	if (backward)
+		order_turn(merged, job->model.ops);
+	order_job_offer(job, merged, "branch merging");
+	return control_spend(&job->control, work) ? control_status(&job->control) : OK;
+}
+
+/* What became better by merging is one more seed. */
 static enum status seed_by_merging(struct order_job *job)
 {
 	uint32_t ops = job->model.ops, *merged = arena_alloc(&job->arena, ops, sizeof *merged);
 	uint32_t *base = mem_alloc(ops, sizeof *base);
-	enum status status = merged && base ? OK : NO_MEMORY;
 	int64_t before = job->peak;
-	bool exact = false;
-	if (status == OK)
-		memcpy(base, job->order, ops * sizeof *base);
-	for (int round = 0; status == OK && round < MERGES && !exact; round++) {
-		bool backward = round % 2;
-		uint64_t work = 0;
-		if (backward)
-			order_turn(base, ops);
-		status = order_merge(backward ? &job->reversed : &job->model, base, round >= 2, merged, &exact, &work);
-		if (status != OK)
-			break;
-		if (backward)
-			order_turn(merged, ops);
-		memcpy(base, merged, ops * sizeof *base);
-		order_job_offer(job, merged, "branch merging");
-		if (control_spend(&job->control, work))
-			status = control_status(&job->control);
-	}
+	enum status status = merged && base ? merge_best(job, false, base, merged) : NO_MEMORY;
+	if (status == OK && !order_job_done(job))
+		status = merge_best(job, true, base, merged);
 	if (status == OK && job->peak < before) {
 		memcpy(merged, job->order, ops * sizeof *merged);
 		job->seed[SEED_MERGED] = merged;

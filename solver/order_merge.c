@@ -8,6 +8,9 @@
  * follows is joined with it; so the sequence is an optimal order of its part beside whatever runs in between, and
  * branches are merged by sorting their segments.
  *
+ * Which branch closes an item that several of them use may depend on the merge (and which one opens it, in a reversed
+ * model). Such an item is closed in equal parts by all of them: one alone would be favoured for nothing.
+ *
  * A connected set without waist is not series-parallel. Its first ops run as in the base order, until the rest falls
  * apart or hangs off one op. So branches off an entangled main path are merged too; those that only join it are seen
  * in the reversed model.
@@ -36,7 +39,6 @@ enum task_kind {
 struct task {
 	enum task_kind kind;
 	uint32_t first, last;      /* half-open range of set */
-	int64_t opened, closed;    /* MERGE: bytes that its branches share: opened before them, closed behind them */
 };
 
 struct merge {
@@ -45,8 +47,8 @@ struct merge {
 	uint32_t *place;           /* op -> place within the range at work */
 	struct task *task;
 	uint32_t tasks;
-	/* bytes, with items opened and closed where the base order does */
-	uint32_t *opener, *closer; /* item -> op, or NONE */
+	/* bytes */
+	int64_t *opening, *closing; /* entry of users -> how much of the item its op opens and closes */
 	int64_t *need, *growth;    /* op -> hill and valley */
 	/* sequences */
 	struct segment *segment, *sorted;
@@ -56,9 +58,9 @@ struct merge {
 	uint32_t *branch;          /* place -> branch */
 	uint32_t *stack, *grouped, *count, *lowest, *parent;
 	bool *waist;
-	uint32_t *seen_at, *seen_by; /* item -> number of the split that last saw it, and the branch */
+	uint32_t *seen_at, *seen_by; /* item -> number of the split that last saw it, and the branch (NONE: shared) */
 	uint32_t splits;
-	bool hold, exact;
+	bool exact;
 	uint64_t work, limit;
 	struct arena arena;
 };
@@ -106,22 +108,18 @@ static void run_ops(struct merge *merge, uint32_t first, uint32_t last)
 	merge->work += last - first;
 }
 
-/* Merges the sequences from a segment on, and appends the result to the sequence before them. */
-static void merge_branches(struct merge *merge, const struct task *task)
+/* Merges the sequences from segment `first` on, and appends the result to the sequence that starts at `start`. */
+static void merge_branches(struct merge *merge, uint32_t first, uint32_t start)
 {
-	uint32_t count = merge->segments - task->first;
-	struct segment *sorted = merge->sorted;
-	memcpy(sorted, merge->segment + task->first, count * sizeof *sorted);
+	uint32_t count = merge->segments - first;
+	memcpy(merge->sorted, merge->segment + first, count * sizeof *merge->sorted);
 	for (uint32_t i = 0; i < count; i++)
-		sorted[i].place = i;
-	qsort(sorted, count, sizeof *sorted, compare_to_sort);
-	sorted[0].hill += task->opened;
-	sorted[0].growth += task->opened;
-	sorted[count - 1].growth -= task->closed;
-	merge->segments = task->first;
-	merge->start = task->last;
+		merge->sorted[i].place = i;
+	qsort(merge->sorted, count, sizeof *merge->sorted, compare_to_sort);
+	merge->segments = first;
+	merge->start = start;
 	for (uint32_t i = 0; i < count; i++)
-		append(merge, sorted[i]);
+		append(merge, merge->sorted[i]);
 	merge->work += 4 * (uint64_t)count;
 }
 
@@ -129,7 +127,7 @@ static void merge_branches(struct merge *merge, const struct task *task)
 
 static void push(struct merge *merge, enum task_kind kind, uint32_t first, uint32_t last)
 {
-	merge->task[merge->tasks++] = (struct task) { .kind = kind, .first = first, .last = last };
+	merge->task[merge->tasks++] = (struct task) { kind, first, last };
 }
 
 /* Places of a range's ops; what a pass over their arcs and items costs is charged. */
@@ -144,7 +142,7 @@ static void enter(struct merge *merge, const uint32_t *path, uint32_t count)
 }
 
 /* Puts what is connected with the op at place `from` into a branch, by arcs in one direction. */
-static uint32_t spread(struct merge *merge, const struct csr *arcs, const uint32_t *path, uint32_t count, uint32_t op, uint32_t depth)
+static uint32_t flood(struct merge *merge, const struct csr *arcs, const uint32_t *path, uint32_t count, uint32_t op, uint32_t depth)
 {
 	uint32_t branch = merge->branch[merge->place[op]];
 	FOR_ROW(i, arcs, op) {
@@ -170,45 +168,71 @@ static uint32_t find_branches(struct merge *merge, const uint32_t *path, uint32_
 		merge->stack[depth++] = path[i];
 		while (depth > 0) {
 			uint32_t op = merge->stack[--depth];
-			depth = spread(merge, &merge->model->pred, path, count, op, depth);
-			depth = spread(merge, &merge->model->succ, path, count, op, depth);
+			depth = flood(merge, &merge->model->pred, path, count, op, depth);
+			depth = flood(merge, &merge->model->succ, path, count, op, depth);
 		}
 	}
 	return branches;
 }
 
-/* True when the op lies within the path; its share of an item then moves to the ends of the path's branches. */
-static bool release(struct merge *merge, const uint32_t *path, uint32_t count, uint32_t *op)
+/* Adds a part of an item's opening or closing to an op. */
+static void weigh(struct merge *merge, uint32_t op, int64_t bytes, bool closing)
 {
-	if (*op == NONE || !order_on_path(path, count, merge->place, *op))
-		return false;
-	merge->exact = false;
-	return merge->hold;
+	merge->need[op] += closing ? 0 : bytes;
+	merge->growth[op] += closing ? -bytes : bytes;
 }
 
-/* Which branch opens or closes an item that several of them touch may depend on the merge: such items are held over
- * all of the branches, if asked for. */
-static void share_items(struct merge *merge, const uint32_t *path, uint32_t count, struct task *task)
+/* Spreads what the range has of an item's opening or closing over its branches, where they first or last touch it. */
+static void share_item(struct merge *merge, const uint32_t *path, uint32_t count, uint32_t item, bool closing)
+{
+	const struct csr *users = &merge->model->users;
+	int64_t *part = closing ? merge->closing : merge->opening, total = 0;
+	uint32_t branches = 0;
+	merge->work += 3 * (uint64_t)csr_length(users, item);
+	FOR_ROW(i, users, item)
+		if (order_on_path(path, count, merge->place, users->item[i])) {
+			merge->count[merge->branch[merge->place[users->item[i]]]] = NONE;
+			total += part[i];
+		}
+	if (total == 0)
+		return;
+	merge->exact = false;
+	FOR_ROW(i, users, item) {
+		if (!order_on_path(path, count, merge->place, users->item[i]))
+			continue;
+		uint32_t place = merge->place[users->item[i]], *end = &merge->count[merge->branch[place]];
+		branches += *end == NONE;
+		if (*end == NONE || (place > *end) == closing)
+			*end = place;
+	}
+	FOR_ROW(i, users, item) {
+		uint32_t op = users->item[i];
+		if (!order_on_path(path, count, merge->place, op))
+			continue;
+		bool ends = merge->count[merge->branch[merge->place[op]]] == merge->place[op];
+		int64_t share = ends ? total / branches-- : 0;
+		total -= share;
+		weigh(merge, op, share - part[i], closing);
+		part[i] = share;
+	}
+}
+
+/* Which branch opens or closes an item that several of them touch may depend on the merge. */
+static void share_items(struct merge *merge, const uint32_t *path, uint32_t count)
 {
 	const struct order_model *model = merge->model;
 	uint32_t split = ++merge->splits;
 	for (uint32_t i = 0; i < count; i++)
 		FOR_ROW(j, &model->touch, path[i]) {
-			uint32_t item = model->touch.item[j], *opener = &merge->opener[item], *closer = &merge->closer[item];
-			bool shared = merge->seen_at[item] == split && merge->seen_by[item] != merge->branch[i];
-			if (shared && release(merge, path, count, opener)) {
-				merge->need[*opener] -= model->size[item];
-				merge->growth[*opener] -= model->size[item];
-				task->opened += model->size[item];
-				*opener = NONE;
+			uint32_t item = model->touch.item[j];
+			if (merge->seen_at[item] != split) {
+				merge->seen_at[item] = split;
+				merge->seen_by[item] = merge->branch[i];
+			} else if (merge->seen_by[item] != NONE && merge->seen_by[item] != merge->branch[i]) {
+				share_item(merge, path, count, item, false);
+				share_item(merge, path, count, item, true);
+				merge->seen_by[item] = NONE;
 			}
-			if (shared && release(merge, path, count, closer)) {
-				merge->growth[*closer] += model->size[item];
-				task->closed += model->size[item];
-				*closer = NONE;
-			}
-			merge->seen_at[item] = split;
-			merge->seen_by[item] = merge->branch[i];
 		}
 }
 
@@ -290,7 +314,7 @@ static void split(struct merge *merge, uint32_t first, uint32_t last)
 		return;
 	}
 	push(merge, MERGE, merge->segments, merge->start);
-	share_items(merge, path, count, &merge->task[merge->tasks - 1]);
+	share_items(merge, path, count);
 	group_branches(merge, path, count, branches);
 	for (uint32_t b = branches; b-- > 0;)
 		push(merge, BRANCH, first + (b ? merge->count[b - 1] : 0), first + merge->count[b]);
@@ -299,7 +323,7 @@ static void split(struct merge *merge, uint32_t first, uint32_t last)
 static void work_on(struct merge *merge, const struct task *task)
 {
 	if (task->kind == MERGE) {
-		merge_branches(merge, task);
+		merge_branches(merge, task->first, task->last);
 		return;
 	}
 	if (task->kind == BRANCH)
@@ -322,62 +346,61 @@ static void work_on(struct merge *merge, const struct task *task)
 static enum status merge_init(struct merge *merge, const struct order_model *model)
 {
 	struct arena *arena = &merge->arena;
-	uint32_t ops = model->ops, items = model->items, log = 1;
+	uint32_t ops = model->ops, touches = model->touch.start[ops], log = 1;
 	while (ops >> log)
 		log++;
 	*merge = (struct merge) { .model = model, .exact = true };
-	merge->limit = (uint64_t)WORK * log * ((uint64_t)ops + 2 * (uint64_t)model->pred.start[ops] + model->touch.start[ops]);
+	merge->limit = (uint64_t)WORK * log * ((uint64_t)ops + 2 * (uint64_t)model->pred.start[ops] + touches);
 	uint32_t **by_op[] = { &merge->set, &merge->place, &merge->next, &merge->branch, &merge->stack, &merge->grouped,
 		&merge->count, &merge->parent };
-	uint32_t **by_item[] = { &merge->opener, &merge->closer, &merge->seen_at, &merge->seen_by };
 	bool fine = true;
 	for (size_t i = 0; i < sizeof by_op / sizeof *by_op; i++)
 		fine &= (*by_op[i] = arena_alloc(arena, ops, sizeof **by_op[i])) != NULL;
-	for (size_t i = 0; i < sizeof by_item / sizeof *by_item; i++)
-		fine &= (*by_item[i] = arena_alloc(arena, items, sizeof **by_item[i])) != NULL;
 	merge->lowest = arena_alloc(arena, (size_t)ops + 1, sizeof *merge->lowest);
 	merge->waist = arena_alloc(arena, ops, sizeof *merge->waist);
+	merge->seen_at = arena_alloc(arena, model->items, sizeof *merge->seen_at);
+	merge->seen_by = arena_alloc(arena, model->items, sizeof *merge->seen_by);
+	merge->opening = arena_alloc(arena, touches, sizeof *merge->opening);
+	merge->closing = arena_alloc(arena, touches, sizeof *merge->closing);
 	merge->need = arena_alloc(arena, ops, sizeof *merge->need);
 	merge->growth = arena_alloc(arena, ops, sizeof *merge->growth);
 	merge->segment = arena_alloc(arena, ops, sizeof *merge->segment);
 	merge->sorted = arena_alloc(arena, ops, sizeof *merge->sorted);
 	/* Ranges waiting are disjoint, and each merge waiting has a range less than the one around it. */
 	merge->task = arena_alloc(arena, 2 * (size_t)ops + 1, sizeof *merge->task);
-	fine &= merge->lowest && merge->waist && merge->need && merge->growth && merge->segment && merge->sorted && merge->task;
+	fine &= merge->lowest && merge->waist && merge->seen_at && merge->seen_by && merge->opening && merge->closing;
+	fine &= merge->need && merge->growth && merge->segment && merge->sorted && merge->task;
 	return fine ? OK : NO_MEMORY;
 }
 
-/* Who opens and closes each item in the base order, and what that makes of each op. */
+/* What each op opens and closes in the base order. */
 static void weigh_ops(struct merge *merge)
 {
 	const struct order_model *model = merge->model;
-	memset(merge->opener, 0xff, model->items * sizeof *merge->opener);
-	memset(merge->closer, 0xff, model->items * sizeof *merge->closer);
-	for (uint32_t i = 0; i < model->ops; i++)
-		FOR_ROW(j, &model->touch, merge->set[i]) {
-			uint32_t item = model->touch.item[j];
-			if (!model->from_start[item] && merge->opener[item] == NONE)
-				merge->opener[item] = merge->set[i];
-			if (!model->to_end[item])
-				merge->closer[item] = merge->set[i];
-		}
-	for (uint32_t op = 0; op < model->ops; op++)
-		merge->need[op] = model->workspace[op];
+	const struct csr *users = &model->users;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		merge->place[merge->set[i]] = i;
+		merge->need[merge->set[i]] = model->workspace[merge->set[i]];
+	}
 	for (uint32_t item = 0; item < model->items; item++) {
-		if (merge->opener[item] != NONE) {
-			merge->need[merge->opener[item]] += model->size[item];
-			merge->growth[merge->opener[item]] += model->size[item];
+		uint32_t first = users->start[item], last = first;
+		FOR_ROW(i, users, item) {
+			first = merge->place[users->item[i]] < merge->place[users->item[first]] ? i : first;
+			last = merge->place[users->item[i]] > merge->place[users->item[last]] ? i : last;
 		}
-		if (merge->closer[item] != NONE)
-			merge->growth[merge->closer[item]] -= model->size[item];
+		if (csr_length(users, item) == 0)
+			continue;
+		merge->opening[first] = model->from_start[item] ? 0 : model->size[item];
+		merge->closing[last] = model->to_end[item] ? 0 : model->size[item];
+		weigh(merge, users->item[first], merge->opening[first], false);
+		weigh(merge, users->item[last], merge->closing[last], true);
 	}
 }
 
-enum status order_merge(const struct order_model *model, const uint32_t *base, bool hold, uint32_t *order, bool *exact, uint64_t *work)
+enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *work)
 {
 	struct merge merge;
 	enum status status = merge_init(&merge, model);
-	merge.hold = hold;
 	if (status == OK && model->ops > 0) {
 		memcpy(merge.set, base, model->ops * sizeof *base);
 		weigh_ops(&merge);

@@ -151,7 +151,7 @@ static int64_t merged_peak(const struct problem *problem, bool backward, uint64_
 		model = order_model_reversed(&model);
 	for (uint32_t i = 0; i < problem->ops; i++)
 		base[i] = problem->program[backward ? problem->ops - 1 - i : i];
-	cr_assert_eq(order_merge(&model, base, seed % 2, merged, exact, &work), OK);
+	cr_assert_eq(order_merge(&model, base, merged, exact, &work), OK);
 	for (uint32_t i = 0; i < problem->ops; i++)
 		order[i] = merged[backward ? problem->ops - 1 - i : i];
 	cr_assert(problem_order_valid(problem, order), "seed %lu: the order is not valid", seed);
@@ -231,7 +231,7 @@ Test(order_merge, every_failed_allocation_is_reported_and_nothing_leaks)
 		uint64_t work;
 		bool exact;
 		memory_allow(n);
-		status = order_merge(&model, problem.program, true, order, &exact, &work);
+		status = order_merge(&model, problem.program, order, &exact, &work);
 		memory_allow(-1);
 		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
 	}
