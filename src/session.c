@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "export_line.h"
 #include "input.h"
 #include "planner.h"
 #include "session.h"
@@ -407,30 +408,24 @@ static void log_export(struct session *session, const char *line)
 			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
 }
 
-/* argument: KIND FILE; a "!" after the kind replaces a file that exists. */
+/* argument: KIND FILE [--view V] [--stage S] */
 static enum status do_export(struct session *session, const char *argument, struct error *error)
 {
-	char name[64], line[4300];
-	size_t length = strcspn(argument, " \t");
-	snprintf(name, sizeof name, "%.*s", (int)length, argument);
-	const char *path = argument + length + strspn(argument + length, " \t");
-	bool force = !session->interactive;
-	size_t end = strlen(name);
-	if (end && name[end - 1] == '!') {
-		name[end - 1] = '\0';
-		force = true;
-	}
-	const struct export_kind *kind = export_find(name);
-	if (!kind || !*path)
-		return fail(error, BAD_INPUT, "export KIND FILE: %s", kind ? "which file?" : "unknown kind");
-	enum status status = finished_plan(session, error);
-	struct export_options options = { .utf8 = true, .rules_file = session->rules_file };
+	struct export_line words;
+	char line[5300];
+	enum status status = export_line_parse(argument, &words, error);
+	const struct export_kind *kind = status == OK ? export_find(words.kind) : NULL;
+	if (status == OK && !kind)
+		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
 	if (status == OK)
-		status = export_to(kind, session->plan, &options, path, force, error);
+		status = finished_plan(session, error);
+	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
+					  .stage = *words.stage ? words.stage : NULL };
+	if (status == OK)
+		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
 	if (status == OK) {
-		snprintf(line, sizeof line, "export %s %s", name, path);
-		log_export(session, line);
-		say(session, "wrote %s", path);
+		log_export(session, export_line_text(&words, line, sizeof line));
+		say(session, "wrote %s", words.path);
 	}
 	return status;
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/export_line.h"
 #include "src/input.h"
 #include "src/session.h"
 #include "support.h"
@@ -101,10 +102,35 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	session_free(session);
 }
 
+Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
+{
+	static const struct { const char *typed, *path, *view, *stage, *text; } cases[] = {
+		{ "svg a.svg", "a.svg", "", "", "export svg a.svg" },
+		{ "svg a.svg --view map", "a.svg", "map", "", "export svg a.svg --view map" },
+		{ "svg --view=map a.svg", "a.svg", "map", "", "export svg a.svg --view map" },
+		{ "dot! \"my file.dot\" --stage input", "my file.dot", "", "input", "export dot \"my file.dot\" --stage input" },
+		{ "dot my file.dot  --view segments", "my file.dot", "segments", "", "export dot \"my file.dot\" --view segments" },
+		{ "dot \"a --view b\"", "a --view b", "", "", "export dot \"a --view b\"" },
+		{ "csv a --viewed", "a --viewed", "", "", "export csv \"a --viewed\"" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct export_line line, again;
+		char text[5300];
+		cr_assert_eq(export_line_parse(cases[i].typed, &line, NULL), OK, "%s", cases[i].typed);
+		cr_assert_str_eq(line.path, cases[i].path);
+		cr_assert_str_eq(line.view, cases[i].view);
+		cr_assert_str_eq(line.stage, cases[i].stage);
+		cr_assert_eq(line.force, cases[i].typed[3] == '!');
+		cr_assert_str_eq(export_line_text(&line, text, sizeof text), cases[i].text);
+		cr_assert_eq(export_line_parse(text + 7, &again, NULL), OK);
+		cr_assert(strcmp(again.path, line.path) == 0 && strcmp(again.view, line.view) == 0 && strcmp(again.stage, line.stage) == 0);
+	}
+}
+
 Test(session, mistakes_change_nothing_and_say_why)
 {
 	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1", "undo", "redo",
-		"export nothing x", "fly", "set order", "reset nothing", "open /nowhere" };
+		"export nothing x", "export json", "export json x --stage middle", "export json x y\" --view", "fly", "set order", "reset nothing", "open /nowhere" };
 	struct session_options options = { .interactive = false };
 	struct session *session = new_session("samples/diamond.jsonl", &options);
 	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {

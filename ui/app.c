@@ -17,6 +17,7 @@
 #include "panel.h"
 #include "screen.h"
 #include "terminal.h"
+#include "src/export_line.h"
 #include "tour.h"
 
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
@@ -291,7 +292,10 @@ static void run_session(struct app *app, enum command_id command, const char *li
 /* Writing to a file that exists asks first. */
 static void run_writing(struct app *app, enum command_id command, const char *line)
 {
-	const char *arguments = command_arguments(line), *file = command == COMMAND_EXPORT ? command_arguments(arguments) : arguments;
+	const char *arguments = command_arguments(line), *file = arguments;
+	struct export_line words;
+	if (command == COMMAND_EXPORT)
+		file = export_line_parse(arguments, &words, NULL) == OK && !words.force ? words.path : "";
 	if (!*arguments) {
 		char text[32];
 		snprintf(text, sizeof text, "%s ", commands[command].word);

@@ -3,7 +3,8 @@
 
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };
-static const char *const export_kinds = "native|json|csv|dot|svg|pdf|png|tikz|gnuplot|trace|memory_viz|model_explorer|minimalloc";
+static const char *const export_views = "graph|modules|ops|layers|alive|segments|timeline|map|around:";
+static const char *const export_kinds_text = "native|json|csv|text|dot|svg|pdf|png|tikz|gnuplot|trace|memory_viz|model_explorer|minimalloc";
 
 /* Adds head + word when word begins with part. */
 static void offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
@@ -76,6 +77,20 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_words(completion, line, (size_t)(part - line), part, "at|shard|on");
 }
 
+/* What may follow an export's kind. */
+static void offer_export(struct completion *completion, const char *line, const char *part)
+{
+	size_t head = (size_t)(part - line);
+	if (head >= 7 && strncmp(part - 7, "--view ", 7) == 0)
+		offer_words(completion, line, head, part, export_views);
+	else if (head >= 8 && strncmp(part - 8, "--stage ", 8) == 0)
+		offer_words(completion, line, head, part, "input|device");
+	else if (*part == '-') {
+		offer(completion, line, head, part, "--view", " ");
+		offer(completion, line, head, part, "--stage", " ");
+	}
+}
+
 void completion_find(const char *line, const struct model *model, struct completion *completion)
 {
 	completion->count = 0;
@@ -93,7 +108,9 @@ void completion_find(const char *line, const struct model *model, struct complet
 	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
 		offer_names(completion, model, line, part, true, true);
 	else if (command == COMMAND_EXPORT && part == command_arguments(line))
-		offer_words(completion, line, (size_t)(part - line), part, export_kinds);
+		offer_words(completion, line, (size_t)(part - line), part, export_kinds_text);
+	else if (command == COMMAND_EXPORT)
+		offer_export(completion, line, part);
 	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
 		offer_names(completion, model, line, part, false, true);
 }
