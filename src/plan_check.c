@@ -122,7 +122,10 @@ static enum status transform_graph(struct check *check)
 	check->rules = rules_load(check->rules_file, check->error, &status);
 	if (!check->rules)
 		return status;
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules };
+	int64_t margin = json_integer_value(member(check, "memory", "fit_margin_bytes"));
+	if (margin < 0 || margin > BYTES_MAX)
+		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin };
 	status = NO_MEMORY;
 	struct transformed *transformed = NULL;
 	if (stage.store)

@@ -204,8 +204,8 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
 		plan->peak_bytes);
 	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);
-	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64,
-		plan->program_peak_bytes, plan_storage_peak(plan));
+	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64
+		", \"fit_margin_bytes\": %" PRId64, plan->program_peak_bytes, plan_storage_peak(plan), plan->fit_margin);
 	if (plan_fits(plan) != FITS_ANY)
 		next_text_member(stream, "fits", fits_text[plan_fits(plan)]);
 	fputs("},\n", stream);

@@ -67,37 +67,87 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 	return reused ? (struct stage_run){ 0, 1, 0 } : *run;
 }
 
-struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
+/* One pass through the stages. */
+static struct plan *plan_once(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status)
 {
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
-	bool quick = depth == PLAN_QUICK;
-	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error, status)))
-		return NULL;
-	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
-		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
-	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
-	*status = check_pins(input, scenario, error);
-	struct transformed *transformed = *status == OK ? stage_transform(&stage, input, scenario, error, status) : NULL;
+	struct transformed *transformed = stage_transform(stage, input, scenario, error, status);
 	if (transformed)
-		ordered = stage_order(&stage, transformed->graph, scenario, quick, error, status);
+		ordered = stage_order(stage, transformed->graph, scenario, quick, error, status);
 	if (ordered)
-		laid_out = stage_layout(&stage, ordered, scenario, quick, error, status);
+		laid_out = stage_layout(stage, ordered, scenario, quick, error, status);
 	if (laid_out) {
 		plan = assemble(input, scenario, transformed, ordered, laid_out);
 		*status = plan ? OK : fail(error, NO_MEMORY, "out of memory");
 	}
 	if (plan) {
-		plan->run[STAGE_ORDER] = run_of(&ordered->run, stage.order_reused);
-		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage.layout_reused);
+		plan->run[STAGE_ORDER] = run_of(&ordered->run, stage->order_reused);
+		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage->layout_reused);
+		plan->fit_margin = stage->fit_margin;
 		plan->complete = !quick;
 	}
 	transformed_release(transformed);
 	ordered_release(ordered);
 	laid_out_release(laid_out);
 	return plan;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------- */
+
+#define FIT_ROUNDS 4
+
+/* The margin for another round: what this plan's arena has above the program-order peak that the choice counted with. It
+ * exceeds the old margin by at least the deficit. -1 where a round can't help: the plan fits, there is nothing to choose,
+ * or all that can be computed again is already. */
+static int64_t wider_margin(const struct plan *plan)
+{
+	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
+	bool helps = peak >= 0 && !plan->limited && plan->arena_bytes > budget && peak <= budget - plan->fit_margin;
+	return helps ? plan->arena_bytes - peak : -1;
+}
+
+/* recompute=auto counts in program order; order and layout may end above the memory cap. Then the choice is made anew
+ * with a lower cap, in a few rounds. Takes over the first plan; returns that with the smallest arena. A round that is
+ * cancelled, or that the pins forbid, leaves the best so far. */
+static struct plan *choose(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
+{
+	struct plan *best = plan_retain(first), *last = first;
+	for (int round = 0; round < FIT_ROUNDS && (stage->fit_margin = wider_margin(last)) >= 0; round++) {
+		struct plan *next = plan_once(stage, best->input, &best->scenario, false, error, status);
+		if (!next)
+			break;
+		plan_release(last);
+		last = next;
+		if (next->arena_bytes < best->arena_bytes) {
+			plan_release(best);
+			best = plan_retain(next);
+		}
+	}
+	best->limited |= last->limited || *status == CANCELLED;
+	plan_release(last);
+	if (*status == CANCELLED || *status == INFEASIBLE || *status == BAD_INPUT)
+		*status = OK;
+	if (*status != OK) {
+		plan_release(best);
+		return NULL;
+	}
+	return best;
+}
+
+struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
+	struct error *error, enum status *status)
+{
+	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error, status)))
+		return NULL;
+	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
+		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
+	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
+	*status = check_pins(input, scenario, error);
+	struct plan *plan = *status == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error, status) : NULL;
+	return plan && depth != PLAN_QUICK ? choose(&stage, plan, error, status) : plan;
 }
 
 void planner_done(struct planner *planner)

@@ -22,7 +22,7 @@ enum planner_depth {
 /* Frees what the planner owns: store and rules. */
 void planner_done(struct planner *planner);
 
-/* The plan of a scenario: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
+/* The plan of a scenario, with recompute=auto the best of a few rounds: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
  * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.
  * A cancelled run that has a plan returns it with limited set. */
 struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,

@@ -52,6 +52,7 @@ struct stage_context {
 	/* Called with every better order while the order stage runs; may be NULL. */
 	void (*improved)(void *context, int64_t peak, int64_t bound);
 	void *improved_context;
+	int64_t fit_margin;                 /* recompute=auto: bytes of the memory cap to leave free for what the layout adds */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };

@@ -31,7 +31,7 @@ void transformed_release(void *pointer)
 }
 
 /* Takes over graph; notes are copied. */
-static struct transformed *transformed_new(struct graph *graph, const char *notes)
+static struct transformed *transformed_new(struct graph *graph, const char *notes, int64_t fit_peak)
 {
 	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
@@ -42,7 +42,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 		return NULL;
 	}
 	memcpy(copy, notes, strlen(notes));
-	*transformed = (struct transformed){ .graph = graph, .notes = copy };
+	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak };
 	atomic_store(&transformed->references, 1);
 	return transformed;
 }
@@ -54,6 +54,7 @@ struct job {
 	struct graph *graph;                /* the step's input */
 	const struct scenario *scenario;
 	char notes[NOTES_BYTES];
+	int64_t fit_peak;
 	struct error *error;
 	enum status status;
 };
@@ -254,7 +255,7 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	return OK;
 }
 
-/* Recomputes just what brings the program-order peak below the memory cap, or as near to it as it gets. */
+/* Recomputes just what brings the program-order peak below the memory cap less the margin, or as near to it as it gets. */
 static struct graph *recompute_to_cap(struct job *job, const struct activations *activations, const struct recompute_options *options)
 {
 	struct recompute_point point;
@@ -263,14 +264,19 @@ static struct graph *recompute_to_cap(struct job *job, const struct activations 
 		job->status = fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap, job->stage->control, &point, job->error, &job->status);
-	char saved[32];
+	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->stage->fit_margin, job->stage->control, &point,
+		job->error, &job->status);
+	char saved[32], margin[32];
 	if (graph)
 		note(job, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
 			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
-			job->status == INFEASIBLE ? "; no recomputation meets the memory cap in program order" : "");
-	if (graph)
+			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
+	if (graph && job->stage->fit_margin && job->status == OK)
+		note(job, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
+	if (graph) {
+		job->fit_peak = point.peak;
 		job->status = OK;
+	}
 	return graph;
 }
 
@@ -321,7 +327,8 @@ static struct graph *run_separate(struct job *job)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define READS_PINS KNOB_COUNT   /* in a step's list of knobs: it reads the pins of recomputation, too */
+/* In a step's list of knobs: it reads the pins of recomputation, or the context's margin, too. */
+enum { READS_PINS = KNOB_COUNT, READS_MARGIN };
 
 static const struct step {
 	const char *name;
@@ -333,7 +340,7 @@ static const struct step {
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
-	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, -1 } },
+	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
@@ -356,6 +363,8 @@ static struct key step_key(const struct step *step, const struct job *job)
 	for (int i = 0; step->knobs[i] >= 0; i++) {
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
+		else if (step->knobs[i] == READS_MARGIN)
+			key_add(&key, (uint64_t)job->stage->fit_margin);
 		else
 			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
 	}
@@ -376,7 +385,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 	struct graph *graph = step->run(job);
 	if (!graph)
 		return NULL;
-	result = transformed_new(graph, job->notes);
+	result = transformed_new(graph, job->notes, job->fit_peak);
 	if (!result) {
 		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
@@ -388,8 +397,8 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
 	struct error *error, enum status *status)
 {
-	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .error = error };
-	struct transformed *result = transformed_new(graph_retain(input), "");
+	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .error = error };
+	struct transformed *result = transformed_new(graph_retain(input), "", -1);
 	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
 		if (!steps[i].wanted(&job))
@@ -400,6 +409,7 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 		if (!next)
 			break;
 		job.graph = next->graph;
+		job.fit_peak = next->fit_peak;
 		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
 	}
 	*status = job.status;

@@ -8,6 +8,7 @@
 struct transformed {
 	struct graph *graph;
 	char *notes;                /* "" where nothing was assumed */
+	int64_t fit_peak;           /* recompute=auto: the program-order peak that it reached; else -1 */
 	atomic_uint references;
 };
 

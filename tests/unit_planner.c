@@ -144,6 +144,18 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* The independent check accepts the plan's file. */
+static void check_with_file(const struct graph *graph, const struct plan *plan, uint64_t seed)
+{
+	struct error error = { 0 };
+	char path[] = "/tmp/tidemark-plan-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	plan_write_json(plan, NULL, true, file);
+	fclose(file);
+	cr_assert_eq(plan_check(graph, path, NULL, NULL, &error), OK, "%s (SEED=%llu, %s)", error.text, (unsigned long long)seed, path);
+	remove(path);
+}
+
 Test(planner, every_plan_passes_the_independent_check)
 {
 	uint64_t random = test_seed();
@@ -159,13 +171,7 @@ Test(planner, every_plan_passes_the_independent_check)
 			change(&scenario, graph, &random);
 		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status);
 		if (result) {
-			char path[] = "/tmp/tidemark-plan-XXXXXX";
-			FILE *file = fdopen(mkstemp(path), "w");
-			plan_write_json(result, NULL, true, file);
-			fclose(file);
-			status = plan_check(graph, path, NULL, NULL, &error);
-			cr_assert_eq(status, OK, "%s (SEED=%llu, %s)", error.text, (unsigned long long)seed, path);
-			remove(path);
+			check_with_file(graph, result, seed);
 		} else {
 			cr_assert(status == INFEASIBLE || status == BAD_INPUT, "%s", error.text);
 		}
@@ -174,6 +180,62 @@ Test(planner, every_plan_passes_the_independent_check)
 		planner_done(&planner);
 		graph_release(graph);
 	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static struct plan *plan_to(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth)
+{
+	struct error error;
+	enum status status;
+	struct plan *result = planner_run(planner, graph, scenario, depth, &error, &status);
+	cr_assert_eq(result == NULL, status != OK);
+	cr_assert(result || status == LIMIT, "%s", error.text);
+	return result;
+}
+
+Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
+{
+	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	int64_t cap = INT64_C(3500) << 20;
+	scenario_init(&scenario);
+	set(&scenario, "recompute=auto");
+	set(&scenario, "memory=3500MiB");
+	set(&scenario, "layout=bestfit");
+	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
+	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
+	cr_assert(fitting->arena_bytes <= cap, "%lld", (long long)fitting->arena_bytes);
+	cr_assert(fitting->fit_margin > 0, "the first round ends above the cap");
+	check_with_file(graph, fitting, 0);
+	struct plan *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
+	cr_assert(stored && stored->offset == fitting->offset, "all rounds are in the store");
+	compare(&planner, graph, &scenario, 0);
+	plan_release(fitting);
+	plan_release(stored);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
+{
+	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	set(&scenario, "recompute=auto");
+	set(&scenario, "memory=2000MiB");
+	set(&scenario, "layout=bestfit");
+	struct plan *result = plan(&planner, graph, &scenario);
+	cr_assert(result->arena_bytes > INT64_C(2000) << 20);
+	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
+	check_with_file(graph, result, 0);
+	plan_release(result);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
 
