@@ -289,19 +289,18 @@ static void run_session(struct app *app, enum command_id command, const char *li
 	}
 }
 
-/* Writing to a file that exists asks first. */
+/* An export to a file that exists asks first; a session never replaces one. */
 static void run_writing(struct app *app, enum command_id command, const char *line)
 {
-	const char *arguments = command_arguments(line), *file = arguments;
+	const char *arguments = command_arguments(line);
 	struct export_line words;
-	if (command == COMMAND_EXPORT)
-		file = export_line_parse(arguments, &words, NULL) == OK && !words.force ? words.path : "";
+	bool export = command == COMMAND_EXPORT && export_line_parse(arguments, &words, NULL) == OK;
 	if (!*arguments) {
 		char text[32];
 		snprintf(text, sizeof text, "%s ", commands[command].word);
 		open_line(app, MODE_PROMPT, text);
-	} else if (*file && access(file, F_OK) == 0) {
-		snprintf(app->confirm, sizeof app->confirm, "%s", line);
+	} else if (export && !words.force && access(words.path, F_OK) == 0) {
+		snprintf(app->confirm, sizeof app->confirm, "export %s! %s", words.kind, arguments + strlen(words.kind));
 		app->mode = MODE_CONFIRM;
 	} else
 		run_session(app, command, line);
