@@ -3,11 +3,12 @@
 
 const struct tour_step tour_steps[] = {
 	{ "view 1\npeak", "memory over the step; the mark below is its peak. t goes on, Esc ends" },
-	{ "view 1\npeak", "below: what is alive there, and why. Up and down select a tensor" },
-	{ "view 2\npeak", "each tensor at its address; a hole would be fragmentation" },
-	{ "view 1\nbaseline\nset recompute=full", "activations computed again, not kept; dots: the plan before, pinned" },
-	{ "view 7", "both plans beside each other: what the knob changed" },
-	{ "undo\nview 3\nstep", "op by op: what could run, what it needs, why this one. . and , step" },
+	{ "view 1\npeak", "alive there, largest first: what forward ops keep for the backward pass" },
+	{ "view 3\npeak", "why here? the pane tells what else could run; proved: no order needs less" },
+	{ "view 2\npeak", "each tensor at its address: a hole would be fragmentation" },
+	{ "view 1\nbaseline\nset recompute=selective", "so keep less: what is cheap is computed again. Dots: the plan before" },
+	{ "view 7", "both plans beside each other: what that knob changed" },
+	{ "undo\nview 3\nstep", "back again; op by op: what it makes and frees. . and , step" },
 	{ "view 1\npeak", "that was all: c turns knobs, ? lists every key" },
 };
 const int tour_step_count = sizeof tour_steps / sizeof *tour_steps;
