@@ -175,17 +175,17 @@ static enum status seed_by_roam(struct order_job *job)
 static enum status merge_best(struct order_job *job, bool backward, uint32_t *base, uint32_t *merged)
 {
 	bool exact;
-	uint64_t work;
+	uint64_t ticks;
 	memcpy(base, job->order, job->model.ops * sizeof *base);
 	if (backward)
 		order_turn(base, job->model.ops);
-	enum status status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &work);
+	enum status status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &ticks);
 	if (status != OK)
 		return status;
 	if (backward)
 		order_turn(merged, job->model.ops);
 	order_job_offer(job, merged, "branch merging");
-	return control_spend(&job->control, work) ? control_status(&job->control) : OK;
+	return control_spend(&job->control, ticks) ? control_status(&job->control) : OK;
 }
 
 /* What became better by merging is one more seed. */

@@ -21,7 +21,9 @@
 #include "order_merge.h"
 #include "order_waists.h"
 
-#define WORK 16                /* limit of work: so many times (ops + arcs + touches) log2 ops */
+#define WORK 16                /* limit of work: so many times (ops + arcs + touches) log2 ops, */
+#define MOST_WORK 40000000     /* and never more than this: a small part of the default effort */
+#define WORK_PER_TICK 4        /* most accesses hit the cache */
 
 struct segment {
 	int64_t hill, growth;      /* bytes above the state before it: its highest, and at its end */
@@ -351,6 +353,7 @@ static enum status merge_init(struct merge *merge, const struct order_model *mod
 		log++;
 	*merge = (struct merge) { .model = model, .exact = true };
 	merge->limit = (uint64_t)WORK * log * ((uint64_t)ops + 2 * (uint64_t)model->pred.start[ops] + touches);
+	merge->limit = merge->limit < MOST_WORK ? merge->limit : MOST_WORK;
 	uint32_t **by_op[] = { &merge->set, &merge->place, &merge->next, &merge->branch, &merge->stack, &merge->grouped,
 		&merge->count, &merge->parent };
 	bool fine = true;
@@ -397,7 +400,7 @@ static void weigh_ops(struct merge *merge)
 	}
 }
 
-enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *work)
+enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *ticks)
 {
 	struct merge merge;
 	enum status status = merge_init(&merge, model);
@@ -417,7 +420,7 @@ enum status order_merge(const struct order_model *model, const uint32_t *base, u
 		}
 	}
 	*exact = merge.exact;
-	*work = merge.work;
+	*ticks = merge.work / WORK_PER_TICK;
 	arena_free(&merge.arena);
 	return status;
 }

@@ -5,7 +5,8 @@
 #include "solver/order_merge.h"
 #include "support.h"
 
-#define OPS 9
+#define OPS 9      /* at most, where brute force is the judge */
+#define LARGE 120
 
 /* A problem as lists, before it is one: items by producer and users. */
 struct sketch {
@@ -144,14 +145,14 @@ static int64_t merged_peak(const struct problem *problem, bool backward, uint64_
 {
 	struct arena arena = { 0 };
 	struct order_model model;
-	uint32_t base[OPS], merged[OPS], order[OPS];
-	uint64_t work;
+	uint32_t base[LARGE], merged[LARGE], order[LARGE];
+	uint64_t ticks;
 	cr_assert_eq(order_model_of(problem, &arena, &model), OK);
 	if (backward)
 		model = order_model_reversed(&model);
 	for (uint32_t i = 0; i < problem->ops; i++)
 		base[i] = problem->program[backward ? problem->ops - 1 - i : i];
-	cr_assert_eq(order_merge(&model, base, merged, exact, &work), OK);
+	cr_assert_eq(order_merge(&model, base, merged, exact, &ticks), OK);
 	for (uint32_t i = 0; i < problem->ops; i++)
 		order[i] = merged[backward ? problem->ops - 1 - i : i];
 	cr_assert(problem_order_valid(problem, order), "seed %lu: the order is not valid", seed);
@@ -216,6 +217,19 @@ Test(order_merge, any_problem_gets_a_valid_order_and_no_false_claim)
 	cr_assert_gt(recognised, 500u, "only %u recognised", recognised);
 }
 
+Test(order_merge, larger_problems_get_a_valid_order)
+{
+	for (uint64_t round = 0; round < 1000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		bool exact;
+		cr_assert(random_problem(&state, OPS + random_below(&state, LARGE - OPS + 1), &problem));
+		merged_peak(&problem, false, seed, &exact);
+		merged_peak(&problem, true, seed, &exact);
+		problem_free(&problem);
+	}
+}
+
 Test(order_merge, every_failed_allocation_is_reported_and_nothing_leaks)
 {
 	uint64_t state = test_seed();
@@ -228,10 +242,10 @@ Test(order_merge, every_failed_allocation_is_reported_and_nothing_leaks)
 	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n++) {
 		uint32_t order[OPS];
-		uint64_t work;
+		uint64_t ticks;
 		bool exact;
 		memory_allow(n);
-		status = order_merge(&model, problem.program, order, &exact, &work);
+		status = order_merge(&model, problem.program, order, &exact, &ticks);
 		memory_allow(-1);
 		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
 	}
