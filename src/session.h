@@ -47,6 +47,8 @@ uint32_t session_runs(const struct session *session);
 const struct plan *session_run(const struct session *session, uint32_t i);
 
 const struct scenario *session_scenario(const struct session *session);
+/* As in the options: a user's operator rules, or NULL. */
+const char *session_rules_file(const struct session *session);
 void session_status(const struct session *session, struct session_status *status);
 
 /* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND FILE`, ...

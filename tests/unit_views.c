@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <locale.h>
 
+#include "src/input.h"
 #include "src/planner.h"
 #include "support.h"
 #include "ui/chrome.h"
@@ -491,6 +492,31 @@ Test(views, modules_fold_and_sum_their_bytes)
 	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
 	expect_not(&fixture, GRAPH, "left_pool  f");
 	close_fixture(&fixture);
+}
+
+Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
+{
+	struct fixture fixture;
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", &error, &status);
+	cr_assert(graph, "%s", error.text);
+	long blocks = memory_blocks();
+	open_fixture(&fixture, graph_retain(graph), 140, 30);
+	struct graph_factors kept = { 0 };
+	fixture.model.op = graph_find_op(graph, "addmm_0#8");
+	cr_assert_neq(fixture.model.op, NONE);
+	expect(&fixture, GRAPH, "f32[1024, 768]");
+	fixture.model.factors = graph_factors_of(&kept, graph, NULL);
+	cr_assert(fixture.model.factors);
+	cr_assert_eq(graph_factors_of(&kept, graph, NULL), fixture.model.factors, "found once per graph");
+	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
+	cr_assert(frame_resize(&fixture.frame, 55, 30));
+	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
+	close_fixture(&fixture);
+	graph_factors_free(&kept);
+	cr_assert_eq(memory_blocks(), blocks);
+	graph_release(graph);
 }
 
 Test(views, every_view_draws_at_every_size_and_stays_in_its_window)

@@ -35,6 +35,7 @@ struct app {
 	struct model model;
 	struct plan *plan;               /* model.plan, retained */
 	struct plan_index index;
+	struct graph_factors factors;
 	const struct plan **run;
 	void *state[VIEWS];
 	int view;
@@ -169,6 +170,13 @@ static void draw_view(struct app *app, const struct screen *screen)
 	frame->marks = 0;
 }
 
+/* Only one view shows factors: finding them takes a frame's time in large graphs, so it waits for that view. */
+static void find_factors(struct app *app)
+{
+	bool shown = app->plan && views[app->view] == &view_graph;
+	app->model.factors = shown ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
+}
+
 static void draw(struct app *app)
 {
 	int width, height, x = -1, y = 0;
@@ -176,6 +184,7 @@ static void draw(struct app *app)
 	struct frame *frame = &app->frame;
 	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
 		return;
+	find_factors(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;
 	struct screen screen = screen_layout(width, height, app->panel_has_keys);
@@ -657,6 +666,7 @@ static void app_free(struct app *app)
 		mem_free(app->state[i]);
 	}
 	plan_index_free(&app->index);
+	graph_factors_free(&app->factors);
 	plan_release(app->plan);
 	mem_free(app->run);
 	frame_free(&app->frame);

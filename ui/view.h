@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_VIEW_H
 #define TIDEMARK_VIEW_H
 
+#include "graph_factors.h"
 #include "plan_index.h"
 #include "src/commands.h"
 #include "src/session.h"
@@ -15,6 +16,7 @@
 struct model {
 	const struct plan *plan;          /* NULL before the first; all views need one to draw */
 	const struct plan_index *index;   /* of plan */
+	const struct factors *factors;    /* of plan's graph, while a view shows them; else NULL */
 	const struct plan *baseline;      /* or NULL */
 	const struct plan *const *run;    /* [runs] every plan so far, oldest first */
 	uint32_t runs;

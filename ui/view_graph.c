@@ -15,7 +15,7 @@ struct graph_view {
 	bool all;                    /* fold-all unfolds at first */
 };
 
-enum { AMOUNT = 11, NEIGHBOURS = 8 };
+enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10 };
 
 static void forget(struct graph_view *view)
 {
@@ -147,29 +147,45 @@ static void draw_header(struct frame *frame)
 	frame_text(frame, 0, 0, right, ROLE_LABEL, "modules");
 }
 
-/* The tensors that an op reads or writes, each with the ops on the other side. */
-static int draw_tensors(struct frame *frame, int y, int end, const struct model *model, const struct csr *rows, bool reads)
+/* A tensor with its shape and the ops on the other side; where these don't fit beside each other, the shape has a second
+ * row if there are rows to spare. Returns the rows taken. */
+static int draw_tensor(struct frame *frame, int y, int rows, const struct model *model, uint32_t id, bool reads)
 {
 	const struct graph *graph = model->plan->graph;
+	const struct tensor *tensor = &graph->tensor[id];
+	char bytes[32], shape[200], other[200];
+	int room = frame->window.width - NAME_AT;
+	uint32_t users = csr_length(&graph->users, tensor->storage);
+	if (reads)
+		snprintf(other, sizeof other, "from %s", tensor->writer == NONE ? "the start" : graph->op[tensor->writer].name);
+	else
+		snprintf(other, sizeof other, "used by %u", users > 0 ? users - 1 : 0);
+	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
+	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
+	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, storage_role(model->plan, tensor->storage), tensor->name) + 2;
+	int cells = text_cells(carried_text(graph, id, model->factors, shape, sizeof shape));
+	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
+	if (cells > 0 && (beside || rows < 2))
+		x += frame_text(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
+	else if (cells > 0)
+		frame_text(frame, SHAPE_AT, y + 1, frame->window.width - SHAPE_AT, ROLE_TEXT, shape);
+	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, other);
+	return cells > 0 && !beside && rows >= 2 ? 2 : 1;
+}
+
+/* The tensors that an op reads or writes. */
+static int draw_tensors(struct frame *frame, int y, int end, const struct model *model, const struct csr *rows, bool reads)
+{
 	uint32_t length = csr_length(rows, model->op);
 	FOR_ROW(i, rows, model->op) {
 		if (y >= end)
 			return y;
-		const struct tensor *tensor = &graph->tensor[rows->item[i]];
-		if (y + 1 == end && i + 1 < rows->start[model->op] + length) {
-			frame_print(frame, 1, y, ROLE_FAINT, "%u more", rows->start[model->op] + length - i);
+		int left = (int)(rows->start[model->op] + length - i);
+		if (y + 1 == end && left > 1) {
+			frame_print(frame, 1, y, ROLE_FAINT, "%d more", left);
 			return end;
 		}
-		char bytes[32];
-		frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
-		frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
-		int x = 22 + frame_name(frame, 22, y, (frame->window.width - 22) / 2, storage_role(model->plan, tensor->storage), tensor->name);
-		uint32_t users = csr_length(&graph->users, tensor->storage);
-		if (reads)
-			frame_print(frame, x + 2, y, ROLE_FAINT, "from %s", tensor->writer == NONE ? "the start" : graph->op[tensor->writer].name);
-		else
-			frame_print(frame, x + 2, y, ROLE_FAINT, "used by %u", users > 0 ? users - 1 : 0);
-		y++;
+		y += draw_tensor(frame, y, end - y - (left - 1), model, rows->item[i], reads);
 	}
 	return y;
 }
@@ -188,7 +204,7 @@ static void draw_neighbours(struct frame *frame, int y, const struct model *mode
 static void graph_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct graph_view *view = state;
-	int height = frame->window.height, below = height >= 16 ? NEIGHBOURS : 0;
+	int height = frame->window.height, below = height >= HIGH ? NEIGHBOURS_HIGH : height >= 16 ? NEIGHBOURS : 0;
 	if (model->plan->graph->ops == 0)
 		return;
 	if (!prepare(view, model)) {
