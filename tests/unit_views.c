@@ -608,6 +608,32 @@ Test(views, the_panel_asks_for_the_next_value_or_says_why_not)
 	close_fixture(&fixture);
 }
 
+static bool panel_says(struct fixture *fixture, struct panel *panel, const char *wanted)
+{
+	frame_clear(&fixture->frame);
+	panel_draw(panel, &fixture->model, true, &fixture->frame);
+	char *text = frame_dump(&fixture->frame);
+	bool found = strstr(text, wanted);
+	mem_free(text);
+	return found;
+}
+
+Test(views, the_panel_tells_what_a_step_gave_when_a_run_has_it)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 60, 40);
+	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	fixture.scenario.value[K_order] = ORDER_UPDATES_LAST;   /* a step to the left is the fixture's run */
+	cr_assert(panel_says(&fixture, &panel, "program: peak the same"));
+	fixture.model.status.stale = true;
+	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	fixture.model.status.stale = false;
+	fixture.scenario.value[K_alignment] = 512;              /* now the run differs in two knobs */
+	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	close_fixture(&fixture);
+}
+
 Test(views, the_footer_never_exceeds_its_row_and_always_offers_help)
 {
 	struct frame frame = { 0 };

@@ -1,8 +1,8 @@
 /* panel.c: the control panel. Lines are the groups' titles and the knobs; below them stands what the selected
- * knob does, or why it can't be turned. */
+ * knob does, or why it can't be turned, and what its neighbouring values gave where a run so far has them. */
 #include "panel.h"
 
-enum { HELP_ROWS = 5 };
+enum { HELP_ROWS = 6 };
 
 /* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
 static const char *const first_groups[] = { "order", "layout", "training", "devices", "parallelism" };
@@ -57,11 +57,68 @@ static void draw_knob(struct frame *frame, struct rect rect, int y, const struct
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-static void draw_help(struct frame *frame, struct rect rect, enum knob_id knob)
+/* ---- what a step would do, from the runs so far ------------------------------------------------------- */
+
+/* Effort rises by itself in the background, and the store changes no result. */
+static bool matters(enum knob_id knob)
+{
+	return knob != K_order_effort && knob != K_layout_effort && knob != K_store;
+}
+
+static bool same_pins(const struct scenario *one, const struct scenario *other)
+{
+	char a[512], b[512];
+	if (one->pins != other->pins)
+		return false;
+	for (uint32_t i = 0; i < one->pins; i++)
+		if (strcmp(pin_text(&one->pin[i], a, sizeof a), pin_text(&other->pin[i], b, sizeof b)) != 0)
+			return false;
+	return true;
+}
+
+/* The newest run of what is asked for with that value of the knob, or NULL. */
+static const struct plan *known_run(const struct model *model, enum knob_id knob, int64_t value)
+{
+	for (uint32_t i = model->runs; i-- > 0; ) {
+		const struct scenario *scenario = &model->run[i]->scenario;
+		bool same = scenario->value[knob] == value && same_pins(scenario, model->scenario);
+		for (int k = 0; k < KNOB_COUNT && same; k++)
+			same = k == (int)knob || !matters((enum knob_id)k) || scenario->value[k] == model->scenario->value[k];
+		if (same)
+			return model->run[i];
+	}
+	return NULL;
+}
+
+/* "> full: peak -1.27 GiB" against the plan on screen, or nothing. Returns the rows that it took. */
+static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
+{
+	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
+	const struct plan *run = value == now || model->status.stale || !model->plan ? NULL : known_run(model, knob, value);
+	if (!run || rect.height < 1)
+		return 0;
+	char word[64], text[96], change[32];
+	int64_t peak = run->peak_bytes - model->plan->peak_bytes, arena = run->arena_bytes - model->plan->arena_bytes;
+	int64_t main = peak ? peak : arena;
+	int x = rect.x + 2, end = rect.x + rect.width;
+	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
+	snprintf(text, sizeof text, "%s: %s ", knob_text(knob, value, word, sizeof word), peak || !arena ? "peak" : "arena");
+	x += frame_text(frame, x, rect.y, end - x, ROLE_TEXT, text);
+	enum role role = main < 0 ? ROLE_GOOD : main > 0 ? ROLE_BAD : ROLE_FAINT;
+	frame_text(frame, x, rect.y, end - x, role, main ? change_text(main, change, sizeof change) : "the same");
+	return 1;
+}
+
+static void draw_help(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob)
 {
 	const char *reason = knob_unavailable(knob);
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
+	for (int direction = -1; direction <= 1 && !reason; direction += 2) {
+		int rows = draw_effect(frame, inside, model, knob, direction);
+		inside.y += rows;
+		inside.height -= rows;
+	}
 	frame_wrapped(frame, inside, reason ? ROLE_WARN : ROLE_FAINT, reason ? reason : knobs[knob].help);
 }
 
@@ -85,7 +142,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 			draw_knob(frame, inside, y, model, knob_at(i), has_keys && i == panel->selected);
 	}
 	if (help)
-		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, knob_at(panel->selected));
+		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, model, knob_at(panel->selected));
 }
 
 bool panel_command(struct panel *panel, struct model *model, enum command_id command)
