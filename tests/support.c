@@ -59,3 +59,14 @@ void mem_free(void *block)
 		atomic_fetch_sub(&blocks, 1);
 	free(block);
 }
+
+int64_t program_peak(const struct graph *graph)
+{
+	struct memory_rules rules = { .alignment = 1 };
+	struct problem problem;
+	if (problem_of_graph(graph, &rules, &problem, NULL) != OK)
+		return -1;
+	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
+	problem_free(&problem);
+	return peak;
+}

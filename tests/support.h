@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_TESTS_SUPPORT_H
 #define TIDEMARK_TESTS_SUPPORT_H
 
-#include "solver/base.h"
+#include "solver/problem.h"
 
 /* The seed of random tests: SEED from the environment, or a fixed one. Print it on failure. */
 uint64_t test_seed(void);
@@ -14,5 +14,8 @@ void memory_allow(long allocations);
 
 /* Blocks allocated through mem_alloc and mem_resize and not freed. Compare before and after. */
 long memory_blocks(void);
+
+/* Bytes at the peak of a graph's program order, without workspace; -1 when out of memory. */
+int64_t program_peak(const struct graph *graph);
 
 #endif

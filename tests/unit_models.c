@@ -17,18 +17,6 @@ static struct graph *step_of(const char *name, const struct model_config *config
 	return step;
 }
 
-static int64_t program_peak(const struct graph *graph)
-{
-	struct memory_rules rules = { .alignment = 1 };
-	struct problem problem;
-	struct error error = { 0 };
-	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
-	uint32_t position;
-	int64_t peak = problem_peak(&problem, problem.program, NULL, &position);
-	problem_free(&problem);
-	return peak;
-}
-
 static int64_t bytes_of_kind(const struct graph *graph, enum kind kind)
 {
 	int64_t bytes = 0;

@@ -22,18 +22,6 @@ static struct graph *small_step(enum model_family family)
 	return step;
 }
 
-static int64_t program_peak(const struct graph *graph)
-{
-	struct memory_rules rules = { .alignment = 1 };
-	struct problem problem;
-	struct error error = { 0 };
-	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
-	uint32_t position;
-	int64_t peak = problem_peak(&problem, problem.program, NULL, &position);
-	problem_free(&problem);
-	return peak;
-}
-
 /* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
 
 /* The op that a copy repeats, by name: "x.again" and "x.again2" are x. */

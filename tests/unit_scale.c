@@ -19,17 +19,6 @@ static struct graph *open_sample(const char *name)
 	return graph;
 }
 
-static int64_t program_peak(const struct graph *graph)
-{
-	struct memory_rules rules = { .alignment = 1 };
-	struct problem problem;
-	struct error error = { 0 };
-	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
-	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
-	problem_free(&problem);
-	return peak;
-}
-
 static enum status try_scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report,
 	struct graph **scaled, struct error *error)
 {

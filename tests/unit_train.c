@@ -20,18 +20,6 @@ static struct graph *captured(const char *name)
 	return graph;
 }
 
-static int64_t program_peak(const struct graph *graph)
-{
-	struct memory_rules rules = { .alignment = 1 };
-	struct problem problem;
-	struct error error = { 0 };
-	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
-	uint32_t position;
-	int64_t peak = problem_peak(&problem, problem.program, NULL, &position);
-	problem_free(&problem);
-	return peak;
-}
-
 static struct graph *trained(const struct graph *step, enum gradient_policy policy, enum optimizer optimizer)
 {
 	struct rules *rules = rules_new();
