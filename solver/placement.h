@@ -1,0 +1,93 @@
+/* placement.h: how tensors lie on the mesh, and along what each op can be split.
+ *
+ * A tensor's dims are products of parts (batch * sequence after a view, 3 * heads * head size in a fused projection); a mesh
+ * axis shards a tensor along one part, leaves it whole (R), or holds partial sums (P). Views keep parts, so a placement
+ * passes through them unchanged. A part that is not the outermost of its dim is a strided shard: every block of the parts
+ * before it is cut alike. A part that several axes shard is cut by the lower axis first.
+ * An op is split on an axis along one of its units (an index of its rule, or a part of one): every operand and result that has
+ * the unit is sharded there, the others are whole, and results of a sum over the unit are partial.
+ */
+#ifndef TIDEMARK_PLACEMENT_H
+#define TIDEMARK_PLACEMENT_H
+
+#include "factors.h"
+#include "mesh.h"
+
+#define PLACE_WHOLE (-1)     /* R */
+#define PLACE_PARTIAL (-2)   /* P */
+#define UNIT_NONE (-1)       /* every device of the axis computes all of the op */
+#define UNIT_PARTIAL (-2)    /* a linear op that passes partial sums on: operands and results P */
+
+/* Per axis a part of the tensor (counted over all its dims, outermost first), or R or P. */
+struct placement { int8_t on[MESH_AXES]; };
+/* Per axis a unit of the op, UNIT_NONE or UNIT_PARTIAL. */
+struct split { int8_t on[MESH_AXES]; };
+
+struct part { int64_t size; uint8_t dim, role; uint32_t factor; };   /* role: enum factor_role; factor: its class in units.factors */
+struct unit { int64_t size; uint8_t role; bool reduced; };
+
+/* What can be split in a graph. */
+struct units {
+	const struct graph *graph;
+	struct factors factors;
+	uint32_t *part_start;     /* [tensors + 1]: parts of a tensor, dims in order, outermost first */
+	struct part *part;
+	uint32_t *unit_start;     /* [ops + 1] */
+	struct unit *unit;
+	size_t *place_start;      /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
+	int8_t *place;
+	bool *linear;             /* [ops] UNIT_PARTIAL is possible */
+	struct arena arena;
+};
+
+/* Finds parts and units. Opaque ops have no units; parts that no rule joins stay. OK or NO_MEMORY. Nearly linear. */
+enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units);
+void units_free(struct units *units);
+
+static inline uint32_t unit_count(const struct units *units, uint32_t op)
+{
+	return units->unit_start[op + 1] - units->unit_start[op];
+}
+/* Arguments of an op: operands in the order of graph->reads, then results in the order of graph->writes. */
+static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
+}
+/* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a unit is
+ * one that is added once (a bias beside a sum): one device adds it, the others nothing. */
+int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k);
+
+/* A decision for the whole graph. */
+struct sharding {
+	struct mesh mesh;
+	struct split *split;         /* [ops] */
+	struct placement *produced;  /* [tensors] as written; those that nothing writes: as they are kept through the step */
+	struct placement *needed;    /* [reads] as the op reads it, in the order of graph->reads.item */
+	struct arena arena;
+};
+
+/* An empty decision: everything whole on every device. */
+enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);
+void sharding_free(struct sharding *sharding);
+/* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */
+void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split);
+
+/* True where every part is cut into equal pieces and no axis of size 1 shards. */
+bool placement_divides(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
+/* Extents of one device's piece, into shape[rank of the tensor]. */
+void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape);
+/* Bytes of one device's piece. */
+int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
+/* Copies of the tensor over the mesh: the product of the axes on which it is R or P. */
+uint32_t placement_copies(const struct mesh *mesh, struct placement placement);
+/* "S(0)", "R", "P"; a strided shard of blocks "S(2:3)": each of 3 blocks of dim 2 is cut. Returns text. */
+char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size);
+static inline bool placement_equal(struct placement a, struct placement b)
+{
+	for (int i = 0; i < MESH_AXES; i++)
+		if (a.on[i] != b.on[i])
+			return false;
+	return true;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* shard_chain.h: sharding problems with repeated segments, solved without unfolding them.
+ *
+ * A node has strategies with a cost and a usage of memory; an edge has a cost for each pair of strategies of its two ends. Nodes
+ * of a segment stand for copies equal layers. The choice minimises the sum of costs; the sum of usages is at most limit.
+ */
+#ifndef TIDEMARK_SHARD_CHAIN_H
+#define TIDEMARK_SHARD_CHAIN_H
+
+#include "shard.h"
+
+/* Which copies of the segment an edge's end stands for. An end outside all segments is ONLY. */
+enum chain_where { CHAIN_ONLY, CHAIN_EVERY, CHAIN_FIRST, CHAIN_LAST };
+
+struct chain_edge {
+	uint32_t from, to;                     /* nodes */
+	/* Both EVERY and of one segment: the same copy, or with step, from in one copy and to in the next.
+	 * ONLY with EVERY: each copy has such an edge. FIRST, LAST: of that copy alone. */
+	uint8_t from_where, to_where;
+	bool step;
+	size_t table;                          /* costs at pair + table: rows strategies of from, columns strategies of to */
+};
+
+struct shard_chain {
+	uint32_t nodes, edges, segments;
+	uint32_t *segment;                     /* [nodes] NONE: outside */
+	uint32_t *copies;                      /* [segments] */
+	uint32_t *first;                       /* [nodes + 1] node -> its first strategy */
+	int64_t *cost, *usage;                 /* [first[nodes]] of one copy; cost SHARD_FORBIDDEN or more: not allowed */
+	struct chain_edge *edge;
+	int64_t *pair; size_t pairs;
+	int64_t limit;                         /* of the sum of usages; < 0: none */
+	struct arena arena;                    /* owns all of it */
+};
+
+struct chain_plan {
+	/* Strategy of every copy: choice[start[node] + copy]; outside nodes have one copy. */
+	size_t *start;                         /* [nodes + 1] */
+	uint32_t *choice;                      /* NULL where there is none */
+	int64_t cost, usage;
+	int64_t bound;                         /* no choice within the limit costs less */
+	bool proved;
+	const char *bound_kind;                /* static text: "exact DP", "folded ILP", "local polytope + multipliers" */
+	uint32_t states, arcs;                 /* of the folded program: what was searched */
+	struct arena arena;
+};
+
+/* OK: optimal (proved) or as good as effort allowed. INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage.
+ * LIMIT, CANCELLED: the best so far, choice may be NULL. Time independent of copies where segments' boundaries are narrow.
+ * Deterministic. */
+enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
+	struct error *error);
+void chain_plan_free(struct chain_plan *plan);
+/* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */
+enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
+/* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k. */
+enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error);
+
+#endif
