@@ -1,0 +1,117 @@
+/* placement.c: pieces of tensors on a mesh; decisions for a whole graph. */
+#include <stdio.h>
+#include <string.h>
+
+#include "placement.h"
+
+enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding)
+{
+	const struct graph *graph = units->graph;
+	*sharding = (struct sharding) { .mesh = *mesh };
+	uint32_t reads = graph->reads.start[graph->ops];
+	sharding->split = arena_alloc(&sharding->arena, graph->ops, sizeof *sharding->split);
+	sharding->produced = arena_alloc(&sharding->arena, graph->tensors, sizeof *sharding->produced);
+	sharding->needed = arena_alloc(&sharding->arena, reads, sizeof *sharding->needed);
+	if (!sharding->split || !sharding->produced || !sharding->needed) {
+		sharding_free(sharding);
+		return NO_MEMORY;
+	}
+	memset(sharding->split, UNIT_NONE, graph->ops * sizeof *sharding->split);
+	memset(sharding->produced, PLACE_WHOLE, graph->tensors * sizeof *sharding->produced);
+	memset(sharding->needed, PLACE_WHOLE, reads * sizeof *sharding->needed);
+	return OK;
+}
+
+void sharding_free(struct sharding *sharding)
+{
+	arena_free(&sharding->arena);
+	*sharding = (struct sharding) { 0 };
+}
+
+void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split)
+{
+	const struct graph *graph = units->graph;
+	uint32_t reads = csr_length(&graph->reads, op), writes = csr_length(&graph->writes, op);
+	sharding->split[op] = split;
+	for (uint32_t k = 0; k < reads + writes; k++) {
+		struct placement placement;
+		for (int a = 0; a < MESH_AXES; a++)
+			placement.on[a] = units_place(units, op, split.on[a], k);
+		if (k < reads)
+			sharding->needed[graph->reads.start[op] + k] = placement;
+		else
+			sharding->produced[graph->writes.item[graph->writes.start[op] + k - reads]] = placement;
+	}
+}
+
+/* Ways that the axes cut a part. */
+static int64_t ways(const struct mesh *mesh, struct placement placement, uint32_t part)
+{
+	int64_t product = 1;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (placement.on[a] == (int8_t)part)
+			product *= mesh->axis[a].size;
+	return product;
+}
+
+bool placement_divides(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	const struct part *part = units->part + units->part_start[tensor];
+	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		int8_t on = placement.on[a];
+		if (on >= 0 && ((uint32_t)on >= parts || mesh->axis[a].size < 2 || part[on].size % ways(mesh, placement, (uint32_t)on) != 0))
+			return false;
+	}
+	return true;
+}
+
+void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape)
+{
+	const struct tensor *of = &units->graph->tensor[tensor];
+	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
+	for (int d = 0; d < of->rank && of->shape; d++)
+		shape[d] = of->shape[d];
+	for (uint32_t i = first; i < end; i++) {
+		int64_t cut = ways(mesh, placement, i - first), rest = units->part[i].size;
+		if (cut > 1)
+			shape[units->part[i].dim] = shape[units->part[i].dim] / rest * ((rest + cut - 1) / cut);
+	}
+}
+
+int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	int64_t bytes = units->graph->tensor[tensor].bytes;
+	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
+		int64_t cut = ways(mesh, placement, i - units->part_start[tensor]), rest = units->part[i].size;
+		if (cut > 1)
+			bytes = rest % cut == 0 && bytes % cut == 0 ? bytes / cut : bytes / rest * ((rest + cut - 1) / cut);
+	}
+	return bytes;
+}
+
+uint32_t placement_copies(const struct mesh *mesh, struct placement placement)
+{
+	uint32_t copies = 1;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (placement.on[a] < 0)
+			copies *= mesh->axis[a].size;
+	return copies;
+}
+
+char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size)
+{
+	if (on == PLACE_WHOLE || on == PLACE_PARTIAL) {
+		snprintf(text, size, "%s", on == PLACE_WHOLE ? "R" : "P");
+		return text;
+	}
+	const struct part *part = units->part + units->part_start[tensor];
+	int64_t blocks = 1;
+	for (int i = on - 1; i >= 0 && part[i].dim == part[on].dim; i--)
+		blocks *= part[i].size;
+	if (blocks > 1)
+		snprintf(text, size, "S(%u:%lld)", part[on].dim, (long long)blocks);
+	else
+		snprintf(text, size, "S(%u)", part[on].dim);
+	return text;
+}

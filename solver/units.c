@@ -1,0 +1,465 @@
+/* units.c: what the ops of a graph can be split along, from their rules. */
+#include <string.h>
+
+#include "placement.h"
+
+#define PARTS_MAX 24           /* of one tensor: more are not told apart */
+
+/* ---- parts: factors of tensors' dims ----------------------------------------------------------------------- */
+
+/* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what the
+ * pieces consist of. refined[factor] is that product, outermost first, or empty. */
+struct refining {
+	const struct graph *graph;
+	struct units *units;
+	struct factor_term *refined;  /* [factors] into item */
+	struct part *item;
+	uint32_t items, room;
+};
+
+static bool add_item(struct refining *refining, struct part part)
+{
+	if (refining->items == refining->room) {
+		uint32_t room = refining->room ? 2 * refining->room : 64;
+		struct part *grown = mem_resize(refining->item, room, sizeof *grown);
+		if (!grown)
+			return false;
+		refining->item = grown;
+		refining->room = room;
+	}
+	refining->item[refining->items++] = part;
+	return true;
+}
+
+static int64_t term_size(const struct factors *factors, const struct factor_term *term)
+{
+	int64_t size = 1;
+	for (uint32_t i = 0; i < term->count; i++)
+		size *= factors->factor[factors->part[term->first + i]].size;
+	return size;
+}
+
+/* The parts of a factor above 1: itself, or what it was refined to. Appends to out, at most PARTS_MAX; returns the new count. */
+static uint32_t parts_of_factor(const struct refining *refining, uint32_t factor, uint8_t dim, struct part *out, uint32_t count)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *term = &refining->refined[factor];
+	if (term->count == 0 && count < PARTS_MAX && factors->factor[factor].size > 1)
+		out[count++] = (struct part) { factors->factor[factor].size, dim, factors->factor[factor].role, factor };
+	for (uint32_t i = 0; i < term->count && count < PARTS_MAX; i++) {
+		out[count] = refining->item[term->first + i];
+		out[count++].dim = dim;
+	}
+	return count;
+}
+
+/* Links [begin, end) join equal pieces to one factor: refines it. */
+static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_link *link = factors->link;
+	if (link[begin].to.count != 1 || end - begin < 2)
+		return true;
+	uint32_t whole = factors->part[link[begin].to.first];
+	int64_t piece = term_size(factors, &link[begin].from);
+	if (refining->refined[whole].count > 0 || piece * (end - begin) != factors->factor[whole].size)
+		return true;
+	for (uint32_t i = begin + 1; i < end; i++)
+		if (term_size(factors, &link[i].from) != piece)
+			return true;
+	struct part part[PARTS_MAX];
+	uint32_t parts = 0;
+	for (uint32_t i = 0; i < link[begin].from.count; i++) {
+		uint32_t factor = factors->part[link[begin].from.first + i];
+		if (factor == whole)
+			return true;
+		parts = parts_of_factor(refining, factor, 0, part, parts);
+	}
+	struct factor_term term = { refining->items, parts + 1 };
+	if (!add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, whole }))
+		return false;
+	for (uint32_t i = 0; i < parts; i++)
+		if (!add_item(refining, part[i]))
+			return false;
+	refining->refined[whole] = term;
+	return true;
+}
+
+static bool same_term(const struct factors *factors, const struct factor_term *a, const struct factor_term *b)
+{
+	return a->count == b->count && memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
+}
+
+static bool refine_all(struct refining *refining)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_link *link = factors->link;
+	for (uint32_t i = 0, end; i < factors->links; i = end) {
+		for (end = i + 1; end < factors->links && link[end].op == link[i].op && link[end].kind == link[i].kind
+			&& same_term(factors, &link[end].to, &link[i].to); end++)
+			;
+		if (link[i].kind == LINK_JOIN && !refine_join(refining, i, end))
+			return false;
+	}
+	return true;
+}
+
+/* The parts of one dim, appended to out; one part where the factors don't tell its extent. */
+static uint32_t parts_of_dim(const struct refining *refining, uint32_t tensor, uint32_t dim, struct part *out, uint32_t count)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + dim];
+	uint32_t begin = count;
+	int64_t extent = refining->graph->tensor[tensor].shape[dim], product = 1;
+	for (uint32_t i = 0; i < term->count; i++)
+		count = parts_of_factor(refining, factors->part[term->first + i], (uint8_t)dim, out, count);
+	for (uint32_t i = begin; i < count; i++)
+		product *= out[i].size;
+	if (product != extent) {
+		count = begin;
+		if (count < PARTS_MAX && extent > 1)
+			out[count++] = (struct part) { extent, (uint8_t)dim, ROLE_NONE, NONE };
+	}
+	return count;
+}
+
+static bool fill_parts(struct refining *refining)
+{
+	const struct graph *graph = refining->graph;
+	struct units *units = refining->units;
+	units->part_start = arena_alloc(&units->arena, graph->tensors + (size_t)1, sizeof *units->part_start);
+	if (!units->part_start)
+		return false;
+	for (int pass = 0; pass < 2; pass++) {
+		uint32_t parts = 0;
+		for (uint32_t t = 0; t < graph->tensors; t++) {
+			struct part part[PARTS_MAX];
+			uint32_t count = 0;
+			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].rank; d++)
+				count = parts_of_dim(refining, t, d, part, count);
+			if (pass == 1 && count > 0)
+				memcpy(units->part + parts, part, count * sizeof *part);
+			units->part_start[t] = parts;
+			parts += count;
+		}
+		units->part_start[graph->tensors] = parts;
+		if (pass == 0 && !(units->part = arena_alloc(&units->arena, parts, sizeof *units->part)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- units: indices of ops ---------------------------------------------------------------------------------- */
+
+/* A local factor of an op and the parts that carry it in one argument. */
+struct carried { uint32_t argument, first, count; };
+
+struct finding {
+	struct units *units;
+	struct binding binding;
+	uint32_t op, arguments;
+	/* of the op's local factors */
+	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
+	bool *bad;                    /* [factors] can't be split */
+	size_t room;
+	/* results so far */
+	struct unit *unit;
+	int8_t *place;
+	uint32_t count, room_units;
+	size_t places, room_places;
+};
+
+static bool reserve(void *array, size_t *room, size_t wanted, size_t size)
+{
+	void **block = array;
+	if (wanted <= *room)
+		return true;
+	size_t more = *room * 2 > wanted ? *room * 2 : wanted + 64;
+	void *grown = mem_resize(*block, more, size);
+	if (!grown)
+		return false;
+	*block = grown;
+	*room = more;
+	return true;
+}
+
+static uint32_t argument_tensor(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+}
+
+/* Walks along a dim's local factors and the tensor's parts side by side: a factor is carried where it is a product of parts. */
+static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_t *part)
+{
+	const struct units *units = finding->units;
+	const struct binding *binding = &finding->binding;
+	uint32_t tensor = argument_tensor(units->graph, finding->op, k);
+	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
+	const struct binding_dim *bound = &binding->dim[binding->dim_start[k] + dim];
+	bool aligned = true;
+	for (uint32_t i = 0; i < bound->count; i++) {
+		uint32_t factor = binding->part[bound->first + i], begin = *part;
+		struct carried *carried = &finding->carried[factor * finding->arguments + k];
+		int64_t size = binding->factor[factor].size, product = 1;
+		while (aligned && product < size && *part < end && units->part[*part].dim == dim)
+			product *= units->part[(*part)++].size;
+		aligned = aligned && product == size;
+		if (!aligned || carried->count > 0)  /* unaligned, or twice in one tensor: a diagonal */
+			finding->bad[factor] |= size > 1;
+		else if (size > 1)
+			*carried = (struct carried) { k, begin - first, *part - begin };
+	}
+	while (*part < end && units->part[*part].dim == dim)
+		(*part)++;
+}
+
+/* True where two arguments carry a factor by the same parts. */
+static bool carried_alike(const struct finding *finding, const struct carried *a, const struct carried *b)
+{
+	const struct units *units = finding->units;
+	const struct part *pa = units->part + units->part_start[argument_tensor(units->graph, finding->op, a->argument)] + a->first;
+	const struct part *pb = units->part + units->part_start[argument_tensor(units->graph, finding->op, b->argument)] + b->first;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (pa[i].size != pb[i].size)
+			return false;
+	return a->count == b->count;
+}
+
+static bool add_unit(struct finding *finding, struct unit unit)
+{
+	size_t room = finding->room_units;
+	if (!reserve(&finding->unit, &room, finding->count + (size_t)1, sizeof *finding->unit)
+		|| !reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
+		return false;
+	finding->room_units = (uint32_t)room;
+	finding->unit[finding->count++] = unit;
+	memset(finding->place + finding->places, PLACE_WHOLE, finding->arguments);
+	finding->places += finding->arguments;
+	return true;
+}
+
+/* The units of one local factor: its parts, the same in every argument that has it. */
+static bool add_factor(struct finding *finding, uint32_t factor)
+{
+	const struct binding *binding = &finding->binding;
+	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
+	uint8_t marks = binding->factor[factor].marks;
+	bool everywhere = true;
+	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED) != 0)
+		return true;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		if (carried[k].count > 0 && model && !carried_alike(finding, model, &carried[k]))
+			return true;
+		if (carried[k].count > 0 && !model)
+			model = &carried[k];
+		everywhere = everywhere && (k < binding->operands || carried[k].count > 0);
+	}
+	if (!model || (!everywhere && !(marks & FACTOR_REDUCED)))
+		return true;
+	const struct units *units = finding->units;
+	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
+	for (uint32_t j = 0; j < model->count; j++) {
+		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, !everywhere }))
+			return false;
+		int8_t *place = finding->place + finding->places - finding->arguments;
+		for (uint32_t k = 0; k < finding->arguments; k++)
+			if (carried[k].count > 0)
+				place[k] = (int8_t)(carried[k].first + j);
+			else if (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1)))
+				place[k] = PLACE_PARTIAL;
+	}
+	return true;
+}
+
+/* A split into, or a joining of, equal pieces: the parts inside the pieces are units. */
+static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *piece, uint32_t pieces)
+{
+	const struct units *units = finding->units;
+	const struct carried *of_whole = NULL, *model = NULL;
+	for (uint32_t k = 0; k < finding->arguments; k++)
+		if (finding->carried[whole * finding->arguments + k].count > 0)
+			of_whole = &finding->carried[whole * finding->arguments + k];
+	for (uint32_t i = 0; i < pieces; i++)
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			const struct carried *carried = &finding->carried[piece[i] * finding->arguments + k];
+			if (carried->count > 0 && model && !carried_alike(finding, model, carried))
+				return true;
+			model = carried->count > 0 ? carried : model;
+		}
+	if (!of_whole || !model || of_whole->count != model->count + 1)
+		return true;
+	struct carried inside = { of_whole->argument, of_whole->first + 1, model->count };
+	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, inside.argument)] + inside.first;
+	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
+		return true;
+	for (uint32_t j = 0; j < inside.count; j++) {
+		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, false }))
+			return false;
+		int8_t *place = finding->place + finding->places - finding->arguments;
+		place[inside.argument] = (int8_t)(inside.first + j);
+		for (uint32_t i = 0; i < pieces; i++)
+			for (uint32_t k = 0; k < finding->arguments; k++)
+				if (finding->carried[piece[i] * finding->arguments + k].count > 0)
+					place[k] = (int8_t)(finding->carried[piece[i] * finding->arguments + k].first + j);
+	}
+	return true;
+}
+
+/* Factors that hang together without being equal can't be split, but equal pieces can be inside. */
+static bool visit_links(struct finding *finding)
+{
+	const struct binding *binding = &finding->binding;
+	for (uint32_t i = 0; i < binding->links; i++) {
+		const struct binding_link *link = &binding->link[i];
+		if (link->kind != LINK_BROADCAST)
+			finding->bad[link->from] = finding->bad[link->to] = true;
+	}
+	for (uint32_t i = 0; i < binding->links; i++) {
+		uint32_t piece[32], pieces = 0, whole = binding->link[i].to;
+		if (binding->link[i].kind != LINK_JOIN)
+			continue;
+		for (uint32_t j = 0; j < binding->links && pieces < 32; j++)
+			if (binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole)
+				piece[pieces++] = binding->link[j].from;
+		bool first = true;
+		for (uint32_t j = 0; j < i; j++)
+			first = first && !(binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole);
+		if (first && pieces < 32 && !add_pieces(finding, whole, piece, pieces))
+			return false;
+	}
+	return true;
+}
+
+static bool find_op(struct finding *finding, const struct rule *rule)
+{
+	const struct graph *graph = finding->units->graph;
+	const struct binding *binding = &finding->binding;
+	struct error ignored;
+	enum status status = rule_bind_op(rule, graph, finding->op, &finding->binding, &ignored);
+	finding->arguments = op_arguments(graph, finding->op);
+	if (status != OK || binding->tensors != finding->arguments)
+		return status != NO_MEMORY;
+	size_t cells = (size_t)binding->factors * finding->arguments;
+	size_t room = finding->room;
+	if (!reserve(&finding->carried, &room, cells, sizeof *finding->carried))
+		return false;
+	bool *bad = mem_resize(finding->bad, room, sizeof *bad);
+	if (!bad)
+		return false;
+	finding->bad = bad;
+	finding->room = room;
+	if (cells == 0)
+		return true;
+	memset(finding->carried, 0, cells * sizeof *finding->carried);
+	memset(finding->bad, 0, binding->factors);
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		uint32_t part = finding->units->part_start[tensor], rank = binding->dim_start[k + 1] - binding->dim_start[k];
+		for (uint32_t d = 0; d < rank; d++)
+			align_dim(finding, k, d, &part);
+	}
+	if (!visit_links(finding))
+		return false;
+	for (uint32_t f = 0; f < binding->factors; f++)
+		if (!add_factor(finding, f))
+			return false;
+	return true;
+}
+
+/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. With all: every operand is such
+ * a sum; else only an op with one operand is linear (a number may stand beside it). */
+static bool is_linear(const struct graph *graph, const struct rule *rule, uint32_t op)
+{
+	static const char *const one[] = { "aten.neg", "aten.clone", "aten.contiguous", "aten._to_copy", "aten.sum", "aten.mean", "aten.slice_backward",
+		"aten.select_backward", "aten.constant_pad_nd", "aten.mul", "aten.div", "aten.repeat", "aten.roll", "aten.flip", "aten.tril", "aten.triu" };
+	static const char *const all[] = { "aten.add", "aten.sub", "aten.cat", "aten.stack" };
+	uint32_t operands = csr_length(&graph->reads, op);
+	if (rule->cost == COST_NONE)
+		return operands == 1;
+	for (size_t i = 0; operands == 1 && i < sizeof one / sizeof *one; i++)
+		if (strcmp(rule->type, one[i]) == 0)
+			return true;
+	for (size_t i = 0; operands > 1 && i < sizeof all / sizeof *all; i++)
+		if (strcmp(rule->type, all[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool floating(const struct graph *graph, uint32_t op)
+{
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint8_t dtype = graph->tensor[argument_tensor(graph, op, k)].dtype;
+		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64)
+			return false;
+	}
+	return true;
+}
+
+static bool fill_units(struct finding *finding, const struct rules *rules)
+{
+	struct units *units = finding->units;
+	const struct graph *graph = units->graph;
+	units->unit_start = arena_alloc(&units->arena, graph->ops + (size_t)1, sizeof *units->unit_start);
+	units->place_start = arena_alloc(&units->arena, graph->ops + (size_t)1, sizeof *units->place_start);
+	units->linear = arena_alloc(&units->arena, graph->ops, sizeof *units->linear);
+	if (!units->unit_start || !units->place_start || !units->linear)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		finding->op = op;
+		if (rule && !find_op(finding, rule))
+			return false;
+		units->linear[op] = rule && is_linear(graph, rule, op) && floating(graph, op);
+		units->unit_start[op + 1] = finding->count;
+		units->place_start[op + 1] = finding->places;
+	}
+	units->unit = arena_alloc(&units->arena, finding->count, sizeof *units->unit);
+	units->place = arena_alloc(&units->arena, finding->places, 1);
+	if (!units->unit || !units->place)
+		return false;
+	if (finding->count > 0) {
+		memcpy(units->unit, finding->unit, finding->count * sizeof *units->unit);
+		memcpy(units->place, finding->place, finding->places);
+	}
+	return true;
+}
+
+enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units)
+{
+	*units = (struct units) { .graph = graph };
+	struct refining refining = { .graph = graph, .units = units };
+	struct finding finding = { .units = units };
+	enum status status = factors_find(graph, rules, &units->factors);
+	if (status == OK) {
+		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
+		if (!refining.refined || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
+			status = NO_MEMORY;
+	}
+	mem_free(refining.refined);
+	mem_free(refining.item);
+	mem_free(finding.carried);
+	mem_free(finding.bad);
+	mem_free(finding.unit);
+	mem_free(finding.place);
+	binding_free(&finding.binding);
+	if (status != OK)
+		units_free(units);
+	return status;
+}
+
+void units_free(struct units *units)
+{
+	factors_free(&units->factors);
+	arena_free(&units->arena);
+	*units = (struct units) { 0 };
+}
+
+int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
+{
+	if (unit == UNIT_NONE)
+		return PLACE_WHOLE;
+	if (unit == UNIT_PARTIAL)
+		return PLACE_PARTIAL;
+	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
+}
