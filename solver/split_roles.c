@@ -1,0 +1,212 @@
+/* split_roles.c: shardings that experts write by hand, from the roles of factors. */
+#include "split_roles.h"
+
+#define ROLES(...) .role = { __VA_ARGS__ }, .roles = sizeof (uint8_t[]) { __VA_ARGS__ }
+
+const struct axis_roles roles_data = { ROLES(ROLE_BATCH) };
+const struct axis_roles roles_context = { ROLES(ROLE_SEQUENCE) };
+const struct axis_roles roles_tensor = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABULARY) };
+const struct axis_roles roles_tensor_sp = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABULARY, ROLE_SEQUENCE) };
+const struct axis_roles roles_experts = { ROLES(ROLE_EXPERTS, ROLE_BATCH) };
+
+static uint32_t operand(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	return graph->reads.item[graph->reads.start[op] + k];
+}
+
+/* Ways that the split so far cuts a unit. */
+static int64_t cuts(const struct mesh *mesh, struct split split, int8_t unit)
+{
+	int64_t product = 1;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (split.on[a] == unit)
+			product *= mesh->axis[a].size;
+	return product;
+}
+
+static bool divides(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, uint32_t unit)
+{
+	int64_t size = units->unit[units->unit_start[op] + unit].size;
+	return size % (cuts(&sharding->mesh, sharding->split[op], (int8_t)unit) * sharding->mesh.axis[axis].size) == 0;
+}
+
+/* Bytes of operands that lie otherwise on the axis than the unit needs them; cutting a whole one is free. Tensors that
+ * nothing writes lie as they are wanted. */
+static int64_t misplaced(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, int8_t unit)
+{
+	const struct graph *graph = units->graph;
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < csr_length(&graph->reads, op); k++) {
+		uint32_t tensor = operand(graph, op, k);
+		int8_t is = sharding->produced[tensor].on[axis], wanted = units_place(units, op, unit, k);
+		if (graph->tensor[tensor].writer != NONE && is != wanted && is != PLACE_WHOLE)
+			bytes += graph->tensor[tensor].bytes;
+	}
+	return bytes;
+}
+
+static bool all_partial(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	if (!units->linear[op])
+		return false;
+	FOR_ROW(i, &graph->reads, op)
+		if (sharding->produced[graph->reads.item[i]].on[axis] != PLACE_PARTIAL)
+			return false;
+	return true;
+}
+
+/* The unit of the most wanted role that divides; among several the one whose operands are already there, then one that is
+ * not summed over. */
+static int8_t by_role(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+{
+	for (uint32_t r = 0; r < roles->roles; r++) {
+		int8_t best = UNIT_NONE;
+		int64_t least = 0;
+		bool summed = false;
+		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
+			const struct unit *unit = &units->unit[units->unit_start[op] + u];
+			if (unit->role != roles->role[r] || !divides(units, sharding, op, axis, u))
+				continue;
+			int64_t bytes = misplaced(units, sharding, op, axis, (int8_t)u);
+			if (best == UNIT_NONE || bytes < least || (bytes == least && summed && !unit->reduced)) {
+				best = (int8_t)u;
+				least = bytes;
+				summed = unit->reduced;
+			}
+		}
+		if (best != UNIT_NONE)
+			return best;
+	}
+	return UNIT_NONE;
+}
+
+/* ---- ZeRO ------------------------------------------------------------------------------------------------------- */
+
+/* The part of a tensor that states are cut along: what is left of it is the largest, and divides. PLACE_WHOLE: none. */
+static int8_t state_part(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
+{
+	const struct part *part = units->part + units->part_start[tensor];
+	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
+	int8_t best = PLACE_WHOLE;
+	int64_t most = 0;
+	for (uint32_t i = 0; i < parts; i++) {
+		int64_t left = part[i].size;
+		for (uint32_t a = 0; a < mesh->axes; a++)
+			if (a != axis && placement.on[a] == (int8_t)i)
+				left /= mesh->axis[a].size;
+		if (left > most && left % mesh->axis[axis].size == 0) {
+			best = (int8_t)i;
+			most = left;
+		}
+	}
+	return best;
+}
+
+/* The unit that cuts operand 0 along its state part, if the op has one that sums over nothing. */
+static int8_t state_unit(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	if (csr_length(&graph->reads, op) == 0)
+		return UNIT_NONE;
+	int8_t part = state_part(units, &sharding->mesh, operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
+	for (uint32_t u = 0; part >= 0 && u < unit_count(units, op) && u < INT8_MAX; u++)
+		if (units_place(units, op, (int8_t)u, 0) == part && !units->unit[units->unit_start[op] + u].reduced)
+			return (int8_t)u;
+	return UNIT_NONE;
+}
+
+static bool views_parameter(const struct graph *graph, uint32_t op)
+{
+	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_UPDATE)
+		return false;
+	uint32_t tensor = operand(graph, op, 0), result = graph->writes.item[graph->writes.start[op]];
+	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
+}
+
+/* ---- what nothing writes ------------------------------------------------------------------------------------------ */
+
+#define UNSEEN INT8_MAX
+
+/* What a reader's need makes of the place where a tensor is kept. */
+static int8_t keep(uint8_t kind, bool update, uint8_t zero, int8_t kept, int8_t need)
+{
+	if (kind == KIND_PARAMETER)
+		return kept == UNSEEN || (update && zero == 3) ? need : kept;
+	if (kind == KIND_OPTIMIZER || kept == UNSEEN || kept == need)
+		return kept == UNSEEN ? need : kept;
+	return PLACE_WHOLE;
+}
+
+void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
+{
+	const struct graph *graph = units->graph;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++)
+			sharding->produced[t].on[a] = UNSEEN;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++)
+				sharding->produced[t].on[a] = keep(graph->tensor[t].kind, graph->op[op].phase == PHASE_UPDATE, zero[a],
+					sharding->produced[t].on[a], sharding->needed[i].on[a]);
+		}
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++) {
+			int8_t *on = &sharding->produced[t].on[a];
+			if (*on == UNSEEN || *on == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
+				*on = PLACE_WHOLE;
+		}
+}
+
+/* Marks ops that compute from constants alone (masks, positions): every device keeps them whole, and cutting them is free. */
+static void mark_constant(const struct graph *graph, bool *constant)
+{
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		constant[op] = true;
+		FOR_ROW(i, &graph->reads, op) {
+			const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
+			constant[op] &= tensor->writer != NONE ? constant[tensor->writer] : tensor->kind == KIND_BUFFER || tensor->kind == KIND_CONSTANT;
+		}
+	}
+}
+
+static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	if (roles->zero >= 1 && graph->op[op].phase == PHASE_UPDATE)
+		return state_unit(units, sharding, op, axis);
+	if (roles->zero == 3 && views_parameter(graph, op))
+		return state_unit(units, sharding, op, axis);
+	return all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
+}
+
+enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)
+{
+	uint8_t zero[MESH_AXES] = { 0 };
+	enum status status = sharding_new(units, mesh, sharding);
+	bool *constant = status == OK ? arena_alloc(&sharding->arena, units->graph->ops, sizeof *constant) : NULL;
+	if (status == OK && !constant) {
+		sharding_free(sharding);
+		status = NO_MEMORY;
+	}
+	if (status != OK)
+		return status;
+	mark_constant(units->graph, constant);
+	/* Axes that cut states come last: they cut what the others leave. */
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t a = 0; a < mesh->axes; a++) {
+			if ((roles[a].zero > 0) != (pass == 1) || mesh->axis[a].size < 2)
+				continue;
+			zero[a] = roles[a].zero;
+			sharding->late_axes |= (uint8_t)((zero[a] == 1) << a);
+			sharding->regather_axes |= (uint8_t)((zero[a] == 3) << a);
+			for (uint32_t op = 0; op < units->graph->ops; op++) {
+				struct split split = sharding->split[op];
+				split.on[a] = constant[op] ? UNIT_NONE : choose(units, sharding, &roles[a], op, a);
+				sharding_set(sharding, units, op, split);
+			}
+		}
+	sharding_keep(sharding, units, zero);
+	return OK;
+}
