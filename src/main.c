@@ -14,6 +14,7 @@
 #include "subcommands.h"
 #include "tables.h"
 #include "ui/explore.h"
+#include "ui/screenshot.h"
 
 static int print_help(void)
 {
@@ -153,6 +154,8 @@ int main(int argc, char **argv)
 	int letter;
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
+	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
+		return screenshot_command(argc - 1, argv + 1);
 	for (int i = 0; argc > 1 && i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);

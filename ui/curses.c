@@ -390,19 +390,16 @@ static int possible_colour(const struct terminal *terminal, int colour, attr_t *
 
 static void look_of(struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
 {
-	struct look look = palette->look[cell->role];
-	uint8_t marks = look.marks | cell->marks;
-	if ((look.marks & MARK_REVERSE) && (cell->marks & MARK_REVERSE))
-		marks &= (uint8_t)~MARK_REVERSE;
+	struct look look = cell_look(palette, cell);
+	uint8_t marks = look.marks;
 	*attributes = (marks & MARK_BOLD ? A_BOLD : 0) | (marks & MARK_REVERSE ? A_REVERSE : 0) | (marks & MARK_DIM ? A_DIM : 0) |
 		      (marks & MARK_UNDERLINE ? A_UNDERLINE : 0);
 	*pair = 0;
-	if (terminal->colours == 0 || palette->mono)
+	if (terminal->colours == 0)
 		return;
 	attr_t none = 0;
 	int colour = possible_colour(terminal, look.colour, attributes);
-	int wanted = cell->ground == ROLE_TEXT ? look.ground - 1 : palette->look[cell->ground].colour;
-	int ground = possible_colour(terminal, wanted, &none);
+	int ground = possible_colour(terminal, look.ground - 1, &none);
 	if (colour >= 0 || ground >= 0)
 		*pair = pair_of(terminal, colour, ground);
 }

@@ -153,8 +153,12 @@ static void draw_axis(struct frame *frame, const struct scale *scale, const stru
 	int peak = model_column_of(model, plan->peak_position, width), cursor = model_column_of(model, model_position(model), width);
 	if (peak >= 0 && peak < width)
 		frame_glyph(frame, scale->plot.x + peak, y, GLYPH_PEAK, ROLE_PEAK);
-	for (int row = scale->plot.y; row <= y && cursor >= 0 && cursor < width; row++)
-		frame_mark(frame, (struct rect){ scale->plot.x + cursor, row, 1, 1 }, MARK_REVERSE);
+	if (cursor < 0 || cursor >= width)
+		return;
+	for (int row = scale->plot.y; row < y && !frame->mono; row++)
+		frame_line(frame, scale->plot.x + cursor, row, ROLE_CURSOR);
+	int marked = frame->mono ? scale->plot.y : y;
+	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
 
 static struct scale scale_of(const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)

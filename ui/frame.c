@@ -100,6 +100,15 @@ void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum rol
 		put(frame, x, y, frame_code(frame, glyph), role, (enum role)cell->ground);
 }
 
+void frame_line(struct frame *frame, int x, int y, enum role role)
+{
+	const struct cell *cell = at(frame, x, y);
+	if (!cell)
+		return;
+	bool filled = cell->code >= 0x2584 && cell->code <= 0x2588;
+	put(frame, x, y, frame_code(frame, GLYPH_VERTICAL), role, (enum role)(filled ? cell->role : cell->ground));
+}
+
 /* ---- text ---------------------------------------------------------------------- */
 
 uint32_t text_next(const char **text)

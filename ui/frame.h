@@ -71,6 +71,8 @@ void frame_cell(struct frame *frame, int x, int y, uint32_t code, enum role role
 void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
 /* A glyph where the cell has nothing but a ground, which stays. */
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role);
+/* A vertical line over whatever is there, on a ground of the cell's own colour: that of a block where it fills most of the cell. */
+void frame_line(struct frame *frame, int x, int y, enum role role);
 uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 /* Text in at most width cells; returns the cells used. */
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text);

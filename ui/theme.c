@@ -108,6 +108,18 @@ bool palette_change(struct palette *palette, const char *role, const char *colou
 	return true;
 }
 
+struct look cell_look(const struct palette *palette, const struct cell *cell)
+{
+	struct look look = palette->look[cell->role];
+	uint8_t marks = look.marks | cell->marks;
+	if (look.marks & cell->marks & MARK_REVERSE)
+		marks &= (uint8_t)~MARK_REVERSE;
+	if (palette->mono)
+		return (struct look){ .colour = -1, .marks = marks };
+	int16_t ground = cell->ground == ROLE_TEXT ? look.ground : (int16_t)(palette->look[cell->ground].colour + 1);
+	return (struct look){ .colour = look.colour, .marks = marks, .ground = ground };
+}
+
 enum theme theme_possible(enum theme wanted, int colours)
 {
 	if (colours < 8)

@@ -28,6 +28,9 @@ void palette_fill(struct palette *palette, enum theme theme);
  * ("" or "default": the terminal's) and attributes ("bold reverse dim underline"). False when a name is unknown. */
 bool palette_change(struct palette *palette, const char *role, const char *colour, const char *ground, const char *attributes);
 
+/* How a cell looks: colour and ground as in struct look, and the marks of both; reverse twice is none. */
+struct look cell_look(const struct palette *palette, const struct cell *cell);
+
 /* The theme that a terminal with so many colours can show: mono below 8, ansi below 256. */
 enum theme theme_possible(enum theme wanted, int colours);
 

@@ -1,0 +1,142 @@
+/* Tests of the explorer without a terminal: keys in, screens out. Run from the project's root: samples are opened. */
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include "src/input.h"
+#include "support.h"
+#include "ui/key_script.h"
+#include "ui/picture.h"
+#include "ui/screenshot.h"
+
+static struct session *session_on(const char *sample, const char *const *settings)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct scenario scenario;
+	setlocale(LC_CTYPE, "C.UTF-8");
+	struct graph *graph = graph_open(sample, &error, &status);
+	cr_assert(graph, "%s", error.text);
+	scenario_init(&scenario);
+	for (; settings && *settings; settings++)
+		cr_assert_eq(scenario_set(&scenario, *settings, &error), OK, "%s", error.text);
+	struct session *session = session_new(graph, sample, &scenario, &(struct session_options){ 0 }, &error);
+	cr_assert(session, "%s", error.text);
+	scenario_done(&scenario);
+	session_wait(session);
+	return session;
+}
+
+/* The screen after some keys, in that place. */
+static struct app *app_on(struct session *session, enum theme theme, bool ascii, int width, int height, const char *keys)
+{
+	int x, y;
+	struct app *app = app_new(session, theme, 256, ascii, NULL);
+	cr_assert(app);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	screenshot_keys(app, keys);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	return app;
+}
+
+static void expect(const struct app *app, const char *wanted)
+{
+	char *text = frame_dump(&app->frame);
+	cr_assert(text);
+	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
+	mem_free(text);
+}
+
+static void redraw(struct app *app)
+{
+	int x, y;
+	cr_assert(app_draw(app, app->frame.width, app->frame.height, &x, &y));
+}
+
+Test(app, keys_are_read_from_text_by_name_or_typed)
+{
+	static const char *const wanted[] = { "2", "PgDn", "^L", ":", "s", "e", "t", "space", "Enter", "é" };
+	struct key_script script = { "2  PgDn ^L : set space\nEnter é", NULL };
+	struct key_press key;
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		cr_assert(key_script_next(&script, &key), "%zu", i);
+		bool types = strcmp(wanted[i], "space") == 0 || text_cells(wanted[i]) == 1;
+		cr_assert_str_eq(key.name, wanted[i]);
+		cr_assert_eq(key.code != 0, types, "%s", key.name);
+	}
+	cr_assert_not(key_script_next(&script, &key));
+}
+
+Test(app, equal_keys_give_equal_screens)
+{
+	static const char *const keys = "c down right q 7 1 : set space memory=64MiB Enter u 3 . .";
+	char *text[2], *roles[2];
+	for (int i = 0; i < 2; i++) {
+		struct session *session = session_on("samples/diamond.jsonl", NULL);
+		struct app *app = app_on(session, THEME_ANSI, false, 100, 30, keys);
+		text[i] = frame_dump(&app->frame);
+		roles[i] = frame_dump_roles(&app->frame);
+		app_free(app);
+		session_free(session);
+	}
+	cr_assert_str_eq(text[0], text[1]);
+	cr_assert_str_eq(roles[0], roles[1]);
+	for (int i = 0; i < 2; i++) {
+		mem_free(text[i]);
+		mem_free(roles[i]);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A picture's text, what stands between > and < of its text elements, row by row. */
+Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_DARK, false, 100, 30, "4");
+	char *svg = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&svg, &size);
+	picture_svg(&app->frame, &app->palette, app->theme, -1, 0, stream);
+	fclose(stream);
+	cr_assert(strstr(svg, "left.out"));
+	cr_assert(strstr(svg, "93.0 MiB"));
+	size_t open = 0, closed = 0;
+	for (const char *at = svg; (at = strchr(at, '<')); at++) {
+		const char *end = strchr(at, '>');
+		cr_assert(end);
+		open += at[1] != '/' && end[-1] != '/';
+		closed += at[1] == '/';
+	}
+	cr_assert_eq(open, closed);
+	free(svg);
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, the_screen_is_exported_from_the_prompt)
+{
+	char path[] = "/tmp/tidemark-app-XXXXXX", keys[200], line[300] = "";
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	unlink(path);
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	snprintf(keys, sizeof keys, "3 : export space screen space %s Enter", path);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, keys);
+	expect(app, "wrote /tmp/tidemark-app-");
+	FILE *written = fopen(path, "r");
+	cr_assert(written);
+	cr_assert(fgets(line, sizeof line, written));
+	cr_assert(strstr(line, "3 Order"), "%s", line);
+	fclose(written);
+	screenshot_keys(app, ": up Enter");
+	redraw(app);
+	expect(app, "overwrite it?");
+	screenshot_keys(app, "n");
+	redraw(app);
+	expect(app, "nothing was written");
+	unlink(path);
+	app_free(app);
+	session_free(session);
+}

@@ -1,0 +1,41 @@
+/* key_script.c: keys from text. */
+#include "key_script.h"
+
+static const char *const names[] = {
+	"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "S-left", "S-right", "Backspace", "Delete", "Insert",
+	"Enter", "Esc", "F1", "space",
+};
+
+/* True for ^A and for named keys. */
+static bool is_name(const char *word, size_t length)
+{
+	if (length == 2 && word[0] == '^' && word[1] >= '@' && word[1] <= '_')
+		return true;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strlen(names[i]) == length && memcmp(names[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+bool key_script_next(struct key_script *script, struct key_press *key)
+{
+	*key = (struct key_press){ .code = 0 };
+	if (!script->end) {
+		script->at += strspn(script->at, " \t\n");
+		size_t length = strcspn(script->at, " \t\n");
+		if (length == 0)
+			return false;
+		if (is_name(script->at, length)) {
+			snprintf(key->name, sizeof key->name, "%.*s", (int)length, script->at);
+			key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
+			script->at += length;
+			return true;
+		}
+		script->end = script->at + length;
+	}
+	key->code = text_next(&script->at);
+	text_encode(key->code, key->name);
+	if (script->at >= script->end)
+		script->end = NULL;
+	return true;
+}

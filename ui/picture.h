@@ -1,0 +1,13 @@
+/* picture.h: a frame as an SVG picture. */
+#ifndef TIDEMARK_PICTURE_H
+#define TIDEMARK_PICTURE_H
+
+#include <stdio.h>
+
+#include "theme.h"
+
+/* Writes the cells with a theme's colours: text in a fixed-pitch font, blocks, lines and backgrounds as shapes, so that nothing
+ * depends on the viewer's font. x, y: where the cursor stands, x < 0: hidden. Equal frames give equal bytes. */
+void picture_svg(const struct frame *frame, const struct palette *palette, enum theme theme, int x, int y, FILE *stream);
+
+#endif
