@@ -24,7 +24,9 @@ struct placement { int8_t on[MESH_AXES]; };
 struct split { int8_t on[MESH_AXES]; };
 
 struct part { int64_t size; uint8_t dim, role; uint32_t factor; };   /* role: enum factor_role; factor: its class in units.factors */
-struct unit { int64_t size; uint8_t role; bool reduced; };
+/* inside: all-reduces that the op itself makes when it is split along the unit, each of one float per point of the first result
+ * without the unit (the row maxima and sums of a softmax over a sharded vocabulary). */
+struct unit { int64_t size; uint8_t role; bool reduced; uint8_t inside; };
 
 /* What can be split in a graph. */
 struct units {
@@ -67,6 +69,9 @@ struct sharding {
 	uint8_t regather_axes;       /* bit a: a parameter gathered over axis a for the forward pass is gathered again for the backward pass (ZeRO-3) */
 	struct arena arena;
 };
+
+/* Bytes of one of the all-reduces inside an op split along a unit, on the whole mesh: its first result's elements less the unit, 4 bytes each. */
+int64_t unit_inside_bytes(const struct units *units, uint32_t op, int8_t unit);
 
 /* An empty decision: everything whole on every device. */
 enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);

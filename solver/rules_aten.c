@@ -51,8 +51,8 @@ const struct rule rules_aten[] = {
 	{ "aten.glu_backward", "... h, ... (g^ h) -> ... (g h)", COST_ELEMENT, "", "", NULL },
 
 	/* losses */
-	{ "aten.nll_loss_forward", "n+ v^ x+.., n+ x+.., ?v -> , ", COST_ELEMENT, "0", "i0* i1 o1", "aten.nll_loss_backward" },
-	{ "aten.nll_loss_backward", ", n v^ x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL },
+	{ "aten.nll_loss_forward", "n+ v+ x+.., n+ x+.., ?v -> , ", COST_ELEMENT, "0", "i0* i1 o1", "aten.nll_loss_backward" },
+	{ "aten.nll_loss_backward", ", n v x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL },
 	{ "aten.mse_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL },
 	{ "aten.mse_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL },
 	{ "aten.smooth_l1_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL },

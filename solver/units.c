@@ -158,6 +158,7 @@ struct finding {
 	struct units *units;
 	struct binding binding;
 	uint32_t op, arguments;
+	uint8_t inside;               /* all-reduces that let the op do without a whole dim; 0: it can't */
 	/* of the op's local factors */
 	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
 	bool *bad;                    /* [factors] can't be split */
@@ -246,7 +247,8 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
 	uint8_t marks = binding->factor[factor].marks;
 	bool everywhere = true;
-	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED) != 0)
+	bool inside = (marks & FACTOR_WHOLE) && finding->inside > 0;
+	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
 		return true;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
 		if (carried[k].count > 0 && model && !carried_alike(finding, model, &carried[k]))
@@ -260,7 +262,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	const struct units *units = finding->units;
 	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
 	for (uint32_t j = 0; j < model->count; j++) {
-		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, !everywhere }))
+		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, !everywhere, inside ? finding->inside : 0 }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		for (uint32_t k = 0; k < finding->arguments; k++)
@@ -294,7 +296,7 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
 	for (uint32_t j = 0; j < inside.count; j++) {
-		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, false }))
+		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, false, 0 }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		place[inside.argument] = (int8_t)(inside.first + j);
@@ -396,6 +398,18 @@ static bool floating(const struct graph *graph, uint32_t op)
 	return true;
 }
 
+/* Ops over a whole dim that can be computed on shards of it with a few small all-reduces: maxima and sums of rows (Megatron's
+ * vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence). */
+static uint8_t inside_of(const struct rule *rule)
+{
+	static const struct { const char *type; uint8_t rounds; } table[] = { { "aten._softmax", 2 }, { "aten._log_softmax", 2 },
+		{ "aten._softmax_backward_data", 1 }, { "aten._log_softmax_backward_data", 1 } };
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (strcmp(rule->type, table[i].type) == 0)
+			return table[i].rounds;
+	return 0;
+}
+
 static bool fill_units(struct finding *finding, const struct rules *rules)
 {
 	struct units *units = finding->units;
@@ -408,6 +422,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		finding->op = op;
+		finding->inside = rule ? inside_of(rule) : 0;
 		if (rule && !find_op(finding, rule))
 			return false;
 		units->linear[op] = rule && is_linear(graph, rule, op) && floating(graph, op);
@@ -462,4 +477,15 @@ int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t
 	if (unit == UNIT_PARTIAL)
 		return PLACE_PARTIAL;
 	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
+}
+
+int64_t unit_inside_bytes(const struct units *units, uint32_t op, int8_t unit)
+{
+	const struct graph *graph = units->graph;
+	const struct unit *of = &units->unit[units->unit_start[op] + (uint32_t)unit];
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	int64_t elements = 1;
+	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
+		elements *= units->part[i].size;
+	return of->inside > 0 ? elements / of->size * 4 : 0;
 }

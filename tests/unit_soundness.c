@@ -338,12 +338,22 @@ static void attention_backward(const struct call *call)
 
 /* ---- losses and tables --------------------------------------------------------------------------------------------- */
 
+/* The class that a sample's label names, among the classes that are here; -1: it is elsewhere. */
+static int64_t label_here(const struct call *call, int classes, int labels, int64_t sample)
+{
+	int64_t here = call->tensor[classes].shape[1], all = call->whole[classes].shape[1];
+	int64_t label = (int64_t)call->tensor[labels].value[sample] % all - (here < all ? call->half * here : 0);
+	return label >= 0 && label < here ? label : -1;
+}
+
 static void nll_loss(const struct call *call)
 {
 	const struct array *x = call->tensor;
 	double samples = (double)call->whole[0].shape[0];
 	for (int64_t i = 0; i < x->shape[0]; i++) {
-		int64_t label = (int64_t)call->tensor[1].value[i] % x->shape[1];
+		int64_t label = label_here(call, 0, 1, i);
+		if (label < 0)
+			continue;
 		result(call, 0)->value[0] -= x->value[i * x->shape[1] + label] / samples;
 		if (call->results > 1)
 			result(call, 1)->value[0] += 1;
@@ -354,8 +364,9 @@ static void nll_loss_backward(const struct call *call)
 {
 	const struct array *x = &call->tensor[1];
 	for (int64_t i = 0; i < x->shape[0]; i++) {
-		int64_t label = (int64_t)call->tensor[2].value[i] % x->shape[1];
-		result(call, 0)->value[i * x->shape[1] + label] = -call->tensor[0].value[0] / (double)call->whole[1].shape[0];
+		int64_t label = label_here(call, 1, 2, i);
+		if (label >= 0)
+			result(call, 0)->value[i * x->shape[1] + label] = -call->tensor[0].value[0] / (double)call->whole[1].shape[0];
 	}
 }
 
