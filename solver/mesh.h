@@ -45,7 +45,9 @@ extern const char *const collective_names[COLLECTIVE_COUNT];
 /* Bytes that each device sends: bytes is the local tensor gathered (all-gather), reduced (reduce-scatter, all-reduce), of all
  * members together (all-to-all), or sent. Ring algorithms. O(1). */
 int64_t collective_bytes(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
-/* Time in picoseconds: the faster of ring and halving (tree) algorithms; across nodes the hierarchical one. O(1). */
+/* Time in picoseconds, rounded up: the faster of ring and halving (tree) algorithms (Thakur, Rabenseifner, Gropp 2005); across
+ * nodes the hierarchical one. Never above COLLECTIVE_TIME_MAX (20 hours), so that sums don't overflow. O(1). */
+#define COLLECTIVE_TIME_MAX (INT64_C(1) << 56)
 int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
 
 #endif

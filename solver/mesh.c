@@ -1,0 +1,119 @@
+/* mesh.c: costs of collectives. */
+#include "mesh.h"
+
+#define X(id, name) name,
+const char *const collective_names[COLLECTIVE_COUNT] = { COLLECTIVES(X) };
+#undef X
+
+uint32_t mesh_devices(const struct mesh *mesh)
+{
+	uint32_t devices = 1;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		devices *= mesh->axis[a].size;
+	return devices;
+}
+
+uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis)
+{
+	uint32_t inner = 1;
+	for (uint32_t a = axis + 1; a < mesh->axes; a++)
+		inner *= mesh->axis[a].size;
+	return device / inner % mesh->axis[axis].size;
+}
+
+__extension__ typedef __int128 wide;
+
+static int64_t divide_up(wide dividend, wide divisor)
+{
+	wide quotient = (dividend + divisor - 1) / divisor;
+	return quotient > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)quotient;
+}
+
+/* Hops of latency, then bytes * up / down over the link. */
+static int64_t transfer(struct link link, uint32_t hops, int64_t bytes, int64_t up, int64_t down)
+{
+	if (link.rate == 0)
+		return 0;
+	int64_t wire = divide_up((wide)bytes * up * PICOSECONDS, (wide)down * link.rate);
+	return divide_up((wide)hops * link.latency + wire, 1);
+}
+
+static uint32_t log2_up(uint32_t n)
+{
+	uint32_t log = 0;
+	while ((UINT64_C(1) << log) < n)
+		log++;
+	return log;
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Over n devices that share one kind of link. */
+static int64_t flat_time(struct link link, uint32_t n, enum collective collective, int64_t bytes)
+{
+	uint32_t log = log2_up(n);
+	bool halving = (n & (n - 1)) == 0;
+	if (n < 2)
+		return 0;
+	switch (collective) {
+	case COLLECTIVE_ALL_GATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+		return transfer(link, halving ? log : n - 1, bytes, n - 1, n);
+	case COLLECTIVE_ALL_REDUCE:
+		if (halving)
+			return transfer(link, 2 * log, bytes, 2 * (n - 1), n);
+		/* a tree sends everything up and down */
+		return lesser(transfer(link, 2 * (n - 1), bytes, 2 * (n - 1), n), transfer(link, 2 * log, bytes, 2, 1));
+	case COLLECTIVE_ALL_TO_ALL:
+		/* Bruck's algorithm moves half of the local piece each time */
+		return lesser(transfer(link, n - 1, bytes, n - 1, (int64_t)n * n), transfer(link, log, bytes, log, 2 * (int64_t)n));
+	case COLLECTIVE_SEND:
+		return transfer(link, 1, bytes, 1, 1);
+	default:
+		return 0;
+	}
+}
+
+int64_t collective_bytes(const struct mesh_axis *axis, enum collective collective, int64_t bytes)
+{
+	int64_t n = axis->size;
+	if (n < 2)
+		return 0;
+	switch (collective) {
+	case COLLECTIVE_ALL_GATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+		return (int64_t)(((wide)bytes * (n - 1) + n - 1) / n);
+	case COLLECTIVE_ALL_REDUCE:
+		return (int64_t)(((wide)bytes * 2 * (n - 1) + n - 1) / n);
+	case COLLECTIVE_ALL_TO_ALL:
+		return (int64_t)(((wide)bytes * (n - 1) + n * n - 1) / (n * n));
+	case COLLECTIVE_SEND:
+		return bytes;
+	default:
+		return 0;
+	}
+}
+
+int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes)
+{
+	uint32_t near = axis->near_size, nodes = axis->size / (near > 0 ? near : 1);
+	if (nodes < 2 || near < 2 || collective == COLLECTIVE_SEND)
+		return flat_time(nodes < 2 ? axis->near : axis->far, axis->size, collective, bytes);
+	int64_t piece = divide_up(bytes, near), time;
+	switch (collective) {
+	case COLLECTIVE_ALL_REDUCE:
+		time = flat_time(axis->near, near, COLLECTIVE_REDUCE_SCATTER, bytes) + flat_time(axis->far, nodes, collective, piece)
+			+ flat_time(axis->near, near, COLLECTIVE_ALL_GATHER, bytes);
+		break;
+	case COLLECTIVE_ALL_TO_ALL: /* within nodes to the device that sends to its likes, then across */
+		time = flat_time(axis->near, near, collective, divide_up(bytes, nodes)) + flat_time(axis->far, nodes, collective, piece);
+		break;
+	default:
+		time = flat_time(axis->near, near, collective, bytes) + flat_time(axis->far, nodes, collective, piece);
+		break;
+	}
+	return lesser(time, COLLECTIVE_TIME_MAX);
+}
