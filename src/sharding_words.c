@@ -1,0 +1,232 @@
+/* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings; flags of launchers. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sharding_words.h"
+
+#define X(id, name) name,
+const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
+#undef X
+
+struct words { char *text; size_t size, at; };
+
+__attribute__((format(printf, 2, 3)))
+static void say(struct words *words, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(words->text + words->at, words->size - words->at, format, arguments);
+	va_end(arguments);
+	size_t room = words->size - words->at;
+	if (length > 0)
+		words->at += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static const struct part *part_of(const struct units *units, uint32_t tensor, int8_t on)
+{
+	return units->part + units->part_start[tensor] + on;
+}
+
+/* Blocks of a dim that lie before a part, as far as no earlier axis cuts them: above 1 the shard is strided. */
+static int64_t blocks_before(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
+{
+	int8_t on = placement.on[axis];
+	int64_t blocks = 1;
+	for (int8_t i = (int8_t)(on - 1); i >= 0 && part_of(units, tensor, i)->dim == part_of(units, tensor, on)->dim; i--) {
+		int64_t left = part_of(units, tensor, i)->size;
+		for (uint32_t a = 0; a < axis && a < mesh->axes; a++)
+			if (placement.on[a] == i)
+				left /= mesh->axis[a].size;
+		blocks *= left;
+	}
+	return blocks;
+}
+
+char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	say(&words, "[");
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		int8_t on = placement.on[a];
+		say(&words, "%s", a > 0 ? ", " : "");
+		if (on < 0)
+			say(&words, "%s", on == PLACE_PARTIAL ? "Partial()" : "Replicate()");
+		else if (blocks_before(units, mesh, tensor, placement, a) > 1)
+			say(&words, "_StridedShard(%u, split_factor=%lld)", part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
+		else
+			say(&words, "Shard(%u)", part_of(units, tensor, on)->dim);
+	}
+	say(&words, "]");
+	return text;
+}
+
+/* True where every axis shards a contiguous piece of a dim, lower axes the outer ones, or leaves the tensor whole. */
+static bool plain(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		if (placement.on[a] == PLACE_PARTIAL)
+			return false;
+		if (placement.on[a] >= 0 && blocks_before(units, mesh, tensor, placement, a) > 1)
+			return false;
+		for (uint32_t b = 0; b < a && placement.on[a] >= 0; b++) /* an earlier axis inside a later one: not contiguous */
+			if (placement.on[b] > placement.on[a] && part_of(units, tensor, placement.on[b])->dim == part_of(units, tensor, placement.on[a])->dim)
+				return false;
+	}
+	return true;
+}
+
+static bool cuts(const struct units *units, uint32_t tensor, struct placement placement, uint32_t axis, uint8_t dim)
+{
+	return placement.on[axis] >= 0 && part_of(units, tensor, placement.on[axis])->dim == dim;
+}
+
+char *sharding_partition_spec(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	uint8_t rank = units->graph->tensor[tensor].rank;
+	if (!plain(units, mesh, tensor, placement))
+		return NULL;
+	say(&words, "P(");
+	for (uint8_t d = 0; d < rank; d++) {
+		uint32_t axes = 0, said = 0;
+		for (uint32_t a = 0; a < mesh->axes; a++)
+			axes += cuts(units, tensor, placement, a, d);
+		say(&words, "%s%s", d > 0 ? ", " : "", axes == 0 ? "None" : axes > 1 ? "(" : "");
+		for (uint32_t a = 0; a < mesh->axes; a++)
+			if (cuts(units, tensor, placement, a, d))
+				say(&words, "%s'%s'", said++ > 0 ? ", " : "", mesh->axis[a].name);
+		say(&words, "%s", axes > 1 ? ")" : "");
+	}
+	say(&words, ")");
+	return text;
+}
+
+char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	uint8_t rank = units->graph->tensor[tensor].rank;
+	uint32_t order[MESH_AXES], axes = 0, devices = mesh_devices(mesh), copies = placement_copies(mesh, placement);
+	if (!plain(units, mesh, tensor, placement))
+		return NULL;
+	if (copies == devices) {
+		say(&words, "{replicated}");
+		return text;
+	}
+	say(&words, "{devices=[");
+	for (uint8_t d = 0; d < rank; d++) {
+		uint32_t tiles = 1;
+		for (uint32_t a = 0; a < mesh->axes; a++)
+			if (cuts(units, tensor, placement, a, d)) {
+				tiles *= mesh->axis[a].size;
+				order[axes++] = a;
+			}
+		say(&words, "%s%u", d > 0 ? "," : "", tiles);
+	}
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (placement.on[a] < 0)
+			order[axes++] = a;
+	if (copies > 1)
+		say(&words, ",%u", copies);
+	bool straight = true;
+	for (uint32_t i = 0; i < axes; i++)
+		straight &= order[i] == i;
+	say(&words, "]<=[");
+	if (straight)
+		say(&words, "%u]", devices);
+	for (uint32_t i = 0; i < axes && !straight; i++)
+		say(&words, "%u%s", mesh->axis[i].size, i + 1 < axes ? "," : "]T(");
+	for (uint32_t i = 0; i < axes && !straight; i++)
+		say(&words, "%u%s", order[i], i + 1 < axes ? "," : ")");
+	say(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");
+	return text;
+}
+
+/* ---- launchers -------------------------------------------------------------------------------------------------- */
+
+static uint32_t degree(const struct mesh *mesh, const char *name)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (strcmp(mesh->axis[a].name, name) == 0)
+			return mesh->axis[a].size;
+	return 1;
+}
+
+static int64_t at_least_one(int64_t value)
+{
+	return value > 1 ? value : 1;
+}
+
+static void say_megatron(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
+{
+	const int64_t *value = scenario->value;
+	uint32_t tp = degree(mesh, "tp"), cp = degree(mesh, "cp"), ep = degree(mesh, "ep"), dp = degree(mesh, "dp");
+	int64_t pp = at_least_one(value[K_pp]), microbatches = at_least_one(value[K_microbatches]);
+	say(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", tp, (long long)pp);
+	if (cp > 1)
+		say(words, " --context-parallel-size %u", cp);
+	if (ep > 1)
+		say(words, " --expert-model-parallel-size %u", ep);
+	if (tp > 1 && value[K_sp] != 0)
+		say(words, " --sequence-parallel");
+	if (value[K_zero] >= 1 && dp > 1)
+		say(words, " --use-distributed-optimizer");
+	if (value[K_batch] > 0)
+		say(words, " --global-batch-size %lld", (long long)value[K_batch]);
+	if (value[K_batch] > 0 && value[K_batch] % (microbatches * dp * ep) == 0)
+		say(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (microbatches * dp * ep)));
+	char word[16] = "none";
+	knob_text(K_recompute, value[K_recompute], word, sizeof word);
+	if (strcmp(word, "full") == 0)
+		say(words, " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+	else if (strcmp(word, "selective") == 0)
+		say(words, " --recompute-granularity selective");
+	knob_text(K_precision, value[K_precision], word, sizeof word);
+	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
+		say(words, " --bf16");
+	else if (strcmp(word, "fp16") == 0)
+		say(words, " --fp16");
+}
+
+static void say_deepspeed(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
+{
+	const int64_t *value = scenario->value;
+	int64_t microbatches = at_least_one(value[K_microbatches]);
+	uint32_t dp = degree(mesh, "dp");
+	char word[16];
+	say(words, "{\"zero_optimization\": {\"stage\": %lld}, \"gradient_accumulation_steps\": %lld", (long long)value[K_zero], (long long)microbatches);
+	if (value[K_batch] > 0 && value[K_batch] % (microbatches * dp) == 0)
+		say(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (microbatches * dp)));
+	if (degree(mesh, "tp") > 1)
+		say(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", degree(mesh, "tp"));
+	knob_text(K_precision, value[K_precision], word, sizeof word);
+	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
+		say(words, ", \"bf16\": {\"enabled\": true}");
+	else if (strcmp(word, "fp16") == 0)
+		say(words, ", \"fp16\": {\"enabled\": true}");
+	say(words, "}");
+}
+
+static void say_fsdp(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
+{
+	static const char *const strategy[] = { "NO_SHARD", "SHARD_GRAD_OP", "SHARD_GRAD_OP", "FULL_SHARD" };
+	int64_t zero = scenario->value[K_zero];
+	say(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (", strategy[zero >= 0 && zero <= 3 ? zero : 0]);
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		say(words, "%u,%s", mesh->axis[a].size, a + 1 < mesh->axes ? " " : "");
+	say(words, "), mesh_dim_names=(");
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		say(words, "\"%s\",%s", mesh->axis[a].name, a + 1 < mesh->axes ? " " : "");
+	say(words, "))");
+}
+
+char *sharding_flags(enum launcher launcher, const struct mesh *mesh, const struct scenario *scenario, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	switch (launcher) {
+	case LAUNCHER_MEGATRON: say_megatron(&words, mesh, scenario); break;
+	case LAUNCHER_DEEPSPEED: say_deepspeed(&words, mesh, scenario); break;
+	default: say_fsdp(&words, mesh, scenario); break;
+	}
+	return text;
+}
