@@ -25,7 +25,7 @@ bool order_job_done(const struct order_job *job)
 static void tell(const struct order_job *job)
 {
 	if (job->options->improved)
-		job->options->improved(job->options->context, job->order, job->peak, job->bound, job->winner);
+		job->options->improved(job->options->context, job->control.ticks, job->peak, job->bound, job->winner);
 }
 
 void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner)

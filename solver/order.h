@@ -107,8 +107,8 @@ struct order_options {
 	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 20 */
 	const struct order_store *store; /* may be NULL */
-	/* Called with every better order or bound, from the solving thread; may be NULL. */
-	void (*improved)(void *context, const uint32_t *order, int64_t peak, int64_t bound, const char *winner);
+	/* Called with every better order or bound, from the solving thread, with the ticks spent so far; may be NULL. */
+	void (*improved)(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner);
 	void *context;
 };
 

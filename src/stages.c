@@ -100,13 +100,12 @@ enum status scenario_problem(const struct graph *graph, const struct scenario *s
 	return status;
 }
 
-static void report_improvement(void *context, const uint32_t *order, int64_t peak, int64_t bound, const char *winner)
+static void log_improvement(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner)
 {
-	struct stage_context *stage = context;
-	(void)order;
-	(void)winner;
-	if (stage->improved)
-		stage->improved(stage->improved_context, peak, bound);
+	struct ordered *ordered = context;
+	if (ordered->improvements < IMPROVEMENTS_MOST)
+		ordered->improvements++;
+	ordered->improvement[ordered->improvements - 1] = (struct improvement){ ticks, peak, bound, winner };
 }
 
 static size_t find_blob(void *store, const uint64_t key[2], void *data, size_t bytes)
@@ -128,9 +127,12 @@ static enum status run_order(struct stage_context *stage, const struct scenario 
 		.strategy = (enum order_strategy)scenario->value[K_order],
 		.ticks = effort_ticks(scenario->value[K_order_effort], ORDER_EFFORT_DEFAULT),
 		.store = &store,
-		.improved = report_improvement,
-		.context = stage,
+		.improved = log_improvement,
+		.context = ordered,
 	};
+	ordered->improvement = arena_alloc(&ordered->arena, IMPROVEMENTS_MOST, sizeof *ordered->improvement);
+	if (!ordered->improvement)
+		return NO_MEMORY;
 	order_solver *solve = stage->order_solver ? stage->order_solver : order_solve;
 	enum status status = solve(&ordered->problem, &options, stage->control, &ordered->result);
 	if (status == CANCELLED && !ordered->result.order && !abandoned(stage)) {

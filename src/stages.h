@@ -6,6 +6,14 @@
 #include "solver/rules.h"
 #include "store.h"
 
+/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the best. */
+struct improvement {
+	uint64_t ticks;
+	int64_t peak, bound;
+	const char *winner;
+};
+#define IMPROVEMENTS_MOST 200u      /* kept; of more, the first ones and the last */
+
 /* The result of the order stage, shared between plans. */
 struct ordered {
 	struct graph *graph;
@@ -15,6 +23,8 @@ struct ordered {
 	uint32_t *position;         /* [ops] of each op */
 	uint32_t peak_position;
 	int64_t program_peak;
+	struct improvement *improvement; /* [improvements] in the order found; none for quick results */
+	uint32_t improvements;
 	struct stage_run run;
 	bool cut_short;             /* cancelled: must not be kept under its key */
 	struct key key;             /* of everything that it depends on */
@@ -49,9 +59,6 @@ struct stage_context {
 	const struct rules *rules;
 	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
 	order_solver *order_solver;         /* NULL: order_solve() */
-	/* Called with every better order while the order stage runs; may be NULL. */
-	void (*improved)(void *context, int64_t peak, int64_t bound);
-	void *improved_context;
 	int64_t fit_margin;                 /* recompute=auto: bytes of the memory cap to leave free for what the layout adds */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "src/input.h"
+#include "src/stages.h"
 #include "support.h"
 #include "ui/key_script.h"
 #include "ui/picture.h"
@@ -138,5 +139,42 @@ Test(app, the_screen_is_exported_from_the_prompt)
 	expect(app, "nothing was written");
 	unlink(path);
 	app_free(app);
+	session_free(session);
+}
+
+Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "b : set space order=program Enter 7");
+	expect(app, "baseline");
+	expect(app, "order: program, was best");
+	screenshot_keys(app, "v");
+	redraw(app);
+	expect(app, "peak over work of a step");
+	screenshot_keys(app, "s");
+	redraw(app);
+	expect(app, "peak over order");
+	screenshot_keys(app, "v up");
+	redraw(app);
+	expect(app, "ticks        best      bound       gap  order by");
+	expect(app, "93.0 MiB    proved");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_log_never_gets_worse_and_ends_at_the_result)
+{
+	static const char *const settings[] = { "order_effort=0", NULL };
+	struct session *session = session_on("samples/vit_b_16_b1_adam.jsonl.gz", settings);
+	const struct plan *plan = session_plan(session);
+	const struct ordered *ordered = plan->ordered;
+	cr_assert_gt(ordered->improvements, 1);
+	for (uint32_t i = 1; i < ordered->improvements; i++) {
+		const struct improvement *now = &ordered->improvement[i], *before = now - 1;
+		cr_assert(now->ticks >= before->ticks && now->peak <= before->peak && now->bound >= before->bound, "entry %u", i);
+	}
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].peak, plan->peak_bytes);
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->order_bound_bytes);
 	session_free(session);
 }

@@ -623,14 +623,14 @@ Test(views, the_panel_tells_what_a_step_gave_when_a_run_has_it)
 	struct fixture fixture;
 	struct panel panel = { 0 };
 	open_fixture(&fixture, diamond(), 60, 40);
-	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
 	fixture.scenario.value[K_order] = ORDER_UPDATES_LAST;   /* a step to the left is the fixture's run */
-	cr_assert(panel_says(&fixture, &panel, "program: peak the same"));
+	cr_assert(panel_says(&fixture, &panel, "the same"));
 	fixture.model.status.stale = true;
-	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
 	fixture.model.status.stale = false;
 	fixture.scenario.value[K_alignment] = 512;              /* now the run differs in two knobs */
-	cr_assert_not(panel_says(&fixture, &panel, "program: peak"));
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
 	close_fixture(&fixture);
 }
 

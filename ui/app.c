@@ -44,8 +44,7 @@ static void take_runs(struct app *app)
 bool app_look(struct app *app)
 {
 	bool changed = session_poll(app->session);
-	if (changed || !app->plan)
-		take_plan(app);
+	take_plan(app);
 	take_runs(app);
 	app->model.scenario = session_scenario(app->session);
 	session_status(app->session, &app->model.status);

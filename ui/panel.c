@@ -97,15 +97,14 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 	const struct plan *run = value == now || model->status.stale || !model->plan ? NULL : known_run(model, knob, value);
 	if (!run || rect.height < 1)
 		return 0;
-	char word[64], text[96], change[32];
+	char word[64], text[48], change[32];
 	int64_t peak = run->peak_bytes - model->plan->peak_bytes, arena = run->arena_bytes - model->plan->arena_bytes;
 	int64_t main = peak ? peak : arena;
-	int x = rect.x + 2, end = rect.x + rect.width;
+	/* The amount is never cut; the word in front of it may be. */
+	snprintf(text, sizeof text, "%s%s", peak || !arena ? "" : "arena ", main ? change_text(main, change, sizeof change) : "the same");
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
-	snprintf(text, sizeof text, "%s: %s ", knob_text(knob, value, word, sizeof word), peak || !arena ? "peak" : "arena");
-	x += frame_text(frame, x, rect.y, end - x, ROLE_TEXT, text);
-	enum role role = main < 0 ? ROLE_GOOD : main > 0 ? ROLE_BAD : ROLE_FAINT;
-	frame_text(frame, x, rect.y, end - x, role, main ? change_text(main, change, sizeof change) : "the same");
+	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));
+	frame_right(frame, rect.x + rect.width, rect.y, main < 0 ? ROLE_GOOD : main > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	return 1;
 }
 

@@ -1,12 +1,29 @@
-/* view_runs.c: every plan so far, and how the selected one differs from the baseline. */
-#include "view.h"
+/* view_runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's log. */
+#include "runs_log.h"
+#include "runs_plot.h"
+
+enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
 
 struct runs {
 	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
 	int page;
+	enum pane pane;
+	int axis_after;                 /* 1 + the plot's axis: work at first */
+	double *work;                   /* [runs] of the plans up to serial */
+	uint64_t serial;
+	uint32_t works;
+	bool flops;
 };
 
-enum { DIFFERENCE_ROWS = 9 };
+/* On high screens the plot stands between the runs and the other panes. */
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8 };
+
+static void runs_free(void *state)
+{
+	struct runs *runs = state;
+	mem_free(runs->work);
+	runs->work = NULL;
+}
 
 /* The knobs of a scenario that are not at their default: "order=list layout=bestfit"; "defaults" where all are. */
 static void scenario_text(const struct scenario *scenario, char *text, size_t size)
@@ -88,7 +105,6 @@ static void draw_knob_changes(struct frame *frame, int x, int y, int end, const 
 static void draw_differences(struct frame *frame, int y, const struct model *model, uint32_t selected)
 {
 	const struct plan *ours = model->run[selected], *theirs = model->baseline;
-	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (!theirs) {
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
 			      "b pins the plan on screen as the baseline; then differences appear here");
@@ -108,11 +124,43 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }
 
+/* The work of every run is summed once. */
+static bool find_work(struct runs *runs, const struct model *model)
+{
+	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
+	if (runs->work && runs->works == model->runs && runs->serial == newest)
+		return true;
+	double *work = mem_resize(runs->work, model->runs ? model->runs : 1, sizeof *work);
+	if (!work)
+		return false;
+	runs->work = work;
+	runs->works = model->runs;
+	runs->serial = newest;
+	runs->flops = runs_work(model, work);
+	return true;
+}
+
+static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
+{
+	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	struct rect inside = { 0, rect.y + 1, rect.width, rect.height - 1 };
+	if (pane == PANE_DIFFERENCES)
+		draw_differences(frame, rect.y, model, runs->selected);
+	else if (pane == PANE_LOG)
+		runs_log_draw(frame, inside, model->run[runs->selected]);
+	else if (find_work(runs, model))
+		runs_plot_draw(frame, inside, model, runs->axis_after - 1, runs->work, runs->flops, runs->selected);
+}
+
 static void runs_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct runs *runs = state;
-	int height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
-	runs->page = height - 1 - below;
+	int width = frame->window.width, height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
+	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
+	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
+	if (below && (alone || runs->pane == PANE_LOG))
+		below = height - 1 - plot - LIST_ROWS / 2 > below ? height - 1 - plot - LIST_ROWS / 2 : below;
+	runs->page = height - 1 - below - plot;
 	if (runs->seen != model->runs)
 		runs->selected = model->runs ? model->runs - 1 : 0;
 	runs->seen = model->runs;
@@ -120,8 +168,13 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
 		draw_run(frame, 1 + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
-	if (below && model->runs)
-		draw_differences(frame, height - below, model, runs->selected);
+	if (!model->runs)
+		return;
+	if (plot)
+		draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
+	enum pane pane = both && runs->pane == PANE_PLOT ? PANE_DIFFERENCES : runs->pane;
+	if (below)
+		draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
 }
 
 /* Enter turns all knobs to those of the selected run. */
@@ -141,7 +194,20 @@ static void request_scenario(const struct runs *runs, struct model *model)
 
 static bool runs_command(void *state, struct model *model, enum command_id command)
 {
+	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log" };
 	struct runs *runs = state;
+	if (command == COMMAND_PANE) {
+		runs->pane = (runs->pane + 1) % PANES;
+		view_say(model, "below: %s", panes[runs->pane]);
+		return true;
+	}
+	if (command == COMMAND_AXIS) {
+		int axis = runs_plot_next_axis(model, runs->axis_after - 1);
+		runs->axis_after = axis + 1;
+		runs->pane = PANE_PLOT;
+		view_say(model, "the plot is over %s", axis == AXIS_WORK ? "the work of a step" : knobs[axis].name);
+		return true;
+	}
 	if (command == COMMAND_ACTIVATE && runs->selected < model->runs) {
 		request_scenario(runs, model);
 		return true;
@@ -149,4 +215,4 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 	return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
 }
 
-const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, NULL };
+const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, runs_free };

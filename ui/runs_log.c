@@ -1,0 +1,45 @@
+/* runs_log.c: the solver's log. Effort is counted in ticks, so that equal runs have equal logs. */
+#include "runs_log.h"
+
+#include "src/stages.h"
+
+enum { EFFORT = 12, PEAK = 24, BOUND = 35, GAP = 45, BY = 47 };
+
+static void draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)
+{
+	char text[32];
+	frame_right(frame, PEAK, y, ROLE_TEXT, bytes_text(best, text, sizeof text));
+	if (bound < 0)
+		return;
+	frame_right(frame, BOUND, y, ROLE_BOUND, bytes_text(bound, text, sizeof text));
+	snprintf(text, sizeof text, "%.2f %%", bound > 0 ? 100.0 * (double)(best - bound) / (double)bound : 0.0);
+	frame_right(frame, GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : text);
+}
+
+static void draw_improvement(struct frame *frame, int y, const struct improvement *improvement)
+{
+	char text[32];
+	frame_right(frame, EFFORT, y, ROLE_FAINT, count_text(improvement->ticks, text));
+	draw_bound(frame, y, improvement->peak, improvement->bound, improvement->peak == improvement->bound);
+	frame_text(frame, BY, y, frame->window.width - BY, ROLE_TEXT, improvement->winner ? improvement->winner : "");
+}
+
+void runs_log_draw(struct frame *frame, struct rect rect, const struct plan *plan)
+{
+	const struct ordered *ordered = plan->ordered;
+	int rows = rect.height - 2;
+	uint32_t shown = rows > 0 ? (uint32_t)rows : 0, first = ordered->improvements > shown ? ordered->improvements - shown : 0;
+	frame_right(frame, EFFORT, rect.y, ROLE_LABEL, "ticks");
+	frame_right(frame, PEAK, rect.y, ROLE_LABEL, "best");
+	frame_right(frame, BOUND, rect.y, ROLE_LABEL, "bound");
+	frame_right(frame, GAP, rect.y, ROLE_LABEL, "gap");
+	frame_text(frame, BY, rect.y, rect.width - BY, ROLE_LABEL, "order by");
+	int y = rect.y + 1;
+	for (uint32_t i = first; i < ordered->improvements; i++)
+		draw_improvement(frame, y++, &ordered->improvement[i]);
+	if (y >= rect.y + rect.height)
+		return;
+	frame_right(frame, EFFORT, y, ROLE_LABEL, "layout");
+	draw_bound(frame, y, plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved);
+	frame_text(frame, BY, y, rect.width - BY, ROLE_TEXT, plan->layout_winner ? plan->layout_winner : "");
+}

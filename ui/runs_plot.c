@@ -1,0 +1,165 @@
+/* runs_plot.c: a scatter plot of the runs with its Pareto front: no run has both less memory and less of the axis. */
+#include "runs_plot.h"
+
+enum { LABELS = 9 };
+
+struct plot {
+	struct rect rect;          /* of the points */
+	double left, right;        /* the axis at the first and last column */
+	double low, high;          /* bytes at the last and first row */
+};
+
+static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
+{
+	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
+}
+
+static bool differs(const struct model *model, int knob)
+{
+	for (uint32_t i = 1; i < model->runs; i++)
+		if (model->run[i]->scenario.value[knob] != model->run[0]->scenario.value[knob])
+			return true;
+	return false;
+}
+
+int runs_plot_next_axis(const struct model *model, int axis)
+{
+	for (int knob = axis + 1; knob < KNOB_COUNT; knob++)
+		if (differs(model, knob))
+			return knob;
+	return AXIS_WORK;
+}
+
+/* FLOPs of the ops that know theirs. */
+static double flops_of(const struct graph *graph)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < graph->ops; i++)
+		sum += graph->op[i].flops > 0 ? (double)graph->op[i].flops : 0;
+	return sum;
+}
+
+bool runs_work(const struct model *model, double *work)
+{
+	bool known = true;
+	for (uint32_t i = 0; i < model->runs; i++) {
+		work[i] = flops_of(model->run[i]->graph);
+		known = known && work[i] > 0;
+	}
+	for (uint32_t i = 0; i < model->runs && !known; i++)
+		work[i] = model->run[i]->graph->ops;
+	return known;
+}
+
+static const char *axis_text(int axis, bool flops, double value, char *text, size_t size)
+{
+	static const char *const units[] = { "", " k", " M", " G", " T", " P", " E" };
+	if (axis != AXIS_WORK)
+		return knob_text((enum knob_id)axis, (int64_t)value, text, size);
+	int unit = 0;
+	for (; flops && value >= 1000 && unit < 6; unit++)
+		value /= 1000;
+	snprintf(text, size, flops ? "%.4g%s%s" : "%.0f%s%s", value, units[unit], flops ? unit ? "FLOP" : " FLOP" : " ops");
+	return text;
+}
+
+static struct plot plot_of(struct rect rect, const struct model *model, int axis, const double *work)
+{
+	struct plot plot = { { rect.x + LABELS, rect.y + 1, rect.width - LABELS - 1, rect.height - 3 }, 0, 0, 0, 0 };
+	for (uint32_t i = 0; i < model->runs; i++) {
+		double x = value_of(model, axis, work, i), bytes = (double)model->run[i]->peak_bytes;
+		plot.left = i == 0 || x < plot.left ? x : plot.left;
+		plot.right = i == 0 || x > plot.right ? x : plot.right;
+		plot.low = i == 0 || bytes < plot.low ? bytes : plot.low;
+		plot.high = i == 0 || bytes > plot.high ? bytes : plot.high;
+	}
+	return plot;
+}
+
+static int place(double value, double from, double to, int cells)
+{
+	return to > from ? (int)((value - from) / (to - from) * (cells - 1) + 0.5) : cells / 2;
+}
+
+static int column_of(const struct plot *plot, double value)
+{
+	return plot->rect.x + place(value, plot->left, plot->right, plot->rect.width);
+}
+
+static int row_of(const struct plot *plot, double bytes)
+{
+	return plot->rect.y + plot->rect.height - 1 - place(bytes, plot->low, plot->high, plot->rect.height);
+}
+
+/* True where another run is no worse in both and better in one. */
+static bool beaten(const struct model *model, int axis, const double *work, uint32_t run)
+{
+	double x = value_of(model, axis, work, run);
+	int64_t bytes = model->run[run]->peak_bytes;
+	for (uint32_t i = 0; i < model->runs; i++) {
+		double other = value_of(model, axis, work, i);
+		int64_t theirs = model->run[i]->peak_bytes;
+		if (other <= x && theirs <= bytes && (other < x || theirs < bytes))
+			return true;
+	}
+	return false;
+}
+
+/* Between its points the front is a staircase: what costs so much reaches the memory of the best run that costs no more. */
+static void draw_front(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
+{
+	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
+		int64_t least = INT64_MAX;
+		for (uint32_t i = 0; i < model->runs; i++)
+			if (column_of(plot, value_of(model, axis, work, i)) <= x && model->run[i]->peak_bytes < least)
+				least = model->run[i]->peak_bytes;
+		if (least < INT64_MAX)
+			frame_glyph(frame, x, row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
+	}
+}
+
+static void draw_points(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work, uint32_t selected)
+{
+	/* The selected run last: it stands above others in its cell. */
+	for (uint32_t k = 0; k <= model->runs; k++) {
+		uint32_t i = k < model->runs ? k : selected;
+		const struct plan *plan = model->run[i];
+		bool front = !beaten(model, axis, work, i), baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
+		int x = column_of(plot, value_of(model, axis, work, i)), y = row_of(plot, (double)plan->peak_bytes);
+		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE, baseline ? ROLE_BASELINE : front ? ROLE_GOOD : ROLE_FAINT);
+		if (i == selected && k == model->runs)
+			frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
+	}
+}
+
+static void draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
+{
+	char text[64], word[64];
+	int bottom = plot->rect.y + plot->rect.height, right = plot->rect.x + plot->rect.width;
+	for (int y = plot->rect.y; y < bottom; y++)
+		frame_glyph(frame, plot->rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
+	frame_glyph(frame, plot->rect.x - 1, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
+	frame_repeat(frame, plot->rect.x, bottom, plot->rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_right(frame, plot->rect.x - 1, plot->rect.y, ROLE_TEXT, bytes_text((int64_t)plot->high, text, sizeof text));
+	if (plot->high > plot->low)
+		frame_right(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, bytes_text((int64_t)plot->low, text, sizeof text));
+	axis_text(axis, flops, plot->left, text, sizeof text);
+	int used = plot->rect.x + frame_text(frame, plot->rect.x, bottom + 1, plot->rect.width, ROLE_TEXT, text);
+	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
+		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
+	snprintf(word, sizeof word, "peak over %s", axis == AXIS_WORK ? "work of a step" : knobs[axis].name);
+	int x = rect.x + frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, word);
+	frame_glyph(frame, x + 2, rect.y, GLYPH_BULLET, ROLE_GOOD);
+	frame_text(frame, x + 4, rect.y, rect.width - (x + 4 - rect.x), ROLE_FAINT, "no run beats it in both");
+}
+
+void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work, bool flops,
+	uint32_t selected)
+{
+	struct plot plot = plot_of(rect, model, axis, work);
+	if (plot.rect.width < 8 || plot.rect.height < 2 || model->runs == 0)
+		return;
+	draw_front(frame, &plot, model, axis, work);
+	draw_points(frame, &plot, model, axis, work, selected);
+	draw_scales(frame, &plot, rect, axis, flops);
+}
