@@ -3,7 +3,9 @@
  * Whether a layout fits a capacity is quick to answer far from the smallest arena and hard near it, and which order of
  * candidates finds it differs from instance to instance. So rounds of searches with twice the nodes each go over a few
  * capacities between bound and best layout, and over a few orders; whatever is found or refuted moves the two together.
+ * Before the buffers themselves the boxes they may make up are tried: there are far fewer of them.
  */
+#include "layout_boxes.h"
 #include "layout_search.h"
 #include "layout_steps.h"
 
@@ -21,6 +23,7 @@ struct exact {
 	int64_t *offset, *trial;
 	int64_t height, bound;     /* best layout, proved bound */
 	int64_t enough;
+	bool plain;                /* boxes can be made */
 	bool decide;               /* whether there is one within enough is all that is asked */
 	struct control *control;
 };
@@ -30,19 +33,60 @@ static bool finished(const struct exact *exact)
 	return exact->height <= exact->enough || exact->height <= exact->bound || (exact->decide && exact->bound > exact->enough);
 }
 
+/* The trial is a better layout. */
+static void found(struct exact *exact)
+{
+	exact->height = layout_model_height(exact->model, exact->trial);
+	memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
+}
+
 /* One search. LIMIT: undecided. */
 static enum status search_at(struct exact *exact, int64_t capacity, size_t way, uint64_t nodes)
 {
 	enum status status = layout_search_run(exact->search, capacity, ways[way].keys, ways[way].rules, nodes, exact->trial,
 					       exact->control);
 	if (status == OK) {
-		exact->height = layout_model_height(exact->model, exact->trial);
-		memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
+		found(exact);
 	} else if (status == INFEASIBLE) {
 		exact->bound = capacity + 1;
 	}
 	return status;
 }
+
+/* ---- boxes ---------------------------------------------------------------------------------------------------- */
+
+static enum status search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, uint64_t nodes)
+{
+	struct layout_search *search = layout_search_new(&boxes->model);
+	enum status status = search ? LIMIT : NO_MEMORY;
+	for (size_t i = 0; i < WAYS && status == LIMIT && control_status(exact->control) == OK; i++)
+		status = layout_search_run(search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
+	layout_search_free(search);
+	if (status == OK)
+		status = layout_boxes_unpack(boxes, exact->trial, exact->trial);
+	if (status == OK)
+		found(exact);
+	return status;
+}
+
+/* Looks for a layout of the capacity among those that are made of boxes. That there is none says nothing. */
+static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t variant, uint64_t nodes)
+{
+	enum status status = INFEASIBLE;
+	if (!exact->plain)
+		return status;
+	for (int rooms = 1; rooms >= 0 && status != OK && status != NO_MEMORY && control_status(exact->control) == OK; rooms--) {
+		struct layout_boxes boxes;
+		status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
+		control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
+		if (status == OK)
+			status = boxes.model.n < exact->model->n ? search_in(exact, &boxes, capacity, nodes) : INFEASIBLE;
+		layout_boxes_free(&boxes);
+	}
+	return status;
+}
+
+/* ---- rounds --------------------------------------------------------------------------------------------------- */
 
 /* The capacities of a round, most wanted first; the height of the best layout may drop on the way. */
 static int64_t target(const struct exact *exact, int number)
@@ -55,19 +99,27 @@ static int64_t target(const struct exact *exact, int number)
 	}
 }
 
-static enum status run_round(struct exact *exact, uint64_t nodes)
+/* All ways at one target, until it has moved. */
+static enum status search_target(struct exact *exact, int number, uint32_t round, uint64_t nodes)
+{
+	enum status status = search_boxes(exact, target(exact, number), round, nodes);
+	for (size_t i = 0; i < WAYS && status != OK && status != NO_MEMORY && control_status(exact->control) == OK && !finished(exact); i++)
+		status = search_at(exact, target(exact, number), i, nodes);
+	return status;
+}
+
+static enum status run_round(struct exact *exact, uint32_t round, uint64_t nodes)
 {
 	for (int number = 0; number < (exact->decide ? 1 : 3); number++) {
-		for (size_t i = 0; i < WAYS && !finished(exact); i++) {
-			int64_t capacity = target(exact, number);
-			if (number > 0 && capacity <= target(exact, 0))
-				break;
-			enum status status = search_at(exact, capacity, i, nodes);
-			if (status == NO_MEMORY || (status == LIMIT && control_status(exact->control) != OK))
+		while (!finished(exact) && (number == 0 || target(exact, number) > target(exact, 0))) {
+			enum status status = search_target(exact, number, round, nodes);
+			if (status == NO_MEMORY)
 				return status;
+			if (control_status(exact->control) != OK)
+				return LIMIT;
 			/* A success may be repeated at once, one step lower. */
-			if (status == OK && number == 2)
-				i--;
+			if (status != OK)
+				break;
 		}
 	}
 	return OK;
@@ -78,12 +130,14 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 {
 	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
-			       .decide = decide, .control = &own };
+			       .plain = !model->pins && !model->aligned && !model->gapped && !model->windowed, .decide = decide,
+			       .control = &own };
 	exact.search = layout_search_new(model);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
 	enum status status = exact.search && exact.trial ? OK : NO_MEMORY;
+	uint32_t round = 0;
 	for (uint64_t nodes = model->n * UINT64_C(2); status == OK && !finished(&exact); nodes *= 2)
-		status = run_round(&exact, nodes);
+		status = run_round(&exact, round++, nodes);
 	control_spend(control, own.ticks);
 	*height = exact.height;
 	*bound = exact.bound;

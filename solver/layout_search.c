@@ -363,15 +363,22 @@ static bool find_cuts(struct layout_search *search, struct frame *frame, uint32_
 
 /* ---- nodes ----------------------------------------------------------------------------------------------------- */
 
-static struct failure *table_slot(struct layout_search *search, uint64_t key)
+static struct failure *table_slot(struct layout_search *search, const struct set_key *key)
 {
-	return &search->table[key & ((UINT64_C(1) << TABLE_BITS) - 1)];
+	return &search->table[key->half[0] & (search->table_size - 1)];
+}
+
+static void add_to_key(struct set_key *key, uint32_t b, int64_t low)
+{
+	uint64_t hash = hash_join(b, (uint64_t)low);
+	key->half[0] += hash;
+	key->half[1] += hash_mix(hash ^ (uint64_t)low ^ (uint64_t)b << 48);
 }
 
 static bool known_failure(struct layout_search *search, const struct frame *frame)
 {
-	const struct failure *failure = table_slot(search, frame->key);
-	if (!(search->rules & LAYOUT_RULE_TABLE) || failure->key != frame->key)
+	const struct failure *failure = table_slot(search, &frame->key);
+	if (!(search->rules & LAYOUT_RULE_TABLE) || memcmp(&failure->key, &frame->key, sizeof frame->key))
 		return false;
 	return failure->offset < frame->offset || (failure->offset == 0 && failure->rank == 0)
 		|| (failure->offset == frame->offset && failure->part == frame->part && failure->rank <= frame->rank);
@@ -458,9 +465,9 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 	const struct entry *list = search->list + frame->list;
 	uint32_t unplaced = 0;
 	int64_t most = 0;
-	uint64_t key = search->salt;
 	search->nodes++;
 	search->work += frame->count + (frame->last - frame->first);
+	frame->key = (struct set_key){ { search->salt, ~search->salt } };
 	frame->start_offset = frame->offset;
 	frame->start_rank = frame->rank;
 	frame->fill = NONE;
@@ -473,9 +480,8 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 		search->rank[b] = list[i].rank;
 		if (search->low[b] + model->size[b] < frame->hole)
 			frame->hole = search->low[b] + model->size[b];
-		key += hash_mix(((uint64_t)b << 40) ^ (uint64_t)search->low[b]);
+		add_to_key(&frame->key, b, search->low[b]);
 	}
-	frame->key = hash_mix(key);
 	if (!(search->rules & LAYOUT_RULE_DOMINANCE))
 		frame->hole = INT64_MAX;
 	if (unplaced == 0)
@@ -497,7 +503,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 static void remember_failure(struct layout_search *search, const struct frame *frame)
 {
 	if (search->rules & LAYOUT_RULE_TABLE)
-		*table_slot(search, frame->key) = (struct failure){ frame->key, frame->start_offset, frame->start_rank, frame->part };
+		*table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_rank };
 }
 
 static bool fills(const struct layout_search *search, const struct frame *frame, uint32_t b)

@@ -142,7 +142,9 @@ static enum status set_up(struct layout_search *search)
 	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
 	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
 	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
-	search->table = arena_alloc(arena, (size_t)1 << TABLE_BITS, sizeof *search->table);
+	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n;)
+		search->table_size *= 2;
+	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
 	if (!search->low || !search->placed || !search->twin || !search->rank || !search->lifted || !search->pending || !search->solution
 	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
 		return NO_MEMORY;

@@ -4,7 +4,9 @@
 
 #include "layout_search.h"
 
-#define TABLE_BITS 18
+/* Entries of the table of failures: this many for each buffer, up to 2^18. */
+#define TABLE_SHARE 512
+#define TABLE_MOST (UINT32_C(1) << 18)
 
 /* Undo records. */
 struct trail { uint32_t index; int64_t value; };
@@ -17,14 +19,18 @@ struct trails {
 /* A buffer of a part and its place in the part's order. */
 struct entry { uint32_t buffer, rank; };
 
+/* Tells sets of unplaced buffers with their lows apart. Two 64-bit sums of independent hashes: what has been refuted
+ * is a proof. */
+struct set_key { uint64_t half[2]; };
+
 /* "Nothing with this key can be completed from (offset, rank) on." rank counts within the part only. */
-struct failure { uint64_t key; int64_t offset; uint32_t rank, part; };
+struct failure { struct set_key key; int64_t offset; uint64_t part; uint32_t rank; };
 
 struct frame {
 	uint32_t first, last;      /* sections of the part */
 	size_t list;               /* the part's buffers: search->list[list .. list + count), those placed since included */
 	uint32_t count;
-	uint32_t part;             /* a number for each part that was ever opened */
+	uint64_t part;             /* a number for each part that was ever opened */
 	int64_t offset;            /* candidates come in order of (offset, rank), from here on */
 	uint32_t rank;
 	int64_t start_offset;      /* the same when the frame was opened */
@@ -32,7 +38,7 @@ struct frame {
 	uint32_t fill;             /* a section that somebody must fill at the lowest place, NONE: none */
 	int64_t hole;              /* from here on a candidate would leave a hole that some buffer fits */
 	int64_t highest;           /* above this the rest of some section does not fit */
-	uint64_t key;
+	struct set_key key;
 	uint32_t placed;           /* the candidate being tried, NONE: none */
 	bool hat;                  /* something unplaced overlaps it */
 	size_t lows, floors;       /* trails before it was placed */
@@ -73,7 +79,8 @@ struct layout_search {
 	size_t cut_count, cut_room;
 	struct trails lows, floors;
 	struct failure *table;
-	uint32_t parts_opened;
+	uint32_t table_size;       /* a power of two */
+	uint64_t parts_opened;
 	uint64_t salt;             /* tells runs with other capacities apart */
 	const char *keys;
 	struct sort_key *sort;     /* [n] scratch */
