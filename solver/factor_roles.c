@@ -123,9 +123,9 @@ static void mark_inner(const struct naming *naming, const struct rule *rule, uin
 	uint32_t written = rank > 0 ? single(naming, result, rank - 1) : NONE;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
-		if (!is_parameter(graph, t) || graph->tensor[t].rank != 2)
+		if (!is_parameter(graph, t) || graph->tensor[t].rank < 2 || graph->tensor[t].rank > 3)
 			continue;
-		for (uint32_t d = 0; d < 2; d++) {
+		for (uint32_t d = graph->tensor[t].rank - 2u; d < graph->tensor[t].rank; d++) { /* a stack of matrices: one per expert */
 			uint32_t factor = single(naming, t, d);
 			if (factor != NONE)
 				inner[factor] |= factor == written ? 2 : 1;

@@ -143,5 +143,7 @@ const struct rule rules_aten[] = {
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
+	{ "tidemark.dispatch_backward", "e^ c^ h+, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL },
+	{ "tidemark.combine_backward", "t^ h+, e^ c^ h+, t^ e^ -> e c h, t e", COST_ELEMENT, "", "", NULL },
 	{ NULL, NULL, COST_NONE, NULL, NULL, NULL }
 };

@@ -30,8 +30,8 @@ static bool divides(const struct units *units, const struct sharding *sharding, 
 	return size % (cuts(&sharding->mesh, sharding->split[op], (int8_t)unit) * sharding->mesh.axis[axis].size) == 0;
 }
 
-/* Bytes of operands that lie otherwise on the axis than the unit needs them; cutting a whole one is free. Tensors that
- * nothing writes lie as they are wanted. */
+/* Bytes of operands that lie otherwise on the axis than the unit needs them, doubled where they are needed whole; cutting a whole one
+ * is free. Tensors that nothing writes lie as they are wanted. */
 static int64_t misplaced(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, int8_t unit)
 {
 	const struct graph *graph = units->graph;
@@ -40,7 +40,7 @@ static int64_t misplaced(const struct units *units, const struct sharding *shard
 		uint32_t tensor = operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis], wanted = units_place(units, op, unit, k);
 		if (graph->tensor[tensor].writer != NONE && is != wanted && is != PLACE_WHOLE)
-			bytes += graph->tensor[tensor].bytes;
+			bytes += graph->tensor[tensor].bytes * (wanted == PLACE_WHOLE ? 2 : 1);
 	}
 	return bytes;
 }
@@ -66,7 +66,8 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 		bool summed = false;
 		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
 			const struct unit *unit = &units->unit[units->unit_start[op] + u];
-			if (unit->role != roles->role[r] || !divides(units, sharding, op, axis, u))
+			bool mixes = unit->role == ROLE_EXPERTS && unit->reduced; /* partial sums of all tokens: dearer than their way back */
+			if (unit->role != roles->role[r] || mixes || !divides(units, sharding, op, axis, u))
 				continue;
 			int64_t bytes = misplaced(units, sharding, op, axis, (int8_t)u);
 			if (best == UNIT_NONE || bytes < least || (bytes == least && summed && !unit->reduced)) {

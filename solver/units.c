@@ -90,6 +90,52 @@ static bool same_term(const struct factors *factors, const struct factor_term *a
 	return a->count == b->count && memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
 }
 
+/* Ops that route tokens to experts' slots and back: arguments [tokens, ...] and [experts, slots, ...]. Devices that hold some of the
+ * tokens fill slots of their own: the slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
+static bool routes(const char *type)
+{
+	return strncmp(type, "tidemark.dispatch", 17) == 0 || strncmp(type, "tidemark.combine", 16) == 0;
+}
+
+/* Slots are a product like their tokens, the last part smaller or larger. */
+static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t flat)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *slots = &factors->dim[factors->dim_start[slotted] + 1], *tokens = &factors->dim[factors->dim_start[flat]];
+	struct part part[PARTS_MAX];
+	uint32_t parts = 0;
+	if (slots->count != 1 || tokens->count < 2 || refining->refined[factors->part[slots->first]].count > 0)
+		return true;
+	uint32_t whole = factors->part[slots->first];
+	int64_t rest = factors->factor[whole].size;
+	for (uint32_t i = 0; i < tokens->count; i++)
+		parts = parts_of_factor(refining, factors->part[tokens->first + i], 0, part, parts);
+	for (uint32_t i = 0; i + 1 < parts; rest /= part[i++].size)
+		if (rest % part[i].size != 0 || part[i].factor == whole)
+			return true;
+	if (parts < 2 || rest < 2)
+		return true;
+	part[parts - 1].size = rest;
+	refining->refined[whole] = (struct factor_term) { refining->items, parts };
+	for (uint32_t i = 0; i < parts; i++)
+		if (!add_item(refining, part[i]))
+			return false;
+	return true;
+}
+
+static bool refine_routes(struct refining *refining)
+{
+	const struct graph *graph = refining->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (strncmp(graph->op[op].type, "tidemark.dispatch", 17) != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
+			continue;
+		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
+		if (graph->tensor[flat].rank == 2 && graph->tensor[slotted].rank == 3 && !refine_slots(refining, slotted, flat))
+			return false;
+	}
+	return true;
+}
+
 static bool refine_all(struct refining *refining)
 {
 	const struct factors *factors = &refining->units->factors;
@@ -333,6 +379,60 @@ static bool visit_links(struct finding *finding)
 	return true;
 }
 
+static uint32_t parts_in_dim(const struct units *units, uint32_t tensor, uint8_t dim, uint32_t *first)
+{
+	uint32_t count = 0;
+	*first = 0;
+	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
+		*first += units->part[i].dim < dim;
+		count += units->part[i].dim == dim;
+	}
+	return count;
+}
+
+/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices. */
+static bool add_slots(struct finding *finding)
+{
+	const struct units *units = finding->units;
+	const struct graph *graph = units->graph;
+	uint32_t first, count = NONE, at;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+		if (graph->tensor[tensor].rank < 2 || graph->tensor[tensor].rank > 3 || (count != NONE && parts != count))
+			return true;
+		count = parts;
+	}
+	for (uint32_t j = 0; j < count && count != NONE; j++) {
+		int64_t size = 0;
+		uint8_t role = ROLE_NONE;
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			const struct part *part = &units->part[units->part_start[tensor] + first + j];
+			int64_t other = part->size;
+			while (other > 0 && size > 0) { /* the greatest common divisor */
+				int64_t rest = size % other;
+				size = other;
+				other = rest;
+			}
+			size += other;
+			role = part->role;
+		}
+		if (size < 2)
+			continue;
+		if (!add_unit(finding, (struct unit) { size, role, false, 0 }))
+			return false;
+		at = (uint32_t)(finding->places - finding->arguments);
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			finding->place[at + k] = (int8_t)(first + j);
+		}
+	}
+	return true;
+}
+
 static bool find_op(struct finding *finding, const struct rule *rule)
 {
 	const struct graph *graph = finding->units->graph;
@@ -361,7 +461,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 		for (uint32_t d = 0; d < rank; d++)
 			align_dim(finding, k, d, &part);
 	}
-	if (!visit_links(finding))
+	if (!visit_links(finding) || (routes(rule->type) && !add_slots(finding)))
 		return false;
 	for (uint32_t f = 0; f < binding->factors; f++)
 		if (!add_factor(finding, f))
@@ -448,7 +548,7 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 	enum status status = factors_find(graph, rules, &units->factors);
 	if (status == OK) {
 		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
-		if (!refining.refined || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
+		if (!refining.refined || !refine_routes(&refining) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
 	mem_free(refining.refined);

@@ -191,6 +191,30 @@ static void combine(const struct call *call)
 			y->value[i] += score->value[i / width * experts + j / slots] * x->value[j * width + i % width];
 }
 
+/* Stand-ins with the dependencies of the rule: every result of its summed operands. */
+static void dispatch_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *score = g + 1;
+	int64_t experts = g->shape[0], rows = experts * g->shape[1], width = g->shape[2];
+	for (int64_t token = 0; token < score->shape[0]; token++)
+		for (int64_t i = 0; i < rows * width; i++) {
+			result(call, 0)->value[token * width + i % width] += score->value[token * experts + i / width % experts] * g->value[i];
+			result(call, 1)->value[token * experts + i / width % experts] += g->value[i];
+		}
+}
+
+static void combine_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *y = g + 1, *score = g + 2;
+	int64_t experts = y->shape[0], slots = y->shape[1], width = y->shape[2];
+	for (int64_t token = 0; token < g->shape[0]; token++)
+		for (int64_t i = 0; i < experts * slots * width; i++) {
+			int64_t expert = i / width / slots;
+			result(call, 0)->value[i] += score->value[token * experts + expert] * g->value[token * width + i % width];
+			result(call, 1)->value[token * experts + expert] += y->value[i] * g->value[token * width + i % width];
+		}
+}
+
 static void attention(const struct call *call)
 {
 	const struct array *q = call->tensor, *k = q + 1, *v = q + 2;
@@ -548,6 +572,7 @@ static const struct soundness_case cases[] = {
 	{ "aten.convolution_backward", "2833 2444 8222 > 2444 8222 8", convolution_backward },
 	{ "onnx.ConvTranspose", "2422 4622 6 > 2633", transposed_convolution }, { "onnx.LSTM onnx.GRU", "345 285 286 > 3246", recurrence },
 	{ "tidemark.dispatch", "68 64 > 428", dispatch }, { "tidemark.combine", "428 64 > 68", combine },
+	{ "tidemark.dispatch_backward", "428 64 > 68 64", dispatch_backward }, { "tidemark.combine_backward", "68 428 64 > 428 64", combine_backward },
 	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2486 > 2446 244", attention },
 	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2486 2486 2446 244 > 2446 2486 2486", attention_backward },
 	{ "aten.native_group_norm_backward", "2644 2644 22 22 6 > 2644 6 6", group_norm_backward },

@@ -119,6 +119,37 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 	rules_free(rules);
 }
 
+/* GShard: tokens go to their experts and back by all-to-all, and their gradients the same way. */
+Test(units, expert_parallelism_has_four_exchanges_a_layer)
+{
+	struct rules *rules = rules_new();
+	struct graph *graph = step_of("moe", small("moe"));
+	struct units units;
+	struct sharding sharding;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	struct axis_roles roles[2] = { roles_data, roles_experts };
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+	check_legal(&units, &sharding, "moe");
+	uint32_t exchanges = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		bool exchanged = false;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			FOR_ROW(i, &graph->reads, op) {
+				int8_t is = sharding.produced[t].on[1], wanted = sharding.needed[i].on[1];
+				exchanged |= graph->reads.item[i] == t && is >= 0 && wanted >= 0 && is != wanted;
+			}
+		exchanges += exchanged;
+	}
+	cr_expect_eq(exchanges, 4 * 2, "%u", exchanges);
+	uint32_t up = graph_find_tensor(graph, "h.0.moe.experts.up");
+	cr_assert_neq(up, NONE);
+	cr_expect_eq(units.part[units.part_start[up] + (uint32_t)sharding.produced[up].on[1]].role, ROLE_EXPERTS);
+	sharding_free(&sharding);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
 Test(units, allocation_failures_leave_nothing)
 {
 	struct rules *rules = rules_new();
