@@ -14,20 +14,25 @@ static uint32_t operand(const struct graph *graph, uint32_t op, uint32_t k)
 	return graph->reads.item[graph->reads.start[op] + k];
 }
 
-/* Ways that the split so far cuts a unit. */
-static int64_t cuts(const struct mesh *mesh, struct split split, int8_t unit)
+static uint32_t argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
-	int64_t product = 1;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] == unit)
-			product *= mesh->axis[a].size;
-	return product;
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? operand(graph, op, k) : graph->writes.item[graph->writes.start[op] + k - reads];
 }
 
+/* True where every argument still divides when the axis splits the op along the unit as well. */
 static bool divides(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis, uint32_t unit)
 {
-	int64_t size = units->unit[units->unit_start[op] + unit].size;
-	return size % (cuts(&sharding->mesh, sharding->split[op], (int8_t)unit) * sharding->mesh.axis[axis].size) == 0;
+	struct split split = sharding->split[op];
+	split.on[axis] = (int8_t)unit;
+	for (uint32_t k = 0; k < op_arguments(units->graph, op); k++) {
+		struct placement placement;
+		for (int a = 0; a < MESH_AXES; a++)
+			placement.on[a] = units_place(units, op, split.on[a], k);
+		if (!placement_divides(units, &sharding->mesh, argument(units->graph, op, k), placement))
+			return false;
+	}
+	return true;
 }
 
 /* Bytes of operands that lie otherwise on the axis than the unit needs them, doubled where they are needed whole; cutting a whole one
@@ -56,6 +61,19 @@ static bool all_partial(const struct units *units, const struct sharding *shardi
 	return true;
 }
 
+/* Experts' own work has a dim for them beside slots and width; the router's scores of tokens stay with their tokens. Sums over
+ * experts mix tokens: dearer than bringing every token back. */
+static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
+{
+	const struct graph *graph = units->graph;
+	if (units->unit[units->unit_start[op] + (uint32_t)unit].reduced)
+		return false;
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+		if (units_place(units, op, unit, k) >= 0 && graph->tensor[argument(graph, op, k)].rank > 2)
+			return true;
+	return false;
+}
+
 /* The unit of the most wanted role that divides; among several the one whose operands are already there, then one that is
  * not summed over. */
 static int8_t by_role(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
@@ -66,8 +84,8 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 		bool summed = false;
 		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
 			const struct unit *unit = &units->unit[units->unit_start[op] + u];
-			bool mixes = unit->role == ROLE_EXPERTS && unit->reduced; /* partial sums of all tokens: dearer than their way back */
-			if (unit->role != roles->role[r] || mixes || !divides(units, sharding, op, axis, u))
+			if (unit->role != roles->role[r] || (unit->role == ROLE_EXPERTS && !of_experts(units, op, (int8_t)u))
+				|| !divides(units, sharding, op, axis, u))
 				continue;
 			int64_t bytes = misplaced(units, sharding, op, axis, (int8_t)u);
 			if (best == UNIT_NONE || bytes < least || (bytes == least && summed && !unit->reduced)) {

@@ -390,7 +390,8 @@ static uint32_t parts_in_dim(const struct units *units, uint32_t tensor, uint8_t
 	return count;
 }
 
-/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices. */
+/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices. Neither is
+ * split without the other. */
 static bool add_slots(struct finding *finding)
 {
 	const struct units *units = finding->units;
@@ -398,6 +399,9 @@ static bool add_slots(struct finding *finding)
 	uint32_t first, count = NONE, at;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
 		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].rank == 3)];
+		for (uint32_t i = 0; graph->tensor[tensor].rank > 1 && i < dim->count; i++)
+			finding->bad[finding->binding.part[dim->first + i]] = true;
 		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
 		if (graph->tensor[tensor].rank < 2 || graph->tensor[tensor].rank > 3 || (count != NONE && parts != count))
 			return true;

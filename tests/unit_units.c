@@ -123,7 +123,9 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 Test(units, expert_parallelism_has_four_exchanges_a_layer)
 {
 	struct rules *rules = rules_new();
-	struct graph *graph = step_of("moe", small("moe"));
+	struct model_config config = small("moe");
+	config.batch = 16;
+	struct graph *graph = step_of("moe", config);
 	struct units units;
 	struct sharding sharding;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
