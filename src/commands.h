@@ -33,6 +33,8 @@ enum context {
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, by hand, and see the peak") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, by hand, and see the peak") \
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose among the ops that can run, Enter runs one, comma takes it back") \
+	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: what the best order that is still possible runs next, and why") \
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \

@@ -178,3 +178,40 @@ Test(app, a_log_never_gets_worse_and_ends_at_the_result)
 	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->order_bound_bytes);
 	session_free(session);
 }
+
+Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "3 y");
+	expect(app, "0 of 7 ops");
+	screenshot_keys(app, "Enter Enter");
+	redraw(app);
+	expect(app, "from here the best you can reach is 113 MiB, before it was 93.0 MiB");
+	screenshot_keys(app, ",");
+	redraw(app);
+	expect(app, "reachable 93.0 MiB");
+	screenshot_keys(app, ", i Enter i Enter i Enter i Enter i Enter i Enter i Enter");
+	redraw(app);
+	expect(app, "your order: peak 93.0 MiB; the optimum: 93.0 MiB");
+	expect(app, "nobody does better, with 7 hints");
+	screenshot_keys(app, "y");
+	redraw(app);
+	expect(app, "could run here");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_challenge_ends_with_its_graph_and_large_graphs_have_none)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "3 y Enter : set space alignment=512 Enter");
+	redraw(app);
+	expect(app, "could run here");
+	screenshot_keys(app, ": open space samples/alexnet_b1_adam.jsonl.gz Enter y");
+	redraw(app);
+	expect(app, "the challenge is for graphs of up to 200 ops");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -95,9 +95,8 @@ static enum status evaluate(struct schedule *schedule)
 	return status == OK ? assign_lanes(schedule) : status;
 }
 
-enum status schedule_new(const struct plan *plan, struct schedule *schedule)
+enum status schedule_of(const struct problem *problem, const uint32_t *order, struct schedule *schedule)
 {
-	const struct problem *problem = &plan->ordered->problem;
 	*schedule = (struct schedule){ .problem = problem };
 	struct arena *arena = &schedule->arena;
 	schedule->order = arena_alloc(arena, problem->ops, sizeof *schedule->order);
@@ -108,12 +107,17 @@ enum status schedule_new(const struct plan *plan, struct schedule *schedule)
 	schedule->lane = arena_alloc(arena, problem->items, sizeof *schedule->lane);
 	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last && schedule->lane;
 	if (enough) {
-		memcpy(schedule->order, plan->order, problem->ops * sizeof *schedule->order);
+		memcpy(schedule->order, order, problem->ops * sizeof *schedule->order);
 		enough = evaluate(schedule) == OK;
 	}
 	if (!enough)
 		schedule_free(schedule);
 	return enough ? OK : NO_MEMORY;
+}
+
+enum status schedule_new(const struct plan *plan, struct schedule *schedule)
+{
+	return schedule_of(&plan->ordered->problem, plan->order, schedule);
 }
 
 void schedule_free(struct schedule *schedule)
@@ -143,6 +147,26 @@ enum status schedule_swap(struct schedule *schedule, uint32_t position, struct e
 		schedule->moves++;
 	else
 		exchange(schedule, position);
+	return status;
+}
+
+/* Moves the op at a position to an earlier one; those between go one place back. */
+static void pull(struct schedule *schedule, uint32_t from, uint32_t to)
+{
+	uint32_t op = schedule->order[from];
+	memmove(schedule->order + to + 1, schedule->order + to, (from - to) * sizeof *schedule->order);
+	schedule->order[to] = op;
+}
+
+enum status schedule_run(struct schedule *schedule, uint32_t position, uint32_t op)
+{
+	uint32_t from = schedule->position[op];
+	pull(schedule, from, position);
+	enum status status = evaluate(schedule);
+	if (status == OK)
+		return OK;
+	memmove(schedule->order + position, schedule->order + position + 1, (from - position) * sizeof *schedule->order);
+	schedule->order[from] = op;
 	return status;
 }
 
@@ -230,4 +254,22 @@ uint32_t schedule_ready(const struct schedule *schedule, uint32_t position, stru
 	}
 	qsort(list, count, sizeof *list, least_first);
 	return count;
+}
+
+const char *schedule_why(const struct schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen)
+{
+	bool least_after = true, all_below = true;
+	for (uint32_t i = 0; i < count; i++) {
+		least_after = least_after && list[chosen].after <= list[i].after;
+		all_below = all_below && list[i].during <= schedule->peak;
+	}
+	if (count == 1)
+		return "the only op that can run";
+	if (list[chosen].during == list[0].during && least_after)
+		return "none needs less, none leaves less behind";
+	if (least_after)
+		return "none leaves less behind";
+	if (list[chosen].during == list[0].during)
+		return "none needs less while it runs";
+	return all_below ? "all stay within the peak; later ops count" : "it opens the way to ops that free more";
 }

@@ -26,9 +26,14 @@ struct schedule {
 
 /* The plan's order. The plan must outlive the schedule. OK or NO_MEMORY (empty). O(problem + items log items). */
 enum status schedule_new(const struct plan *plan, struct schedule *schedule);
+/* The same for any valid order of a problem, which must outlive the schedule. */
+enum status schedule_of(const struct problem *problem, const uint32_t *order, struct schedule *schedule);
 void schedule_free(struct schedule *schedule);
 /* Swaps the ops at a position and the next one. BAD_INPUT when the later one needs the earlier. O(problem). */
 enum status schedule_swap(struct schedule *schedule, uint32_t position, struct error *error);
+/* Runs an op at a position: it must be able to run there, and all ops between keep their order behind it. OK or NO_MEMORY, then
+ * the order is as before. O(problem). */
+enum status schedule_run(struct schedule *schedule, uint32_t position, uint32_t op);
 /* Live bytes before the op at a position runs. */
 int64_t schedule_before(const struct schedule *schedule, uint32_t position);
 /* The items that the op at a position frees. list has room for the items; returns how many. */
@@ -36,5 +41,7 @@ uint32_t schedule_freed(const struct schedule *schedule, uint32_t position, uint
 /* The ops that can run at a position, given what ran before: the one that needs the least first. list has room for the ops;
  * returns how many. O(problem). */
 uint32_t schedule_ready(const struct schedule *schedule, uint32_t position, struct candidate *list);
+/* What speaks for one of the ops that could run. Static text. */
+const char *schedule_why(const struct schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen);
 
 #endif

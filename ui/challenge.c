@@ -1,0 +1,255 @@
+/* challenge.c: after every step the rest is ordered as well as possible, with a small effort: that tells what a step has cost,
+ * and is where hints come from. */
+#include "challenge.h"
+
+/* Ticks for ordering the rest: below a frame's time, and far more than most graphs of this size need. */
+#define EFFORT UINT64_C(2000000)
+
+void challenge_end(struct challenge *challenge)
+{
+	schedule_free(&challenge->schedule);
+	problem_free(&challenge->problem);
+	scenario_done(&challenge->scenario);
+	mem_free(challenge->candidate);
+	*challenge = (struct challenge){ 0 };
+}
+
+bool challenge_on(struct challenge *challenge, const struct model *model)
+{
+	static const enum knob_id used[] = { K_alignment, K_workspace, K_in_place };
+	if (!challenge->on)
+		return false;
+	bool same = challenge->graph == model->plan->graph->fingerprint && challenge->scenario.pins == model->plan->scenario.pins;
+	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
+	if (!same)
+		challenge_end(challenge);
+	return same;
+}
+
+/* ---- what can still be reached --------------------------------------------------------- */
+
+/* The problem in which the ops that ran keep their places: each is pinned before the next, the last before all others. */
+static enum status rest_problem(const struct challenge *challenge, const struct model *model, struct problem *problem)
+{
+	const struct schedule *schedule = &challenge->schedule;
+	const struct scenario *scenario = &challenge->scenario;
+	const struct graph *graph = model->plan->graph;
+	struct order_pin *pin = mem_alloc((size_t)challenge->problem.ops + scenario->pins, sizeof *pin);
+	struct error error;
+	uint32_t pins = 0;
+	if (!pin)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_ORDER)
+			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
+	for (uint32_t i = 1; i < challenge->problem.ops && challenge->done > 0; i++)
+		pin[pins++] = (struct order_pin){ schedule->order[i < challenge->done ? i - 1 : challenge->done - 1], schedule->order[i] };
+	struct memory_rules rules = { scenario->value[K_alignment], scenario->value[K_workspace], pin, pins };
+	enum status status = problem_of_graph(graph, &rules, problem, &error);
+	mem_free(pin);
+	return status;
+}
+
+/* Orders the rest. What ran stays; the schedule's order changes behind it. */
+static enum status solve_rest(struct challenge *challenge, const struct model *model)
+{
+	struct problem problem;
+	struct order_result result = { 0 };
+	struct control control = { 0 };
+	enum status status = rest_problem(challenge, model, &problem);
+	if (status != OK)
+		return status;
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = EFFORT };
+	status = order_solve(&problem, &options, &control, &result);
+	if (result.order && status != NO_MEMORY) {
+		for (uint32_t i = challenge->done; i < problem.ops && status != NO_MEMORY; i++)
+			status = schedule_run(&challenge->schedule, i, result.order[i]);
+		challenge->reachable = result.peak;
+		challenge->bound = result.bound;
+	}
+	order_result_free(&result);
+	problem_free(&problem);
+	return status == NO_MEMORY ? status : OK;
+}
+
+/* After a step: what ran, what could run next. The first candidate is selected. */
+static bool look(struct challenge *challenge, struct model *model)
+{
+	const struct schedule *schedule = &challenge->schedule;
+	challenge->peak = 0;
+	for (uint32_t i = 0; i < challenge->done; i++)
+		if (schedule->live[i] > challenge->peak)
+			challenge->peak = schedule->live[i];
+	challenge->hinted = false;
+	challenge->selected = 0;
+	if (solve_rest(challenge, model) != OK) {
+		challenge_end(challenge);
+		view_say(model, "out of memory");
+		return false;
+	}
+	challenge->candidates = challenge->done < challenge->problem.ops ? schedule_ready(schedule, challenge->done, challenge->candidate) : 0;
+	if (challenge->done)
+		model_go(model, model->plan->position[schedule->order[challenge->done - 1]]);
+	return true;
+}
+
+/* ---- playing ------------------------------------------------------------------------------ */
+
+static void begin(struct challenge *challenge, struct model *model)
+{
+	const struct plan *plan = model->plan;
+	struct error error;
+	challenge_end(challenge);
+	if (plan->graph->ops > CHALLENGE_MOST) {
+		view_say(model, "the challenge is for graphs of up to %u ops: try samples/diamond.jsonl", CHALLENGE_MOST);
+		return;
+	}
+	enum status status = scenario_copy(&challenge->scenario, &plan->scenario);
+	if (status == OK)
+		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
+	if (status == OK)
+		status = schedule_of(&challenge->problem, plan->order, &challenge->schedule);
+	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
+	if (status != OK || !challenge->candidate) {
+		challenge_end(challenge);
+		view_say(model, "out of memory");
+		return;
+	}
+	challenge->on = true;
+	challenge->graph = plan->graph->fingerprint;
+	if (!look(challenge, model))
+		return;
+	bool plan_wins = plan->peak_bytes < challenge->reachable;
+	challenge->optimum = plan_wins ? plan->peak_bytes : challenge->reachable;
+	challenge->optimum_proved = challenge->optimum <= challenge->bound || (plan_wins && plan->order_proved);
+	view_say(model, "arrows choose, Enter runs, comma takes back, i hints, y ends");
+}
+
+static void run_selected(struct challenge *challenge, struct model *model)
+{
+	if (challenge->done == challenge->problem.ops)
+		return;
+	int64_t before = challenge->reachable;
+	char now[32], was[32];
+	if (schedule_run(&challenge->schedule, challenge->done, challenge->candidate[challenge->selected].op) != OK)
+		return;
+	challenge->done++;
+	if (look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
+		view_say(model, "from here the best you can reach is %s, before it was %s", bytes_text(challenge->reachable, now, sizeof now),
+			 bytes_text(before, was, sizeof was));
+}
+
+static void take_back(struct challenge *challenge, struct model *model)
+{
+	if (challenge->done == 0)
+		return;
+	uint32_t op = challenge->schedule.order[--challenge->done];
+	if (!look(challenge, model))
+		return;
+	for (uint32_t i = 0; i < challenge->candidates; i++)
+		if (challenge->candidate[i].op == op)
+			challenge->selected = i;
+}
+
+static void hint(struct challenge *challenge)
+{
+	for (uint32_t i = 0; i < challenge->candidates; i++)
+		if (challenge->candidate[i].op == challenge->schedule.order[challenge->done])
+			challenge->selected = i;
+	challenge->hints += !challenge->hinted && challenge->candidates > 0;
+	challenge->hinted = challenge->candidates > 0;
+}
+
+bool challenge_command(struct challenge *challenge, struct model *model, enum command_id command)
+{
+	switch (command) {
+	case COMMAND_CHALLENGE:
+		if (challenge->on) {
+			challenge_end(challenge);
+			view_say(model, "the challenge is over; this is the plan again");
+		} else
+			begin(challenge, model);
+		return true;
+	case COMMAND_ACTIVATE:
+	case COMMAND_STEP:
+	case COMMAND_RIGHT: run_selected(challenge, model); return true;
+	case COMMAND_STEP_BACK:
+	case COMMAND_LEFT: take_back(challenge, model); return true;
+	case COMMAND_HINT: hint(challenge); return true;
+	case COMMAND_PLANNED: challenge_end(challenge); return true;
+	case COMMAND_EARLIER:
+	case COMMAND_LATER: view_say(model, "comma takes the last op back; y ends the challenge"); return true;
+	default: return row_command(command, &challenge->selected, challenge->candidates, 5);
+	}
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static void draw_score(struct frame *frame, const struct challenge *challenge)
+{
+	int x = 0, width = frame->window.width;
+	char text[64], bytes[32];
+	snprintf(text, sizeof text, "%u of %u ops", challenge->done, challenge->problem.ops);
+	frame_part(frame, &x, 0, width, ROLE_LABEL, text);
+	snprintf(text, sizeof text, "your peak %s", bytes_text(challenge->peak, bytes, sizeof bytes));
+	frame_part(frame, &x, 0, width, ROLE_TITLE, text);
+	bool lost = challenge->reachable > challenge->optimum;
+	snprintf(text, sizeof text, "reachable %s", bytes_text(challenge->reachable, bytes, sizeof bytes));
+	if (challenge->done < challenge->problem.ops)
+		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD, text);
+}
+
+static void draw_result(struct frame *frame, struct rect rect, const struct challenge *challenge)
+{
+	char text[200], ours[32], best[32], more[32], hints[32];
+	int64_t difference = challenge->peak - challenge->optimum;
+	snprintf(hints, sizeof hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
+	snprintf(text, sizeof text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
+		 challenge->optimum_proved ? "the optimum" : "the best known", bytes_text(challenge->optimum, best, sizeof best));
+	int used = text_cells(text) > rect.width ? 2 : 1;
+	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
+	if (difference > 0)
+		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. comma goes back, y ends", change_text(difference, more, sizeof more),
+			 challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
+	else
+		snprintf(text, sizeof text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
+			 challenge->optimum_proved ? "nobody does better" : "as good as any known", hints);
+	frame_wrapped(frame, (struct rect){ 0, rect.y + used, rect.width, rect.height - used }, difference > 0 ? ROLE_WARN : ROLE_GOOD, text);
+}
+
+/* The ops that can run, and what speaks for the selected one. */
+static void draw_choice(struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
+{
+	const struct schedule *schedule = &challenge->schedule;
+	int rows = rect.height - 3;
+	frame_repeat(frame, 0, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	if (challenge->done == challenge->problem.ops) {
+		draw_result(frame, (struct rect){ 0, rect.y + 1, rect.width, rect.height - 1 }, challenge);
+		return;
+	}
+	const struct candidate *selected = &challenge->candidate[challenge->selected];
+	bool best = challenge->hinted && selected->op == schedule->order[challenge->done];
+	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: take it, " : "this op: ",
+		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected));
+	order_candidates_title(frame, rect.y + 2, challenge->candidates);
+	int64_t before = schedule_before(schedule, challenge->done);
+	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);
+	for (int i = 0; i < rows && top + (uint32_t)i < challenge->candidates; i++)
+		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before, top + (uint32_t)i == challenge->selected);
+}
+
+void challenge_draw(struct challenge *challenge, const struct model *model, struct frame *frame)
+{
+	static const struct order_roam no_segments = { 0 };
+	int width = frame->window.width, height = frame->window.height, pane = height / 2;
+	challenge->rows.schedule = &challenge->schedule;
+	challenge->rows.roam = &no_segments;
+	challenge->rows.ran = challenge->rows.listed = challenge->done;
+	draw_score(frame, challenge);
+	if (challenge->done)
+		order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &challenge->rows, model);
+	else
+		frame_wrapped(frame, (struct rect){ 0, 2, width, 2 }, ROLE_FAINT, "nothing has run yet: run the ops so that the peak stays low");
+	draw_choice(frame, (struct rect){ 0, height - pane, width, pane }, challenge, model);
+}

@@ -1,0 +1,148 @@
+/* order_rows.c: like the lanes of a commit graph. */
+#include "order_rows.h"
+
+#include "segment_rows.h"
+
+enum { NUMBER = 8, AMOUNT = ORDER_AMOUNT, BAR = 10 };
+
+/* ---- lanes ---------------------------------------------------------------------------- */
+
+/* What an item does at a row: made, used, freed or just there. */
+static enum glyph lane_glyph(const struct schedule *schedule, uint32_t item, uint32_t position)
+{
+	if (schedule->first[item] == schedule->last[item])
+		return GLYPH_CIRCLE;
+	if (position == schedule->first[item])
+		return GLYPH_TOP_LEFT;
+	if (position == schedule->last[item])
+		return GLYPH_BOTTOM_LEFT;
+	FOR_ROW(i, &schedule->problem->uses, schedule->order[position])
+		if (schedule->problem->uses.item[i] == item)
+			return GLYPH_TEE_RIGHT;
+	return GLYPH_VERTICAL;
+}
+
+static void draw_lanes(struct frame *frame, struct rect rect, const struct order_rows *rows, const struct model *model)
+{
+	const struct schedule *schedule = rows->schedule;
+	const struct order_roam *roam = rows->roam;
+	uint32_t end = rows->top + (uint32_t)rect.height, top;
+	segment_row_of_rule(roam, rows->top, &top);
+	for (uint32_t item = 0; item < schedule->problem->items; item++) {
+		int lane = schedule->lane[item];
+		uint32_t storage = schedule->problem->storage[item];
+		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end || segment_row(roam, schedule->last[item]) < rows->top)
+			continue;
+		uint32_t from = schedule->first[item] > top ? schedule->first[item] : top;
+		for (uint32_t position = from; position <= schedule->last[item] && segment_row(roam, position) < end; position++) {
+			if (position >= rows->ran)
+				break;
+			int y = rect.y + (int)(segment_row(roam, position) - rows->top);
+			frame_glyph(frame, rect.x + lane, y, lane_glyph(schedule, item, position), storage_role(model->plan, storage));
+			if (storage == model->storage)
+				frame_mark(frame, (struct rect){ rect.x + lane, y, 1, 1 }, MARK_REVERSE);
+		}
+	}
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+static void draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t base, int64_t peak)
+{
+	int filled = peak > base ? (int)((double)(live - base) / (double)(peak - base) * BAR + 0.5) : 0;
+	for (int i = 0; i < BAR; i++)
+		if (i < filled)
+			frame_glyph(frame, x + i, y, GLYPH_HEAVY, live == peak ? ROLE_BAD : ROLE_LABEL);
+		else
+			frame_glyph(frame, x + i, y, GLYPH_DOT, ROLE_EMPTY);
+}
+
+/* Number, live bytes, a bar above the persistent bytes, name and type; returns the column where lanes can begin. */
+static int draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model, uint32_t position, int name_width)
+{
+	const struct schedule *schedule = rows->schedule;
+	const struct op *op = &model->plan->graph->op[schedule->order[position]];
+	bool waiting = position >= rows->ran;
+	char text[32];
+	snprintf(text, sizeof text, "%u", position + 1);
+	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, text);
+	if (segment_of_waist(rows->roam, schedule->order[position], position) != NONE)
+		frame_glyph(frame, NUMBER - 1, y, GLYPH_BULLET, ROLE_KEY);
+	int x = NUMBER;
+	enum role role = waiting ? ROLE_FAINT : ROLE_TEXT;
+	if (!waiting)
+		frame_right(frame, x + AMOUNT - 1, y, schedule->live[position] == schedule->peak ? ROLE_PEAK : ROLE_TEXT,
+			    bytes_text(schedule->live[position], text, sizeof text));
+	x += AMOUNT;
+	if (frame->window.width >= 70) {
+		if (!waiting)
+			draw_bar(frame, x, y, schedule->live[position], schedule->problem->base, schedule->peak);
+		x += BAR + 1;
+	}
+	frame_name(frame, x, y, name_width, role, op->name);
+	return x + name_width + 1;
+}
+
+void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *rows, const struct model *model)
+{
+	const struct order_roam *roam = rows->roam;
+	uint32_t count = rows->listed + roam->segments, cursor = segment_row(roam, rows->schedule->position[model->op]), position;
+	int name_width = rect.width >= 110 ? 36 : rect.width >= 70 ? 22 : 16, lanes = 0;
+	rows->page = rect.height;
+	rows->top = scroll_to(rows->top, cursor, count, rect.height);
+	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++)
+		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE)
+			lanes = draw_row(frame, rect.y + i, rows, model, position, name_width);
+	draw_lanes(frame, (struct rect){ lanes, rect.y, rect.width - lanes, rect.height }, rows, model);
+	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++) {
+		uint32_t segment = segment_row_of_rule(roam, rows->top + (uint32_t)i, &position);
+		if (segment != NONE)
+			segment_rule_draw(frame, rect.y + i, model->plan, segment);
+	}
+	if (cursor < count)
+		frame_mark(frame, (struct rect){ 0, rect.y + (int)(cursor - rows->top), lanes - 1, 1 }, MARK_REVERSE);
+}
+
+/* ---- what an op does ----------------------------------------------------------------- */
+
+void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,
+	const uint32_t *item, uint32_t count)
+{
+	char text[32];
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < count; i++)
+		sum += problem->size[item[i]];
+	frame_text(frame, 0, y, AMOUNT, ROLE_LABEL, verb);
+	frame_right(frame, 15, y, count ? role : ROLE_FAINT, bytes_text(sum, text, sizeof text));
+	int x = 17;
+	for (uint32_t i = 0; i < count; i++) {
+		int room = frame->window.width - x;
+		const char *name = storage_name(model->plan, problem->storage[item[i]]);
+		snprintf(text, sizeof text, "and %u more", count - i);
+		if (i > 0 && room < text_cells(name) + 14) {
+			frame_text(frame, x, y, room, ROLE_FAINT, text);
+			return;
+		}
+		x += frame_name(frame, x, y, room, storage_role(model->plan, problem->storage[item[i]]), name) + 2;
+	}
+}
+
+void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen)
+{
+	char during[32], after[32];
+	if (chosen)
+		frame_glyph(frame, 0, y, GLYPH_INCREASE, ROLE_KEY);
+	frame_right(frame, 11, y, chosen ? ROLE_TITLE : ROLE_TEXT, bytes_text(candidate->during, during, sizeof during));
+	frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
+		    change_text(candidate->after - before, after, sizeof after));
+	const struct op *op = &model->plan->graph->op[candidate->op];
+	int x = 24 + frame_name(frame, 24, y, frame->window.width - 24, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);
+	frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, op->type);
+}
+
+void order_candidates_title(struct frame *frame, int y, uint32_t count)
+{
+	frame_right(frame, 11, y, ROLE_LABEL, "needs");
+	frame_right(frame, 22, y, ROLE_LABEL, "leaves");
+	frame_print(frame, 24, y, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
+}
