@@ -31,6 +31,13 @@ static void name(const struct naming *naming, uint32_t factor, enum factor_role 
 		naming->factors->factor[factor].role = (uint8_t)role;
 }
 
+/* Every factor of a product: grouped queries have groups times queries of a group for heads. */
+static void name_term(const struct naming *naming, const struct factor_term *term, enum factor_role role)
+{
+	for (uint32_t i = 0; i < term->count; i++)
+		name(naming, naming->factors->part[term->first + i], role);
+}
+
 static bool is_parameter(const struct graph *graph, uint32_t tensor)
 {
 	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER;
@@ -89,7 +96,7 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 	else if (operands == 2 && (strcmp(rule->type, "aten.bmm") == 0 || strcmp(rule->type, "aten.matmul") == 0))
 		name_heads(naming, read);
 	else if (operands >= 3 && rule->cost == COST_ATTENTION && graph->tensor[read[0]].rank == 4)
-		name(naming, single(naming, read[0], 1), ROLE_HEADS);
+		name_term(naming, term_of(naming, read[0], 1), ROLE_HEADS);
 	else if (operands >= 2 && (strcmp(rule->type, "aten.convolution") == 0 || strcmp(rule->type, "onnx.Conv") == 0))
 		name_convolution(naming, read, written[0]);
 	else if (operands == 2 && strcmp(rule->type, "tidemark.dispatch") == 0)

@@ -50,10 +50,12 @@ static int64_t misplaced(const struct units *units, const struct sharding *shard
 	return bytes;
 }
 
+/* Partial sums pass through views, and through sums of them in the backward pass, to be reduced once. In the forward pass they would
+ * stay in the residual stream to the end. */
 static bool all_partial(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (!units->linear[op])
+	if (!units->linear[op] || (graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->reads, op) > 1))
 		return false;
 	FOR_ROW(i, &graph->reads, op)
 		if (sharding->produced[graph->reads.item[i]].on[axis] != PLACE_PARTIAL)
