@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_KNOBS_H
 #define TIDEMARK_KNOBS_H
 
+#include "device_table.h"
 #include "solver/layout.h"
 #include "solver/order.h"
 
@@ -41,7 +42,7 @@ enum knob_type {
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
-	X(device, "devices", CHOICE, "none|v100-32gb|a100-40gb|a100-80gb|h100-80gb|h200-141gb|b200-180gb", 0, 6, 0, SHARD, "preset: memory, peak FLOP/s, memory bandwidth and links of a device") \
+	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset: memory, peak FLOP/s, memory bandwidth and links of a device; none: any memory, else an a100-80gb") \
 	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap per device: a plan above it breaks a constraint") \
 	X(reserve, "devices", BYTES, NULL, 0, BYTES_MAX, 0, SHARD, "memory kept free for contexts, libraries and fragmentation") \
 	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \

@@ -1,0 +1,75 @@
+/* machine.c: the roofline of one op. */
+#include "machine.h"
+
+__extension__ typedef __int128 wide;
+
+/* log2 in 1/1024, linear between powers of two. */
+static int64_t logarithm(int64_t x)
+{
+	int64_t exponent = 63 - __builtin_clzll((unsigned long long)(x > 0 ? x : 1)), power = INT64_C(1) << exponent;
+	int64_t rest = (x > 0 ? x : 1) - power;
+	return exponent * 1024 + (exponent > 10 ? rest >> (exponent - 10) : rest << (10 - exponent));
+}
+
+uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size)
+{
+	int i = 0;
+	while (i < EFFICIENCY_POINTS && efficiency->point[i].size <= size)
+		i++;
+	if (i == 0 || i == EFFICIENCY_POINTS)
+		return efficiency->point[i == 0 ? 0 : EFFICIENCY_POINTS - 1].share;
+	int64_t low = logarithm(efficiency->point[i - 1].size), high = logarithm(efficiency->point[i].size), at = logarithm(size);
+	int64_t from = efficiency->point[i - 1].share, to = efficiency->point[i].share;
+	return (uint32_t)(high > low ? from + (to - from) * (at - low) / (high - low) : to);
+}
+
+/* Picoseconds of work at a share (thousandths) of a rate. */
+static int64_t spent(int64_t work, int64_t rate, uint32_t share)
+{
+	if (rate <= 0 || share == 0)
+		return 0;
+	wide divisor = (wide)rate * share, time = ((wide)work * PICOSECONDS * 1000 + divisor - 1) / divisor;
+	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
+}
+
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes)
+{
+	if (flops <= 0 && bytes <= 0)
+		return 0;
+	int64_t rate = matrix ? machine->matrix_rate[format] : machine->vector_rate;
+	int64_t time = spent(flops, rate, efficiency_at(matrix ? &machine->matrix : &machine->vector, flops));
+	int64_t traffic = spent(bytes, machine->memory_rate, efficiency_at(&machine->traffic, bytes));
+	time = traffic > time ? traffic : time;
+	return time > machine->launch ? time : machine->launch;
+}
+
+bool machine_is_matrix(const struct rule *rule)
+{
+	return rule->cost == COST_CONTRACTION || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+}
+
+static int format_of(uint8_t dtype)
+{
+	switch (dtype) {
+	case DTYPE_F64: case DTYPE_C128: return FORMAT_F64;
+	case DTYPE_F32: case DTYPE_C64: return FORMAT_F32;
+	case DTYPE_F16: return FORMAT_F16;
+	case DTYPE_BF16: return FORMAT_BF16;
+	case DTYPE_F8E4M3: case DTYPE_F8E5M2: return FORMAT_F8;
+	default: return -1;
+	}
+}
+
+enum machine_format machine_format_of(const struct graph *graph, uint32_t op)
+{
+	int widest = -1, small = -1;
+	FOR_ROW(i, &graph->reads, op) {
+		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
+		int format = format_of(tensor->dtype), *kept = tensor->rank > 1 ? &widest : &small;
+		if (format >= 0 && (*kept < 0 || format < *kept))
+			*kept = format;
+	}
+	if (widest >= 0 || small >= 0)
+		return (enum machine_format)(widest >= 0 ? widest : small);
+	return FORMAT_F32;
+}

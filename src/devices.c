@@ -1,0 +1,124 @@
+/* devices.c: device presets; the machine and the mesh of a scenario. */
+#include <stdio.h>
+
+#include "devices.h"
+#include "scenario.h"
+
+/* ---- what is reached of the peaks ------------------------------------------------------------------------------ */
+
+struct profile {
+	struct efficiency matrix, vector, traffic;
+	uint16_t near_share, far_share;
+	uint16_t launch;   /* nanoseconds */
+	const char *source;
+};
+
+#define M INT64_C(1000000)
+#define G INT64_C(1000000000)
+#define MATRIX { { { 50 * M, 100 }, { 1 * G, 500 }, { 16 * G, 850 }, { 128 * G, 950 } } }
+#define VECTOR { { { 50 * M, 100 }, { 500 * M, 300 }, { 4 * G, 700 }, { 16 * G, 950 } } }
+#define TRAFFIC { { { 128000, 300 }, { 2 * M, 600 }, { 20 * M, 750 }, { 100 * M, 900 } } }
+
+static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
+static const struct profile profile_B200 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
+static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+	"no measurements: efficiencies of an A100" };
+static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
+	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
+	700, 900, 1000, "no measurements: 70 % of the peaks" };
+
+/* ---- presets ---------------------------------------------------------------------------------------------------- */
+
+#define RATE(value, unit) ((int64_t)((value) * (unit)))
+#define MACHINE(gib, traffic_peak, f64, f32, f16, bf16, f8, vector_peak, near_peak, near_hop, far_peak, far_hop) { \
+	.memory = INT64_C(gib) << 30, .memory_rate = RATE(traffic_peak, 1e9), .vector_rate = RATE(vector_peak, 1e12), \
+	.matrix_rate = { RATE(f64, 1e12), RATE(f32, 1e12), RATE(f16, 1e12), RATE(bf16, 1e12), RATE(f8, 1e12) }, \
+	.near = { INT64_C(near_hop) * 1000, RATE(near_peak, 1e9) }, .far = { INT64_C(far_hop) * 1000, RATE(far_peak, 1e9) } }
+#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, profile, text) \
+	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), &profile_##profile },
+static const struct row {
+	const char *name, *source;
+	struct machine machine;
+	const struct profile *profile;
+} rows[DEVICE_COUNT] = { DEVICES(X) };
+#undef X
+
+struct device_preset device_preset(enum device device)
+{
+	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
+	const struct profile *profile = row->profile;
+	struct device_preset preset = { device == DEVICE_NONE ? "none" : row->name, row->source, profile->source, row->machine };
+	preset.machine.matrix = profile->matrix;
+	preset.machine.vector = profile->vector;
+	preset.machine.traffic = profile->traffic;
+	preset.machine.launch = profile->launch * INT64_C(1000);
+	preset.machine.near.rate = preset.machine.near.rate / 1000 * profile->near_share;
+	preset.machine.far.rate = preset.machine.far.rate / 1000 * profile->far_share;
+	if (device == DEVICE_NONE)
+		preset.machine.memory = -1;
+	return preset;
+}
+
+/* ---- from a scenario --------------------------------------------------------------------------------------------- */
+
+void scenario_machine(const struct scenario *scenario, struct machine *machine)
+{
+	const int64_t *value = scenario->value;
+	*machine = device_preset((enum device)value[K_device]).machine;
+	if (value[K_intra_bandwidth] != KNOB_GIVEN)
+		machine->near.rate = value[K_intra_bandwidth];
+	if (value[K_inter_bandwidth] != KNOB_GIVEN)
+		machine->far.rate = value[K_inter_bandwidth];
+	if (value[K_intra_latency] != KNOB_GIVEN)
+		machine->near.latency = value[K_intra_latency] * 1000;
+	if (value[K_inter_latency] != KNOB_GIVEN)
+		machine->far.latency = value[K_inter_latency] * 1000;
+	if (value[K_memory] != KNOB_GIVEN)
+		machine->memory = value[K_memory];
+	if (machine->memory >= 0)
+		machine->memory = machine->memory > value[K_reserve] ? machine->memory - value[K_reserve] : 0;
+}
+
+void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine)
+{
+	uint32_t near = 1;
+	if (size < 2 || mesh->axes == MESH_AXES)
+		return;
+	for (uint32_t i = 2; i <= size && (uint64_t)i * inside <= devices_per_node; i++)
+		if (size % i == 0)
+			near = i;
+	struct mesh_axis *axis = &mesh->axis[mesh->axes++];
+	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
+	snprintf(axis->name, sizeof axis->name, "%s", name);
+}
+
+enum status scenario_mesh(const struct scenario *scenario, struct mesh *mesh, struct error *error)
+{
+	const int64_t *value = scenario->value;
+	static const struct { const char *name; enum knob_id knob; } axes[] = { { "dp", K_dp }, { "ep", K_ep }, { "cp", K_cp }, { "tp", K_tp } };
+	struct machine machine;
+	uint32_t size[4], inside = 1, pp = value[K_pp] == KNOB_GIVEN ? 1 : (uint32_t)value[K_pp];
+	uint64_t product = pp;
+	for (int i = 0; i < 4; i++) {
+		size[i] = value[axes[i].knob] == KNOB_GIVEN ? 1 : (uint32_t)value[axes[i].knob];
+		product = product > UINT32_MAX ? product : product * size[i];
+	}
+	if (value[K_dp] == KNOB_GIVEN && product <= (uint64_t)value[K_devices] && value[K_devices] % (int64_t)product == 0) {
+		size[0] = (uint32_t)(value[K_devices] / (int64_t)product);
+		product *= size[0];
+	}
+	*mesh = (struct mesh) { 0 };
+	if (product != (uint64_t)value[K_devices])
+		return fail(error, BAD_INPUT, "dp %u x ep %u x cp %u x tp %u x pp %u are not %lld devices", size[0], size[1], size[2], size[3], pp,
+			(long long)value[K_devices]);
+	scenario_machine(scenario, &machine);
+	for (int i = 1; i < 4; i++)
+		inside *= size[i];
+	for (int i = 0; i < 4; i++) {
+		mesh_add_axis(mesh, axes[i].name, size[i], inside, (uint32_t)value[K_devices_per_node], &machine);
+		inside /= i < 3 ? size[i + 1] : 1;
+	}
+	return OK;
+}
