@@ -146,20 +146,29 @@ static uint32_t find_start(const struct start *start, uint32_t count, uint32_t f
 	return low;
 }
 
-/* Joins boxes that end with ones that start there and are as high. */
-static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, struct start *start)
+#define STAGES 4
+#define REFUSED 128        /* of so many numbers the first STAGES */
+
+/* Joins boxes that end with ones that start there and are as high. Variants leave some for a later stage, when other
+ * partners may have come up, and odd ones refuse a few for good: not all that fit together belong together. *waiting:
+ * there are such as are left. */
+static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, uint32_t stage, struct start *start, bool *waiting)
 {
 	uint32_t count = list_starts(boxes, variant, false, start), before = boxes->count;
 	enum status status = OK;
+	*waiting = false;
 	for (uint32_t i = 0; i < before && status == OK; i++) {
 		uint32_t last = boxes->box[i].last;
 		int64_t size = boxes->box[i].size;
-		if (boxes->box[i].joined)
-			continue;
 		for (uint32_t j = find_start(start, count, last, size); j < count && start[j].first == last && start[j].key == size; j++) {
-			if (boxes->box[start[j].box].joined)
+			uint32_t next = start[j].box;
+			if (boxes->box[i].joined || boxes->box[next].joined)
 				continue;
-			status = join(boxes, i, start[j].box, false);
+			uint64_t chance = hash_join(variant, hash_join(i, next));
+			if (variant && chance % STAGES > stage)
+				*waiting = true;
+			else if (variant % 2 == 0 || chance % REFUSED >= STAGES)
+				status = join(boxes, i, next, false);
 			break;
 		}
 	}
@@ -170,11 +179,14 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 {
 	struct start *start = mem_alloc(boxes->count, sizeof *start);
 	enum status status = start ? OK : NO_MEMORY;
-	for (uint32_t before = 0; status == OK && before != boxes->count;) {
-		before = boxes->count;
-		status = stack(boxes, start);
-		if (status == OK)
-			status = hand_over(boxes, variant, start);
+	bool waiting = true;
+	for (uint32_t stage = 0; status == OK && waiting; stage++) {
+		for (uint32_t before = 0; status == OK && before != boxes->count;) {
+			before = boxes->count;
+			status = stack(boxes, start);
+			if (status == OK)
+				status = hand_over(boxes, variant, stage, start, &waiting);
+		}
 	}
 	mem_free(start);
 	return status;
@@ -216,9 +228,12 @@ enum status layout_boxes_build(const struct layout_model *model, int64_t capacit
 	for (uint32_t b = 0; b < model->n && status == OK; b++)
 		status = add(boxes, (struct box){ .first = model->first[b], .last = model->last[b], .size = model->size[b],
 						  .left = NONE, .right = NONE, .real = true });
+	/* What holds without a guess comes first. */
+	if (status == OK)
+		status = join_all(boxes, variant);
 	if (status == OK && capacity > 0)
 		status = add_rooms(boxes, model, capacity);
-	if (status == OK)
+	if (status == OK && capacity > 0)
 		status = join_all(boxes, variant);
 	if (status == OK)
 		status = build_model(boxes, model);

@@ -16,6 +16,7 @@ static const struct { const char *keys; unsigned rules; } ways[] = {
 	{ "CTA", LAYOUT_RULES_ALL }, { "TAW", NO_FILL }, { "TAW", LAYOUT_RULES_ALL }, { "OTA", NO_FILL }, { "OTA", LAYOUT_RULES_ALL },
 };
 #define WAYS (sizeof ways / sizeof *ways)
+#define BOX_WAYS 4         /* of them, for the many variants of boxes */
 
 struct exact {
 	const struct layout_model *model;
@@ -55,11 +56,11 @@ static enum status search_at(struct exact *exact, int64_t capacity, size_t way, 
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------- */
 
-static enum status search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, uint64_t nodes)
+static enum status search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
 {
 	struct layout_search *search = layout_search_new(&boxes->model);
 	enum status status = search ? LIMIT : NO_MEMORY;
-	for (size_t i = 0; i < WAYS && status == LIMIT && control_status(exact->control) == OK; i++)
+	for (size_t i = 0; i < count && status == LIMIT && control_status(exact->control) == OK; i++)
 		status = layout_search_run(search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
 	layout_search_free(search);
 	if (status == OK)
@@ -69,20 +70,31 @@ static enum status search_in(struct exact *exact, const struct layout_boxes *box
 	return status;
 }
 
-/* Looks for a layout of the capacity among those that are made of boxes. That there is none says nothing. */
-static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t variant, uint64_t nodes)
+/* Tries the boxes that a layout of the capacity may be made of. *share: what is left of the buffers. */
+static enum status try_boxes(struct exact *exact, int64_t capacity, bool rooms, uint32_t variant, uint64_t nodes, double *share)
+{
+	struct layout_boxes boxes;
+	enum status status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
+	control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
+	*share = (double)boxes.model.n / exact->model->n;
+	if (status == OK)
+		status = *share < 1 ? search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE;
+	layout_boxes_free(&boxes);
+	return status;
+}
+
+/* Looks for a layout of the capacity among those that are made of boxes; more variants of them each round where there are
+ * few boxes. That there is no such layout says nothing. */
+static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t round, uint64_t nodes)
 {
 	enum status status = INFEASIBLE;
+	double share = 0;
 	if (!exact->plain)
 		return status;
-	for (int rooms = 1; rooms >= 0 && status != OK && status != NO_MEMORY && control_status(exact->control) == OK; rooms--) {
-		struct layout_boxes boxes;
-		status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
-		control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
-		if (status == OK)
-			status = boxes.model.n < exact->model->n ? search_in(exact, &boxes, capacity, nodes) : INFEASIBLE;
-		layout_boxes_free(&boxes);
-	}
+	for (uint32_t i = 0; i <= 2 * round && share < 0.5 && status != OK && status != NO_MEMORY && control_status(exact->control) == OK; i++)
+		status = try_boxes(exact, capacity, true, round * round + i, nodes, &share);
+	if (status != OK && status != NO_MEMORY && control_status(exact->control) == OK)
+		status = try_boxes(exact, capacity, false, round, nodes, &share);
 	return status;
 }
 
