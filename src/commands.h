@@ -47,8 +47,9 @@ enum context {
 	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
 	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
-	X(UP, "up", "k up", "", IN_ANY, "", "move up") \
-	X(DOWN, "down", "j down", "", IN_ANY, "", "move down") \
+	X(UP, "up", "k up wheel-up", "", IN_ANY, "", "move up") \
+	X(DOWN, "down", "j down wheel-down", "", IN_ANY, "", "move down") \
+	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, run the footer's command; again: change it") \
 	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
 	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
 	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER, "", "move by 1/64 of what is shown to the left") \
@@ -72,6 +73,7 @@ enum context {
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \
 	X(GLYPHS, "glyphs", "a", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
+	X(MOUSE, "mouse", "m", "", IN_ANY, "", "leave the mouse to the terminal, to select text, and back") \
 	X(COLOURS, "colours", "C", "", IN_ANY, "", "switch between the themes and monochrome") \
 	X(REDRAW, "redraw", "^L", "", IN_ANY, "", "draw the screen anew") \
 	X(SUSPEND, "suspend", "^Z", "", IN_ANY, "", "suspend; fg comes back") \

@@ -48,6 +48,10 @@ static void read_set(struct config *config, char **field, int count, struct plac
 			snprintf(config->glyphs, sizeof config->glyphs, "%s", value);
 		else
 			warn(place, "set glyphs %.20s: expected ascii or utf8", value);
+	} else if (strcmp(field[1], "mouse") == 0) {
+		config->no_mouse = strcmp(value, "off") == 0;
+		if (!config->no_mouse && strcmp(value, "on") != 0)
+			warn(place, "set mouse %.20s: expected on or off", value);
 	} else {
 		snprintf(assignment, sizeof assignment, "%.80s=%.100s", field[1], value);
 		if (scenario_set(&config->scenario, assignment, &error) != OK)

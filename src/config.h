@@ -1,7 +1,7 @@
 /* config.h: the user's file $XDG_CONFIG_HOME/tidemark/config (or ~/.config): defaults of knobs, keys and colours.
  *
  *   # a comment
- *   set KNOB VALUE           a knob's default, or an option of the explorer: theme, glyphs
+ *   set KNOB VALUE           a knob's default, or an option of the explorer: theme, glyphs, mouse
  *   bind KEY COMMAND         KEY as `?` names it; COMMAND a word of the command table
  *   color ROLE FG [BG] [ATTRIBUTE...]
  *
@@ -22,6 +22,7 @@ struct colour { char role[24], foreground[16], background[16], attributes[40]; }
 struct config {
 	struct scenario scenario;          /* defaults, as the file has them */
 	char theme[16], glyphs[8];         /* "" where the file doesn't say */
+	bool no_mouse;
 	struct key_binding binding[CONFIG_BINDINGS];
 	int bindings;
 	struct colour colour[CONFIG_COLOURS];

@@ -27,7 +27,8 @@ static int print_help(void)
 	fputs("\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
 	      "  --resume[=FILE]    take up the last session, or that of a session file, in the explorer\n"
 	      "  --rules=FILE       rules of operators of your own\n"
-	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n\n"
+	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n"
+	      "  --no-mouse         leave the mouse to the terminal\n\n"
 	      "GRAPH is a graph in the native format or DOT, gz or not, or - for standard input; a sample where there\n"
 	      "is none. See tidemark(1) and tidemark(5).\n", stdout);
 	return EXIT_FINE;
@@ -55,6 +56,7 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	if (!invocation->options.theme && *config.theme)
 		invocation->options.theme = config.theme;
 	invocation->options.ascii |= strcmp(config.glyphs, "ascii") == 0;
+	invocation->options.no_mouse |= config.no_mouse;
 	invocation->options.config = &config;
 	struct session *session = session_new(graph, path, &config.scenario, 
 		&(struct session_options){ .interactive = true, .rules_file = invocation->rules_file }, &error);
@@ -127,7 +129,7 @@ static int open_graph(struct invocation *invocation)
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { "resume", optional_argument, NULL, 'r' },
-	{ "theme", required_argument, NULL, 't' }, { "rules", required_argument, NULL, 'R' }, { "ascii", no_argument, NULL, 'a' }, { "tables", required_argument, NULL, 'T' },
+	{ "theme", required_argument, NULL, 't' }, { "rules", required_argument, NULL, 'R' }, { "ascii", no_argument, NULL, 'a' }, { "no-mouse", no_argument, NULL, 'm' }, { "tables", required_argument, NULL, 'T' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -138,6 +140,7 @@ static int take_option(struct invocation *invocation, int letter)
 	case 't': invocation->options.theme = optarg; return EXIT_FINE;
 	case 'R': invocation->rules_file = optarg; return EXIT_FINE;
 	case 'a': invocation->options.ascii = true; return EXIT_FINE;
+	case 'm': invocation->options.no_mouse = true; return EXIT_FINE;
 	}
 	invocation->done = true;
 	switch (letter) {

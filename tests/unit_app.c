@@ -215,3 +215,58 @@ Test(app, a_challenge_ends_with_its_graph_and_large_graphs_have_none)
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* The place of a text on the screen, as a click. */
+static const char *click_on(const struct app *app, const char *wanted, char keys[40])
+{
+	char *text = frame_dump(&app->frame), *at = strstr(text, wanted), *line = text;
+	cr_assert(at, "no \"%s\" in\n%s", wanted, text);
+	int y = 0, x = 0;
+	for (char *c = text; c < at; c++)
+		if (*c == '\n') {
+			y++;
+			line = c + 1;
+		}
+	for (char *c = line; c < at; c++)
+		x += ((unsigned char)*c & 0xc0) != 0x80;
+	snprintf(keys, 40, "click@%d,%d", x, y);
+	mem_free(text);
+	return keys;
+}
+
+Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
+{
+	char keys[40];
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 30, "");
+	screenshot_keys(app, click_on(app, "4 Tensors", keys));
+	cr_assert_eq(app->view, 3);
+	redraw(app);
+	screenshot_keys(app, click_on(app, "right.out", keys));
+	cr_assert_str_eq(storage_name(app->plan, app->model.storage), "right.out");
+	screenshot_keys(app, click_on(app, "kind", keys));
+	redraw(app);
+	expect(app, "kind ^");
+	screenshot_keys(app, "1");
+	redraw(app);
+	screenshot_keys(app, "click@12,8");
+	cr_assert_eq(model_position(&app->model), 0);
+	screenshot_keys(app, "wheel-down");
+	cr_assert_neq(app->model.storage, NONE);
+	screenshot_keys(app, "3");
+	redraw(app);
+	screenshot_keys(app, click_on(app, "concat", keys));
+	cr_assert_str_eq(app->plan->graph->op[app->model.op].name, "concat");
+	redraw(app);
+	screenshot_keys(app, click_on(app, "alignment", keys));
+	cr_assert(app->panel_has_keys);
+	redraw(app);
+	screenshot_keys(app, "click@98,3");
+	cr_assert_eq(session_scenario(session)->value[K_order], 0);
+	redraw(app);
+	screenshot_keys(app, click_on(app, "? help", keys));
+	cr_assert_eq(app->mode, MODE_HELP);
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -4,6 +4,8 @@
 #include "chrome.h"
 #include "screen.h"
 
+enum { WHEEL_ROWS = 3 };
+
 /* ---- plans ------------------------------------------------------------------------ */
 
 /* Takes over the session's newest plan; the old one is kept when there is no memory for the new. */
@@ -166,6 +168,37 @@ static enum command_id command_bound(const struct app *app, const char *key)
 	return command_of_key(key, app_context(app));
 }
 
+static bool contains(struct rect rect, const struct key_press *key)
+{
+	return key->x >= rect.x && key->x < rect.x + rect.width && key->y >= rect.y && key->y < rect.y + rect.height;
+}
+
+/* A click on the panel gives it the keys; one on the view takes them back. */
+static void click(struct app *app, const struct key_press *key)
+{
+	struct screen screen = screen_layout(app->frame.width, app->frame.height, app->panel_has_keys);
+	struct footer_item item[COMMAND_COUNT];
+	int tab = contains(screen.tabs, key) ? chrome_tab_at(screen.tabs.width, app->view, key->x) : -1;
+	int items = contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
+	if (tab >= 0)
+		app_show_view(app, tab);
+	for (int i = 0; i < items; i++)
+		if (key->x >= item[i].x && key->x < item[i].x + item[i].width - 2) {
+			app_run(app, item[i].command, commands[item[i].command].word);
+			return;
+		}
+	if (contains(screen.panel, key)) {
+		app->panel_has_keys = true;
+		panel_click(&app->panel, &app->model, key->x - screen.panel.x, key->y - screen.panel.y);
+		app_grant_request(app);
+	} else if (contains(screen.body, key) && app->model.plan) {
+		app->panel_has_keys = false;
+		app->model.click_x = key->x - screen.body.x;
+		app->model.click_y = key->y - screen.body.y;
+		app_run(app, COMMAND_CLICK, "click");
+	}
+}
+
 static void key_in_view(struct app *app, const struct key_press *key)
 {
 	enum command_id command = command_bound(app, key->name);
@@ -176,10 +209,17 @@ static void key_in_view(struct app *app, const struct key_press *key)
 		view_say(&app->model, "%s does nothing here; ? lists what does", key->name);
 		return;
 	}
+	if (command == COMMAND_CLICK && strcmp(key->name, "click") == 0) {
+		view_say(&app->model, "%s", "");
+		click(app, key);
+		return;
+	}
 	/* Some commands look at the key that ran them. */
 	bool tells_key = command == COMMAND_VIEW || command == COMMAND_CANCEL;
 	snprintf(line, sizeof line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
-	app_run(app, command, line);
+	int times = strncmp(key->name, "wheel", 5) == 0 ? WHEEL_ROWS : 1;
+	for (int i = 0; i < times; i++)
+		app_run(app, command, line);
 }
 
 static void complete(struct app *app)

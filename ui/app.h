@@ -16,7 +16,7 @@
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
 
 /* What only the owner of the terminal can do. */
-enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2 };
+enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4 };
 
 struct app {
 	struct session *session;
@@ -43,6 +43,7 @@ struct app {
 	char confirm[LINE_SIZE];         /* the line that waits for a yes */
 	int tour;                        /* steps of the tour shown so far */
 	bool interrupted;                /* the last key was ^C with nothing to stop */
+	bool mouse;                      /* wanted; WISH_MOUSE tells of a change */
 	unsigned wishes;                 /* enum wish; the owner of the terminal clears them */
 	bool running;
 	int status;                      /* exit status once running is false */
@@ -74,6 +75,9 @@ void app_confirmed(struct app *app, bool yes);
 /* The next op or tensor in a direction whose name contains model.search. */
 void app_find(struct app *app, int direction);
 void app_open_line(struct app *app, enum mode mode, const char *text);
+void app_show_view(struct app *app, int view);
+/* Runs what a view or the panel has asked for. */
+void app_grant_request(struct app *app);
 void app_use_theme(struct app *app, enum theme theme);
 
 #endif

@@ -66,7 +66,7 @@ void app_open_line(struct app *app, enum mode mode, const char *text)
 	line_set(&app->line, text);
 }
 
-static void show_view(struct app *app, int view)
+void app_show_view(struct app *app, int view)
 {
 	app->view = (view + VIEWS) % VIEWS;
 	app->panel_has_keys = false;
@@ -215,14 +215,14 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_QUIT: app->running = false; return true;
 	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); return true;
 	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); return true;
-	case COMMAND_NEXT_VIEW: show_view(app, app->view + 1); return true;
-	case COMMAND_PREVIOUS_VIEW: show_view(app, app->view - 1); return true;
+	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); return true;
+	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); return true;
 	case COMMAND_VIEW:
 		if (*arguments >= '1' && *arguments < '1' + VIEWS)
-			show_view(app, *arguments - '1');
+			app_show_view(app, *arguments - '1');
 		return true;
 	case COMMAND_DIFFERENCES:
-		show_view(app, VIEWS - 1);
+		app_show_view(app, VIEWS - 1);
 		return true;
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;
@@ -252,6 +252,11 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		return true;
 	case COMMAND_TOUR: next_tour_step(app); return true;
 	case COMMAND_GLYPHS: app->frame.ascii = !app->frame.ascii; return true;
+	case COMMAND_MOUSE:
+		app->mouse = !app->mouse;
+		app->wishes |= WISH_MOUSE;
+		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
+		return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
 	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
@@ -283,6 +288,12 @@ void app_run(struct app *app, enum command_id command, const char *line)
 		;
 	else if (!app->panel_has_keys && model->plan)
 		views[app->view]->command(app->state[app->view], model, command);
+	app_grant_request(app);
+}
+
+void app_grant_request(struct app *app)
+{
+	struct model *model = &app->model;
 	if (*model->request) {
 		char request[sizeof model->request];
 		memcpy(request, model->request, sizeof request);

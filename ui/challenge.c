@@ -177,6 +177,10 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 	case COMMAND_STEP_BACK:
 	case COMMAND_LEFT: take_back(challenge, model); return true;
 	case COMMAND_HINT: hint(challenge); return true;
+	case COMMAND_CLICK:
+		if (model->click_y >= challenge->first_row && model->click_y - challenge->first_row < (int)challenge->candidates)
+			challenge->selected = (uint32_t)(model->click_y - challenge->first_row);
+		return true;
 	case COMMAND_PLANNED: challenge_end(challenge); return true;
 	case COMMAND_EARLIER:
 	case COMMAND_LATER: view_say(model, "comma takes the last op back; y ends the challenge"); return true;
@@ -219,7 +223,7 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 }
 
 /* The ops that can run, and what speaks for the selected one. */
-static void draw_choice(struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
+static void draw_choice(struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
 {
 	const struct schedule *schedule = &challenge->schedule;
 	int rows = rect.height - 3;
@@ -235,6 +239,7 @@ static void draw_choice(struct frame *frame, struct rect rect, const struct chal
 	order_candidates_title(frame, rect.y + 2, challenge->candidates);
 	int64_t before = schedule_before(schedule, challenge->done);
 	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);
+	challenge->first_row = rect.y + 3 - (int)top;
 	for (int i = 0; i < rows && top + (uint32_t)i < challenge->candidates; i++)
 		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before, top + (uint32_t)i == challenge->selected);
 }

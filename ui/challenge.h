@@ -20,6 +20,7 @@ struct challenge {
 	int64_t reachable, bound;    /* the lowest peak found for any order that begins so, and that no such order beats */
 	int64_t optimum;             /* the same for all orders, when the game began */
 	bool optimum_proved;
+	int first_row;               /* of the candidates on the screen */
 	struct order_rows rows;
 };
 

@@ -1,18 +1,34 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
 #include "chrome.h"
 
+/* A tab's text. */
+static const char *tab_text(int i, int view, int width, char text[32])
+{
+	if (width >= 64 || i == view)
+		snprintf(text, 32, " %d %s ", i + 1, views[i]->name);
+	else
+		snprintf(text, 32, " %d ", i + 1);
+	return text;
+}
+
+int chrome_tab_at(int width, int view, int x)
+{
+	char text[32];
+	for (int i = 0; i < VIEWS; i++) {
+		int cells = text_cells(tab_text(i, view, width, text));
+		if (x < cells)
+			return i;
+		x -= cells;
+	}
+	return -1;
+}
+
 void chrome_tabs(struct frame *frame, const struct model *model, int view)
 {
 	int width = frame->window.width, x = 0;
-	bool names = width >= 64;
-	for (int i = 0; i < VIEWS; i++) {
-		char text[32];
-		if (names || i == view)
-			snprintf(text, sizeof text, " %d %s ", i + 1, views[i]->name);
-		else
-			snprintf(text, sizeof text, " %d ", i + 1);
-		x += frame_text(frame, x, 0, width, i == view ? ROLE_TAB_ACTIVE : ROLE_TAB, text);
-	}
+	char text[32];
+	for (int i = 0; i < VIEWS; i++)
+		x += frame_text(frame, x, 0, width, i == view ? ROLE_TAB_ACTIVE : ROLE_TAB, tab_text(i, view, width, text));
 	if (model->plan && width - x >= 8) {
 		const char *name = model->plan->input->name;
 		int room = width - x - 2, wanted = text_cells(name);
@@ -97,29 +113,40 @@ static int item_width(enum command_id command)
 	return text_cells(command_key(command, key)) + 1 + text_cells(commands[command].footer) + 2;
 }
 
-static void draw_items(struct frame *frame, int *x, int end, unsigned context, bool specific)
+/* Adds those of the contexts that fit before end: the views' own, or those that are valid everywhere. */
+static void add_items(struct footer_item *item, int *items, int *x, int end, unsigned context, bool specific)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		const struct command *command = &commands[i];
 		bool general = command->context == IN_ANY;
-		char key[16];
 		if (!(command->context & context) || !*command->footer || general == specific || i == COMMAND_HELP)
 			continue;
-		if (*x + item_width((enum command_id)i) > end)
+		int width = item_width((enum command_id)i);
+		if (*x + width > end)
 			continue;
-		*x += frame_text(frame, *x, 0, end, ROLE_KEY, command_key((enum command_id)i, key)) + 1;
-		*x += frame_text(frame, *x, 0, end, ROLE_TEXT, command->footer) + 2;
+		item[(*items)++] = (struct footer_item){ (enum command_id)i, *x, width };
+		*x += width;
 	}
+}
+
+int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT])
+{
+	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2;
+	add_items(item, &items, &x, end, context, true);
+	add_items(item, &items, &x, end, context, false);
+	item[items++] = (struct footer_item){ COMMAND_HELP, end, help };
+	return items;
 }
 
 void chrome_footer(struct frame *frame, unsigned context)
 {
-	char key[16];
-	int width = frame->window.width, x = 0, end = width - item_width(COMMAND_HELP) + 2;
-	draw_items(frame, &x, end, context, true);
-	draw_items(frame, &x, end, context, false);
-	int used = frame_text(frame, end, 0, width - end, ROLE_KEY, command_key(COMMAND_HELP, key));
-	frame_text(frame, end + used + 1, 0, width, ROLE_TEXT, commands[COMMAND_HELP].footer);
+	struct footer_item item[COMMAND_COUNT];
+	int width = frame->window.width, items = chrome_footer_items(width, context, item);
+	for (int i = 0; i < items; i++) {
+		char key[16];
+		int used = frame_text(frame, item[i].x, 0, width - item[i].x, ROLE_KEY, command_key(item[i].command, key));
+		frame_text(frame, item[i].x + used + 1, 0, width, ROLE_TEXT, commands[item[i].command].footer);
+	}
 }
 
 const char *command_unavailable(const struct model *model, enum command_id command)

@@ -342,6 +342,30 @@ static void name_character(struct key_press *key, wint_t code)
 	}
 }
 
+/* Releases, drags and other buttons are no keys. */
+static void name_mouse(struct key_press *key)
+{
+	MEVENT event;
+	snprintf(key->name, sizeof key->name, "none");
+	if (getmouse(&event) == ERR)
+		return;
+	key->x = event.x;
+	key->y = event.y;
+	if (event.bstate & BUTTON1_PRESSED)
+		snprintf(key->name, sizeof key->name, "click");
+	else if (event.bstate & BUTTON4_PRESSED)
+		snprintf(key->name, sizeof key->name, "wheel-up");
+	else if (event.bstate & BUTTON5_PRESSED)
+		snprintf(key->name, sizeof key->name, "wheel-down");
+}
+
+void terminal_mouse(struct terminal *terminal, bool wanted)
+{
+	(void)terminal;
+	mouseinterval(0);
+	mousemask(wanted ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+}
+
 bool terminal_key(struct terminal *terminal, struct key_press *key)
 {
 	wint_t code;
@@ -353,7 +377,9 @@ bool terminal_key(struct terminal *terminal, struct key_press *key)
 		terminal->gone = poll(&gone, 1, 0) > 0 && (gone.revents & (POLLHUP | POLLERR));
 		return false;
 	}
-	if (kind == KEY_CODE_YES)
+	if (kind == KEY_CODE_YES && code == KEY_MOUSE)
+		name_mouse(key);
+	else if (kind == KEY_CODE_YES)
 		name_function_key(key, code);
 	else
 		name_character(key, code);

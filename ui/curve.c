@@ -180,6 +180,16 @@ static struct scale scale_of(const struct frame *frame, struct rect rect, const 
 	return scale;
 }
 
+uint32_t curve_position(const struct model *model, int width, int x)
+{
+	uint32_t first, last;
+	int labels = width >= LABELS_FROM ? LABELS : 0;
+	if (x < labels || x >= width)
+		return NONE;
+	model_column(model, x - labels, width - labels, &first, &last);
+	return plan_highest(model->plan, first, last);
+}
+
 void curve_draw(struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;

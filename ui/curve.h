@@ -9,5 +9,7 @@
  * live bytes among those it stands for: short peaks never vanish.
  * floor_hidden: start the axis at the persistent bytes. */
 void curve_draw(struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden);
+/* The position under a column of the curve's rectangle in a window of that width, or NONE. */
+uint32_t curve_position(const struct model *model, int width, int x);
 
 #endif

@@ -33,6 +33,8 @@ static void grant_wishes(struct loop *loop)
 		terminal_redraw(loop->terminal);
 	if (loop->app->wishes & WISH_SUSPEND)
 		terminal_suspend(loop->terminal);
+	if (loop->app->wishes & WISH_MOUSE)
+		terminal_mouse(loop->terminal, loop->app->mouse);
 	loop->app->wishes = 0;
 }
 
@@ -127,6 +129,8 @@ int explore(struct session *session, const struct explore_options *options)
 	loop.app = app_new(session, wanted_theme(options), terminal_colours(loop.terminal), ascii, options->config);
 	int status = 4;
 	if (loop.app) {
+		loop.app->mouse = !options->no_mouse;
+		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);
 		if (options->script)
 			app_script(loop.app, options->script);

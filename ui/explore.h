@@ -8,6 +8,7 @@
 struct explore_options {
 	bool ascii;              /* draw with ASCII whatever the locale says */
 	bool mono;               /* no colours, as NO_COLOR in the environment */
+	bool no_mouse;           /* leave the mouse to the terminal */
 	const char *theme;       /* "ansi", "dark", "light", "mono", or NULL */
 	const char *script;      /* commands to run at once, one a line, or NULL */
 	const struct config *config; /* the user's keys, or NULL */

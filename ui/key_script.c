@@ -3,7 +3,7 @@
 
 static const char *const names[] = {
 	"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "S-left", "S-right", "Backspace", "Delete", "Insert",
-	"Enter", "Esc", "F1", "space",
+	"Enter", "Esc", "F1", "space", "wheel-up", "wheel-down",
 };
 
 /* True for ^A and for named keys. */
@@ -25,6 +25,11 @@ bool key_script_next(struct key_script *script, struct key_press *key)
 		size_t length = strcspn(script->at, " \t\n");
 		if (length == 0)
 			return false;
+		if (sscanf(script->at, "click@%d,%d", &key->x, &key->y) == 2) {
+			snprintf(key->name, sizeof key->name, "click");
+			script->at += length;
+			return true;
+		}
 		if (is_name(script->at, length)) {
 			snprintf(key->name, sizeof key->name, "%.*s", (int)length, script->at);
 			key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;

@@ -4,10 +4,12 @@
 
 #include "frame.h"
 
-/* A key press: its name as the command table writes it ("q", "^L", "F1", "PgUp"), and the character it types, or 0. */
+/* A key press: its name as the command table writes it ("q", "^L", "F1", "PgUp", "click", "wheel-up"), the character it types,
+ * or 0, and the cell under the mouse where it is one of its keys. */
 struct key_press {
 	char name[16];
 	uint32_t code;
+	int x, y;
 };
 
 #define LINE_SIZE 300

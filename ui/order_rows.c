@@ -103,6 +103,13 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 		frame_mark(frame, (struct rect){ 0, rect.y + (int)(cursor - rows->top), lanes - 1, 1 }, MARK_REVERSE);
 }
 
+uint32_t order_rows_at(const struct order_rows *rows, int y)
+{
+	uint32_t position, row = rows->top + (uint32_t)y;
+	bool there = rows->roam && y >= 0 && y < rows->page && row < rows->listed + rows->roam->segments;
+	return there && segment_row_of_rule(rows->roam, row, &position) == NONE ? position : NONE;
+}
+
 /* ---- what an op does ----------------------------------------------------------------- */
 
 void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,

@@ -18,6 +18,8 @@ struct order_rows {
 
 /* Draws the rows around the shared cursor, which scrolls them. */
 void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *rows, const struct model *model);
+/* The position whose row is at a line of the rows, or NONE. */
+uint32_t order_rows_at(const struct order_rows *rows, int y);
 /* "makes 64.0 MiB  left.out, ...": the sum of some items, and as many names as fit. */
 void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,
 	const uint32_t *item, uint32_t count);

@@ -130,6 +130,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 	struct rect inside = { 1, 0, width - 1, height - help };
 	uint32_t lines = line_of(KNOB_COUNT - 1) + 1;
 	panel->page = inside.height;
+	panel->width = width;
 	/* A group's first knob brings the title along. */
 	panel->top = scroll_to(panel->top, line_of(panel->selected) - begins_group(panel->selected), lines, inside.height);
 	panel->top = scroll_to(panel->top, line_of(panel->selected), lines, inside.height);
@@ -169,5 +170,22 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 		return true;
 	default:
 		return row_command(command, &panel->selected, KNOB_COUNT, panel->page);
+	}
+}
+
+void panel_click(struct panel *panel, struct model *model, int x, int y)
+{
+	char value[64];
+	if (y < 0 || y >= panel->page)
+		return;
+	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
+		if (line_of(i) != panel->top + (uint32_t)y)
+			continue;
+		panel->selected = i;
+		int cells = text_cells(knob_text(knob_at(i), model->scenario->value[knob_at(i)], value, sizeof value));
+		if (x >= panel->width - 2)
+			panel_command(panel, model, COMMAND_RIGHT);
+		else if (x >= panel->width - 5 - cells && x < panel->width - 2 - cells)
+			panel_command(panel, model, COMMAND_LEFT);
 	}
 }

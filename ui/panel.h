@@ -7,11 +7,13 @@
 struct panel {
 	uint32_t selected;     /* place of a knob in the panel */
 	uint32_t top;          /* first line shown */
-	int page;
+	int page, width;
 };
 
 /* has_keys: the panel has the keyboard, and shows its cursor and the knob's sentence. */
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame);
+/* A click at a cell of the panel: selects a knob, turns it where its arrows are. */
+void panel_click(struct panel *panel, struct model *model, int x, int y);
 /* Moves, or requests "set knob=value". False for commands it doesn't know. */
 bool panel_command(struct panel *panel, struct model *model, enum command_id command);
 

@@ -33,6 +33,8 @@ bool terminal_gone(const struct terminal *terminal);
 
 /* Shows the frame; the cursor at column x of row y, or hidden where x < 0. */
 void terminal_draw(struct terminal *terminal, const struct frame *frame, const struct palette *palette, int x, int y);
+/* Takes the mouse from the terminal, or leaves it: its clicks and wheel are keys then. */
+void terminal_mouse(struct terminal *terminal, bool wanted);
 /* Draws everything anew at the next terminal_draw(). */
 void terminal_redraw(struct terminal *terminal);
 /* Gives the terminal back and stops the process; returns when it is continued. */

@@ -28,6 +28,8 @@ struct model {
 	char filter[100];                 /* rows that don't contain it are hidden; "" shows all */
 	char search[100];                 /* what n and N look for */
 
+	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
+
 	char request[300];                /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;                /* let the user finish it first */
 	char message[300];                /* what a view has to say in the message line */

@@ -240,6 +240,16 @@ static void fold(struct graph_view *view)
 	make_lines(view);
 }
 
+static void select_line(struct graph_view *view, struct model *model, uint32_t row)
+{
+	const struct line *line = &view->line[row];
+	uint32_t op = line->is_op ? line->id : view->tree.module[line->id].first_op;
+	view->selected = row;
+	if (op != NONE)
+		model_go(model, model->plan->position[op]);
+	view->op = model->op;
+}
+
 static bool graph_command(void *state, struct model *model, enum command_id command)
 {
 	struct graph_view *view = state;
@@ -250,6 +260,16 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_ACTIVATE:
 		fold(view);
 		return true;
+	case COMMAND_CLICK: {
+		uint32_t row = view->top + (uint32_t)(model->click_y - 1);
+		if (model->click_y < 1 || model->click_y > view->page || row >= view->lines)
+			return true;
+		if (row == view->selected)
+			fold(view);
+		else
+			select_line(view, model, row);
+		return true;
+	}
 	case COMMAND_FOLD_ALL:
 		view->all = !view->all;
 		for (uint32_t i = 1; i < view->tree.modules; i++)
@@ -260,11 +280,7 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	default:
 		if (!row_command(command, &view->selected, view->lines, view->page))
 			return view_command(model, command);
-		const struct line *line = &view->line[view->selected];
-		uint32_t op = line->is_op ? line->id : view->tree.module[line->id].first_op;
-		if (op != NONE)
-			model_go(model, model->plan->position[op]);
-		view->op = model->op;
+		select_line(view, model, view->selected);
 		return true;
 	}
 }

@@ -15,6 +15,7 @@ struct map {
 	bool persistent_hidden;
 	struct tile *tile;     /* [rows * columns] row 0 at the top */
 	int rows, columns;
+	int left, width;       /* of the plot, when it was drawn last */
 	uint64_t key;          /* fingerprint of everything the grid depends on */
 };
 
@@ -305,6 +306,8 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 		if (height >= 5)
 			frame_right(frame, left - 1, height / 2, ROLE_FAINT, bytes_text(low + (high - low) / 2, text, sizeof text));
 	}
+	map->left = left;
+	map->width = width;
 	draw_axis(frame, model, left, height, width);
 	draw_selected(frame, height + 1, model);
 	if (neighbours)
@@ -330,10 +333,21 @@ static void select_next(const struct map *map, struct model *model, int directio
 		}
 }
 
+static void click(const struct map *map, struct model *model)
+{
+	uint32_t first, last;
+	int x = model->click_x - map->left;
+	if (x < 0 || x >= map->width || map->width < 1)
+		return;
+	model_column(model, x, map->width, &first, &last);
+	model_go(model, plan_highest(model->plan, first, last));
+}
+
 static bool map_command(void *state, struct model *model, enum command_id command)
 {
 	struct map *map = state;
 	switch (command) {
+	case COMMAND_CLICK: click(map, model); return true;
 	case COMMAND_UP: select_next(map, model, 1); return true;
 	case COMMAND_DOWN: select_next(map, model, -1); return true;
 	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); return true;

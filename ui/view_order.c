@@ -157,6 +157,10 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 		go(view, model, view->stepping ? (int64_t)position + 1 : position);
 		view->stepping = true;
 		return true;
+	case COMMAND_CLICK:
+		if (order_rows_at(&view->rows, model->click_y - 1) != NONE)
+			go(view, model, order_rows_at(&view->rows, model->click_y - 1));
+		return true;
 	case COMMAND_STEP_BACK:
 		go(view, model, view->stepping ? (int64_t)position - 1 : position);
 		view->stepping = true;

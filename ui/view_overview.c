@@ -7,6 +7,8 @@ struct overview {
 	uint32_t *alive;       /* the storages alive at `position` of plan `serial`, largest first */
 	uint32_t count, position;
 	uint64_t serial;
+	int width, list;       /* the window, and the list's first row, when it was drawn last */
+	int list_x;
 };
 
 enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36, ROWS_MAX = 200 };
@@ -162,7 +164,21 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 		below.x = LEGEND;
 		below.width -= LEGEND;
 	}
+	overview->width = width;
+	overview->list = below.y + 1;
+	overview->list_x = below.x;
 	draw_list(frame, below, overview, model);
+}
+
+/* A click on the curve moves the cursor, one on a row selects its tensor. */
+static void click(struct overview *overview, struct model *model)
+{
+	uint32_t position = curve_position(model, overview->width, model->click_x);
+	uint32_t row = overview->top + (uint32_t)(model->click_y - overview->list);
+	if (model->click_y < overview->list - 2 && position != NONE)
+		model_go(model, position);
+	else if (model->click_y >= overview->list && model->click_x >= overview->list_x && find_alive(overview, model) && row < overview->count)
+		model->storage = overview->alive[row];
 }
 
 static bool overview_command(void *state, struct model *model, enum command_id command)
@@ -172,6 +188,7 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 	if (model->plan->graph->ops == 0)
 		return false;
 	switch (command) {
+	case COMMAND_CLICK: click(overview, model); return true;
 	case COMMAND_PERSISTENT:
 		overview->floor_hidden = !overview->floor_hidden;
 		return true;

@@ -208,6 +208,12 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 		view_say(model, "the plot is over %s", axis == AXIS_WORK ? "the work of a step" : knobs[axis].name);
 		return true;
 	}
+	if (command == COMMAND_CLICK) {
+		uint32_t row = runs->top + (uint32_t)(model->click_y - 1);
+		if (model->click_y >= 1 && model->click_y <= runs->page && row < model->runs)
+			runs->selected = row;
+		return true;
+	}
 	if (command == COMMAND_ACTIVATE && runs->selected < model->runs) {
 		request_scenario(runs, model);
 		return true;

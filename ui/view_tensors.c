@@ -21,7 +21,7 @@ struct tensors {
 	bool reversed, aliases;
 	uint32_t *row;         /* tensor of each row */
 	uint32_t rows, selected, top;
-	int page;
+	int page, width;
 	uint64_t serial;       /* of the plan that the rows were made for */
 	char filter[100];
 	bool stale;            /* rows must be made again */
@@ -248,6 +248,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 	bool show[COLUMN_COUNT];
 	int height = frame->window.height, name_width = choose_columns(frame->window.width, show);
 	tensors->page = height - 2;
+	tensors->width = frame->window.width;
 	if (!make_rows(tensors, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
 		return;
@@ -272,6 +273,31 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
+static void sort_by(struct tensors *tensors, enum column column)
+{
+	tensors->reversed = column == tensors->sort && !tensors->reversed;
+	tensors->sort = column;
+	tensors->stale = true;
+}
+
+/* A click on a title sorts, on the sorted one in reverse; on a row it selects. */
+static void click(struct tensors *tensors, struct model *model)
+{
+	bool show[COLUMN_COUNT];
+	int name_width = choose_columns(tensors->width, show), x = 0;
+	uint32_t row = tensors->top + (uint32_t)(model->click_y - 1);
+	if (model->click_y > 0 && model->click_y <= tensors->page && row < tensors->rows) {
+		tensors->selected = row;
+		model->storage = model->plan->graph->tensor[tensors->row[row]].storage;
+	}
+	for (int i = 0; i < COLUMN_COUNT && model->click_y == 0; i++) {
+		int width = !show[i] ? 0 : i == COLUMN_NAME ? name_width + 2 : columns[i].width + 2;
+		if (model->click_x >= x && model->click_x < x + width)
+			sort_by(tensors, (enum column)i);
+		x += width;
+	}
+}
+
 static bool tensors_command(void *state, struct model *model, enum command_id command)
 {
 	struct tensors *tensors = state;
@@ -283,6 +309,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		tensors->reversed = false;
 		tensors->stale = true;
 		return true;
+	case COMMAND_CLICK: click(tensors, model); return true;
 	case COMMAND_REVERSE:
 		tensors->reversed = !tensors->reversed;
 		tensors->stale = true;
