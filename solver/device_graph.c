@@ -191,9 +191,33 @@ static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struc
 	return result;
 }
 
+/* Shards become summands only by way of the whole tensor, which the search for chains leaves out. */
+static enum status chain_to_sum(const struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
+{
+	struct placement middle = to;
+	struct reshard rest;
+	for (uint32_t a = 0; a < walk->mesh->axes; a++)
+		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
+			middle.on[a] = PLACE_WHOLE;
+	enum status status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(walk->units, walk->mesh, tensor, from, middle, chain);
+	if (status == OK)
+		status = reshard_find(walk->units, walk->mesh, tensor, middle, to, &rest);
+	if (status == OK && chain->moves + rest.moves > RESHARD_MOVES)
+		status = INFEASIBLE;
+	for (uint32_t i = 0; status == OK && i < rest.moves; i++)
+		chain->move[chain->moves++] = rest.move[i];
+	if (status == OK) {
+		chain->time += rest.time;
+		chain->sent += rest.sent;
+	}
+	return status;
+}
+
 static enum status find_chain(struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
 {
 	enum status status = reshard_find(walk->units, walk->mesh, tensor, from, to, chain);
+	if (status == INFEASIBLE)
+		status = chain_to_sum(walk, tensor, from, to, chain);
 	if (status == INFEASIBLE) {
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);
@@ -535,8 +559,9 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 	}
 	if (walk->status != OK)
 		return;
-	draft_tensor_at(walk->draft, tensor)->alias = name;
 	walk->where[tensor] = holder;
+	if (!is_home(walk, holder) || walk->where[graph->tensor[tensor].alias] != holder)
+		draft_tensor_at(walk->draft, tensor)->alias = name;
 }
 
 /* Marks what an op wrote in place as the newest. */

@@ -5,10 +5,23 @@
 #include "placement.h"
 
 /* The graph that a device runs: local shapes and bytes, local FLOPs and workspace; where a tensor is needed in another placement than
- * it has, ops of type "comm.all_gather", ... and phase communication (one for all readers that need the same), named after the
- * tensor and the axis; updated parameters brought back to the placement that they are kept in. Ids are kept: an op or tensor of
- * the input has its name here. An op's extra carries what replay and views need ("axis", "group", bytes).
- * Every rank of a mesh without pipeline has the same graph but for nothing: rank only picks names and groups. BAD_INPUT: a placement that can't be reached. O(size). */
+ * it has, ops of type "comm.all_gather", "comm.slice", "comm.keep_one" (of a whole tensor one device keeps a summand, the others
+ * zeros), ... and phase communication, named after the tensor and the axis: "wte.weight.all_gather.dp". Ids are kept: an op or
+ * tensor of the input has its name here.
+ *
+ * Order     Reductions come right after the op that made the partial sum (late_axes: before the update that reads it), other
+ *           collectives right before their first reader.
+ * Sharing   Readers share copies, and chains begin at the copy from which they are cheapest; but what was gathered for the forward
+ *           pass is gathered again for the backward pass if it is no parameter (as in sequence parallelism, arXiv 2205.05198), or one
+ *           on an axis of regather_axes.
+ * In place  An all-reduce overwrites a partial sum that nobody reads any more. A slice of what stays in memory anyway is a view where
+ *           it is in one piece, else a copy. What is written in place into a copy is brought back into the storage before anyone
+ *           reads that, and if it stays, after its last use: a parameter kept whole and updated in shards is gathered in place.
+ * Members   A tensor that isn't whole has "placement":["S(0)","R"], one for each axis; the graph "mesh":{"dp":2,"tp":4},"rank":0;
+ *           a collective "axis", "size", "group" (its lowest device), "moved" (bytes that this device sends), "from" and "to".
+ *
+ * All ranks have the same graph but for rank and group. BAD_INPUT: a placement that can't be reached, a write in place whose result
+ * lies otherwise than its operand. O(size), and reshard_find() for every collective. */
 struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error,
 	enum status *status);
 

@@ -204,6 +204,7 @@ struct finding {
 	struct units *units;
 	struct binding binding;
 	uint32_t op, arguments;
+	bool fits;                    /* the rule, to the op's shapes */
 	uint8_t inside;               /* all-reduces that let the op do without a whole dim; 0: it can't */
 	/* of the op's local factors */
 	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
@@ -444,7 +445,8 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	struct error ignored;
 	enum status status = rule_bind_op(rule, graph, finding->op, &finding->binding, &ignored);
 	finding->arguments = op_arguments(graph, finding->op);
-	if (status != OK || binding->tensors != finding->arguments)
+	finding->fits = status == OK && binding->tensors == finding->arguments;
+	if (!finding->fits)
 		return status != NO_MEMORY;
 	size_t cells = (size_t)binding->factors * finding->arguments;
 	size_t room = finding->room;
@@ -529,7 +531,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		finding->inside = rule ? inside_of(rule) : 0;
 		if (rule && !find_op(finding, rule))
 			return false;
-		units->linear[op] = rule && is_linear(graph, rule, op) && floating(graph, op);
+		units->linear[op] = rule && finding->fits && is_linear(graph, rule, op) && floating(graph, op);
 		units->unit_start[op + 1] = finding->count;
 		units->place_start[op + 1] = finding->places;
 	}
