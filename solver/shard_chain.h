@@ -14,7 +14,7 @@ enum chain_where { CHAIN_ONLY, CHAIN_EVERY, CHAIN_FIRST, CHAIN_LAST };
 struct chain_edge {
 	uint32_t from, to;                     /* nodes */
 	/* Both EVERY and of one segment: the same copy, or with step, from in one copy and to in the next.
-	 * ONLY with EVERY: each copy has such an edge. FIRST, LAST: of that copy alone. */
+	 * ONLY, FIRST or LAST with EVERY: each copy has such an edge. FIRST, LAST: of that copy alone. */
 	uint8_t from_where, to_where;
 	bool step;
 	size_t table;                          /* costs at pair + table: rows strategies of from, columns strategies of to */
@@ -43,6 +43,12 @@ struct chain_plan {
 	uint32_t states, arcs;                 /* of the folded program: what was searched */
 	struct arena arena;
 };
+
+/* No sum of the magnitudes of allowed costs, nor of usages, over all copies may exceed this. */
+#define CHAIN_COST_MAX (INT64_C(1) << 57)
+
+/* Looks at sizes, ranges, sums and what edges join. BAD_INPUT with the node or edge in *error. O(size). */
+enum status shard_chain_valid(const struct shard_chain *chain, struct error *error);
 
 /* OK: optimal (proved) or as good as effort allowed. INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage.
  * LIMIT, CANCELLED: the best so far, choice may be NULL. Time independent of copies where segments' boundaries are narrow.

@@ -1,0 +1,41 @@
+/* shard_chain_front.h: all choices of cost and usage that can be part of a nearly best plan, per assignment of what others see.
+ *
+ * Elimination again, with sets of (cost, usage) where none is as good as another in both. A point stays only if the best plan that
+ * has it weighs no more than a limit, which the passes of shard_chain_tree.h tell exactly: so sets stay small where the limit is close.
+ */
+#ifndef TIDEMARK_SHARD_CHAIN_FRONT_H
+#define TIDEMARK_SHARD_CHAIN_FRONT_H
+
+#include "shard_chain_tree.h"
+
+struct chain_point {
+	int64_t cost, usage;
+	uint32_t value;            /* of the bucket's variable */
+	uint32_t trail;            /* the points of the children that it is made of */
+};
+
+/* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a bucket has none.
+ * Rows of open buckets and of the root are assignments of the whole scope, and leave out links and open children. */
+struct chain_front {
+	const struct chain_tree *tree;
+	uint32_t **start;          /* [buckets] */
+	struct chain_point *point;
+	struct chain_trail { uint32_t before, point; } *trail;
+	uint32_t points, trails, most;
+	uint32_t point_room, trail_room;
+	struct chain_point *list, *other; /* scratch */
+	uint32_t list_room, other_room;
+	int64_t *belief;           /* scratch */
+	struct arena arena;
+};
+
+/* After up and down. limit: of the weight of a whole plan. LIMIT: more than most points. Free in any case. */
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, int64_t limit, uint32_t most, struct control *control);
+void chain_front_free(struct chain_front *front);
+size_t chain_front_rows(const struct chain_tree *tree, const struct chain_bucket *bucket);
+/* Values of a row of an open bucket or the root. */
+void chain_front_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value);
+/* Values of all variables that a point decides, where those of its row are set. */
+void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value);
+
+#endif

@@ -1,0 +1,48 @@
+/* shard_chain_search.h: what the parts of the search for a chain's plan share. */
+#ifndef TIDEMARK_SHARD_CHAIN_SEARCH_H
+#define TIDEMARK_SHARD_CHAIN_SEARCH_H
+
+#include "shard_chain_front.h"
+#include "shard_chain_model.h"
+
+/* Which arcs a link's copies take. */
+struct chain_path {
+	uint32_t kinds, **value;   /* [kinds] values of a copy's variables */
+	uint32_t *arc;             /* [length] kind */
+};
+
+struct chain_choice {
+	uint32_t *core;            /* values of the core's variables */
+	struct chain_path *path;   /* [links] */
+	int64_t cost, usage;
+	struct arena arena;
+};
+
+/* A link's trees and tables. */
+struct chain_copy {
+	struct chain_tree tree;
+	struct chain_power *power; /* [blocks] */
+	int64_t *around;           /* what is around all arcs: like the link's factor */
+	int64_t *arc;              /* and around a single one: like the root of the tree */
+};
+
+struct chain_search {
+	const struct chain_model *model;
+	struct chain_tree core;
+	struct chain_copy *copy;   /* [links] */
+	struct control *control;
+	int64_t limit;             /* of the usage */
+	int64_t alpha, beta, weight; /* of the last weighing */
+	struct arena arena;
+};
+
+/* Fills the choice from an optimum of arc counts over everything that is part of a plan of at most most weight. The choice fits the limit.
+ * tried: the search was exhausted: nothing in it is better than the choice (INFEASIBLE: nothing is there at all).
+ * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
+enum status chain_ilp(struct chain_search *search, int64_t most, int64_t unit, struct chain_choice *choice, bool *tried,
+	uint32_t *arcs);
+void chain_choice_free(struct chain_choice *choice);
+/* Cost and usage of a choice. */
+void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
+
+#endif

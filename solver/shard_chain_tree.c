@@ -1,0 +1,293 @@
+/* shard_chain_tree.c: the two passes over buckets, and reading choices off them. */
+#include <string.h>
+
+#include "shard_chain_tree.h"
+
+#define SCOPE_MAX 64           /* a bucket of more variables, each with two values, is beyond any budget */
+
+static bool grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
+{
+	if (count < *room)
+		return true;
+	uint32_t larger = *room ? 2 * *room : 64;
+	void *moved = arena_alloc(arena, larger, size);
+	if (!moved)
+		return false;
+	if (count)
+		memcpy(moved, *array, count * size);
+	*array = moved;
+	*room = larger;
+	return true;
+}
+
+uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain)
+{
+	void *array = graph->domain;
+	if (!grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
+		graph->failed = true;
+		return 0;
+	}
+	graph->domain = array;
+	graph->domain[graph->vars] = domain;
+	return graph->vars++;
+}
+
+uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor *factor)
+{
+	void *array = graph->factor;
+	if (!grow(graph->arena, &array, graph->factors, &graph->factor_room, sizeof *graph->factor)) {
+		graph->failed = true;
+		return 0;
+	}
+	graph->factor = array;
+	graph->factor[graph->factors] = *factor;
+	return graph->factors++;
+}
+
+/* ---- walks over tables --------------------------------------------------------------------------------------- */
+
+/* All assignments of a scope but its last variable, with the place in a second table. */
+struct walk {
+	const uint32_t *domain;
+	const struct chain_bucket *bucket;
+	const size_t *stride;
+	uint32_t digit[SCOPE_MAX];
+	size_t here, there;        /* in the bucket's table; in the other */
+	uint32_t inner;            /* values of the last variable */
+	size_t step;               /* its stride in the other table */
+};
+
+static void walk_begin(struct walk *walk, const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride)
+{
+	walk->domain = tree->graph->domain;
+	walk->bucket = bucket;
+	walk->stride = stride;
+	memset(walk->digit, 0, bucket->count * sizeof *walk->digit);
+	walk->here = walk->there = 0;
+	walk->inner = bucket->count ? walk->domain[bucket->scope[bucket->count - 1]] : 1;
+	walk->step = bucket->count ? stride[bucket->count - 1] : 0;
+}
+
+static bool walk_next(struct walk *walk)
+{
+	walk->here += walk->inner;
+	for (uint32_t i = walk->bucket->count; i-- > 1;) {
+		uint32_t at = i - 1;
+		walk->there += walk->stride[at];
+		if (++walk->digit[at] < walk->domain[walk->bucket->scope[at]])
+			return true;
+		walk->there -= walk->stride[at] * walk->digit[at];
+		walk->digit[at] = 0;
+	}
+	return false;
+}
+
+/* table += factor * source, where the source has fewer variables. */
+static void add_table(const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride, const int64_t *source,
+	int64_t factor, int64_t *table)
+{
+	struct walk walk;
+	walk_begin(&walk, tree, bucket, stride);
+	do {
+		int64_t *to = table + walk.here;
+		const int64_t *from = source + walk.there;
+		for (uint32_t i = 0; i < walk.inner; i++) {
+			int64_t value = from[i * walk.step];
+			to[i] = chain_blocked(value) ? CHAIN_BLOCKED : to[i] + factor * value;
+		}
+	} while (walk_next(&walk));
+}
+
+/* least = min(least, table), where least has fewer variables. */
+static void lower_table(const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride, const int64_t *table,
+	int64_t *least)
+{
+	struct walk walk;
+	walk_begin(&walk, tree, bucket, stride);
+	do {
+		const int64_t *from = table + walk.here;
+		int64_t *to = least + walk.there;
+		for (uint32_t i = 0; i < walk.inner; i++)
+			if (from[i] < to[i * walk.step])
+				to[i * walk.step] = from[i];
+	} while (walk_next(&walk));
+}
+
+/* ---- up -------------------------------------------------------------------------------------------------------- */
+
+static void add_part(const struct chain_tree *tree, struct chain_bucket *bucket, const struct chain_part *part)
+{
+	int64_t alpha = bucket->plain ? 1 : tree->alpha;
+	if (part->child != NONE) {
+		const struct chain_bucket *child = &tree->bucket[part->child];
+		add_table(tree, bucket, part->stride, child->up, child->plain ? alpha : 1, bucket->table);
+		return;
+	}
+	const struct chain_factor *factor = &tree->graph->factor[part->factor];
+	if (factor->weight) {
+		add_table(tree, bucket, part->stride, factor->weight, 1, bucket->table);
+		return;
+	}
+	add_table(tree, bucket, part->stride, factor->cost, alpha, bucket->table);
+	if (factor->usage && tree->beta)
+		add_table(tree, bucket, part->stride, factor->usage, tree->beta, bucket->table);
+}
+
+static void eliminate(const struct chain_tree *tree, struct chain_bucket *bucket)
+{
+	uint32_t domain = tree->graph->domain[bucket->var];
+	for (size_t row = 0; row < bucket->rows; row++) {
+		const int64_t *entry = bucket->table + row * domain;
+		int64_t least = CHAIN_BLOCKED;
+		for (uint32_t i = 0; i < domain; i++)
+			least = entry[i] < least ? entry[i] : least;
+		bucket->up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
+	}
+}
+
+int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control)
+{
+	tree->alpha = alpha;
+	tree->beta = beta;
+	for (uint32_t i = 0; i < tree->buckets; i++) {
+		struct chain_bucket *bucket = &tree->bucket[i];
+		if (bucket->plain && bucket->ready)
+			continue;
+		memset(bucket->table, 0, bucket->size * sizeof *bucket->table);
+		for (uint32_t j = 0; j < bucket->parts; j++)
+			add_part(tree, bucket, &bucket->part[j]);
+		if (bucket->var != NONE)
+			eliminate(tree, bucket);
+		bucket->ready = true;
+	}
+	control_spend(control, tree->entries / 4);
+	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
+}
+
+/* ---- down ------------------------------------------------------------------------------------------------------ */
+
+/* The least of everything for each entry of the bucket's scope, into scratch. */
+static void believe(struct chain_tree *tree, const struct chain_bucket *bucket)
+{
+	size_t inner = bucket->size / bucket->rows;
+	for (size_t row = 0; row < bucket->rows; row++)
+		for (size_t i = row * inner; i < (row + 1) * inner; i++)
+			tree->scratch[i] = chain_blocked(bucket->table[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED
+				: bucket->table[i] + bucket->down[row];
+}
+
+static void set_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const int64_t *self,
+	int64_t scale, size_t size, int64_t *around)
+{
+	for (size_t i = 0; i < size; i++)
+		around[i] = CHAIN_BLOCKED;
+	lower_table(tree, bucket, part->stride, tree->scratch, around);
+	for (size_t i = 0; i < size; i++)
+		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - scale * self[i];
+}
+
+void chain_tree_around(struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
+{
+	const struct chain_factor *factor = &tree->graph->factor[part->factor];
+	believe(tree, bucket);
+	set_around(tree, bucket, part, factor->weight, 1, factor->size, around);
+}
+
+void chain_tree_down(struct chain_tree *tree, const int64_t *root)
+{
+	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
+	for (size_t i = 0; i < top->size; i++)
+		top->down[i] = root ? root[i] : 0;
+	for (uint32_t i = tree->buckets; i-- > 0;) {
+		const struct chain_bucket *bucket = &tree->bucket[i];
+		bool believed = false;
+		for (uint32_t j = 0; j < bucket->parts && !bucket->plain; j++) {
+			const struct chain_part *part = &bucket->part[j];
+			if (part->child == NONE || tree->bucket[part->child].plain)
+				continue;
+			if (!believed)
+				believe(tree, bucket);
+			believed = true;
+			struct chain_bucket *child = &tree->bucket[part->child];
+			set_around(tree, bucket, part, child->up, 1, child->rows, child->down);
+		}
+	}
+}
+
+/* ---- choices --------------------------------------------------------------------------------------------------- */
+
+size_t chain_tree_best(const struct chain_tree *tree)
+{
+	const struct chain_bucket *root = &tree->bucket[tree->buckets - 1];
+	size_t best = 0;
+	for (size_t i = 1; i < root->size; i++)
+		if (root->table[i] < root->table[best])
+			best = i;
+	return best;
+}
+
+void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
+{
+	for (uint32_t i = bucket->count - (bucket->var != NONE); i-- > 0;) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]];
+		value[bucket->scope[i]] = (uint32_t)(row % domain);
+		row /= domain;
+	}
+}
+
+size_t chain_tree_row(const struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *value)
+{
+	size_t row = 0;
+	for (uint32_t i = 0; i < bucket->count - (bucket->var != NONE); i++)
+		row = row * tree->graph->domain[bucket->scope[i]] + value[bucket->scope[i]];
+	return row;
+}
+
+static void decode_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, uint32_t *value)
+{
+	uint32_t domain = tree->graph->domain[bucket->var], best = 0;
+	const int64_t *entry = bucket->table + chain_tree_row(tree, bucket, value) * domain;
+	for (uint32_t i = 1; i < domain; i++)
+		if (entry[i] < entry[best])
+			best = i;
+	value[bucket->var] = best;
+}
+
+void chain_tree_decode(const struct chain_tree *tree, uint32_t *value)
+{
+	for (uint32_t i = tree->buckets - 1; i-- > 0;)
+		decode_bucket(tree, &tree->bucket[i], value);
+}
+
+void chain_tree_decode_below(const struct chain_tree *tree, uint32_t number, uint32_t *value)
+{
+	const struct chain_bucket *bucket = &tree->bucket[number];
+	decode_bucket(tree, bucket, value);
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (bucket->part[i].child != NONE)
+			chain_tree_decode_below(tree, bucket->part[i].child, value);
+}
+
+size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+{
+	size_t entry = 0;
+	for (uint32_t i = 0; i < bucket->count; i++)
+		entry += part->stride[i] * value[bucket->scope[i]];
+	return entry;
+}
+
+int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+{
+	size_t entry = chain_part_entry(bucket, part, value);
+	if (part->child != NONE) {
+		const struct chain_bucket *child = &tree->bucket[part->child];
+		int64_t weight = child->up[entry];
+		return chain_blocked(weight) || !child->plain ? weight : tree->alpha * weight;
+	}
+	const struct chain_factor *factor = &tree->graph->factor[part->factor];
+	if (factor->weight)
+		return factor->weight[entry];
+	if (chain_blocked(factor->cost[entry]))
+		return CHAIN_BLOCKED;
+	return tree->alpha * factor->cost[entry] + (factor->usage ? tree->beta * factor->usage[entry] : 0);
+}
