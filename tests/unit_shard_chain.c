@@ -115,7 +115,7 @@ static int64_t draw_limit(const struct shard_chain *chain, uint64_t *seed)
 Test(shard_chain, small_chains_are_solved_as_brute_force_does)
 {
 	uint64_t seed = test_seed();
-	for (int round = 0; round < 4000; round++) {
+	for (int round = 0; round < 2500; round++) {
 		struct chain_shape shape = { .segments = round % 3, .copies = 5, .inside = 2, .outside = 3, .strategies = 3, .edges = 3,
 			.forbidden = round % 4 == 3 ? 15 : 0, .costs = round % 5 ? 40 : 1000000, .usages = round % 7 ? 20 : 100000 };
 		struct shard_chain chain;
