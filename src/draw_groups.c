@@ -13,13 +13,13 @@ struct builder {
 	bool *in;                /* [ops] selected */
 	uint32_t *stand_in;      /* op -> the op that stands for it: itself outside of rows */
 	uint32_t *latest;        /* module * PHASE_COUNT + phase -> its newest node */
-	struct link *link;       /* of nodes: predecessors, chained from head */
+	struct chained *link;       /* of nodes: predecessors, chained from head */
 	uint32_t *head, *seen, *queue;
 	uint32_t links, link_capacity, round;
 	uint32_t centre;         /* the op that the picture is around, or NONE */
 };
 
-struct link { uint32_t node, next; };
+struct chained { uint32_t node, next; };
 
 static enum status out_of_memory(struct builder *builder)
 {
@@ -180,13 +180,13 @@ static enum status add_link(struct builder *builder, uint32_t node, uint32_t pre
 {
 	if (builder->links == builder->link_capacity) {
 		uint32_t capacity = builder->link_capacity ? builder->link_capacity * 2 : 1024;
-		struct link *link = mem_resize(builder->link, capacity, sizeof *link);
+		struct chained *link = mem_resize(builder->link, capacity, sizeof *link);
 		if (!link)
 			return out_of_memory(builder);
 		builder->link = link;
 		builder->link_capacity = capacity;
 	}
-	builder->link[builder->links] = (struct link){ pred, builder->head[node] };
+	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;
 }

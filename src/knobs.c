@@ -33,11 +33,15 @@ enum knob_id knob_find(const char *name)
 
 const char *knob_unavailable(enum knob_id knob)
 {
-	switch (knobs[knob].stage) {
-	case STAGE_SHARD:
-		if (knob == K_memory || knob == K_reserve)
-			return NULL;
-		return "sharding over devices is not built in yet";
+	switch (knob) {
+	case K_pp:
+	case K_microbatches:
+	case K_schedule:
+		return "pipelines over devices are not built in yet";
+	case K_device:
+		return "there are no presets of devices yet: set memory, intra_bandwidth, inter_bandwidth";
+	case K_slack:
+		return "strategies that search are not built in yet";
 	default:
 		return NULL;
 	}
@@ -57,19 +61,19 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 
 /* ---- units ------------------------------------------------------------------------- */
 
-struct unit { const char *name; double scale; };
+struct scale { const char *name; double scale; };
 
-static const struct unit byte_units[] = {
+static const struct scale byte_units[] = {
 	{ "TiB", 1099511627776.0 }, { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 },
 	{ "TB", 1e12 }, { "GB", 1e9 }, { "MB", 1e6 }, { "kB", 1e3 }, { "B", 1.0 }, { NULL, 0 },
 };
-static const struct unit rate_units[] = {
+static const struct scale rate_units[] = {
 	{ "TB/s", 1e12 }, { "GB/s", 1e9 }, { "MB/s", 1e6 }, { "GiB/s", 1073741824.0 }, { "MiB/s", 1048576.0 }, { "B/s", 1.0 }, { NULL, 0 },
 };
-static const struct unit time_units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1.0 }, { NULL, 0 } };
-static const struct unit percent_units[] = { { "%", 1.0 }, { NULL, 0 } };
+static const struct scale time_units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1.0 }, { NULL, 0 } };
+static const struct scale percent_units[] = { { "%", 1.0 }, { NULL, 0 } };
 
-static const struct unit *units_of(enum knob_type type)
+static const struct scale *units_of(enum knob_type type)
 {
 	switch (type) {
 	case KNOB_BYTES: return byte_units;
@@ -81,7 +85,7 @@ static const struct unit *units_of(enum knob_type type)
 }
 
 /* A number, with or without a fraction, and perhaps a unit. Integers without a fraction are exact. */
-static bool parse_quantity(const char *text, const struct unit *units, int64_t *value)
+static bool parse_quantity(const char *text, const struct scale *units, int64_t *value)
 {
 	char *end;
 	double number = strtod(text, &end);
@@ -154,7 +158,7 @@ char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)
 		return text;
 	}
 	/* The largest unit that divides the value: what is printed is read back exactly. */
-	const struct unit *unit = units_of(knob->type);
+	const struct scale *unit = units_of(knob->type);
 	for (; unit && unit->name; unit++)
 		if (value && value % (int64_t)unit->scale == 0) {
 			snprintf(text, size, "%" PRId64 "%s", value / (int64_t)unit->scale, unit->name);

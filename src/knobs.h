@@ -10,6 +10,7 @@
 #include "device_table.h"
 #include "solver/layout.h"
 #include "solver/order.h"
+#include "solver/sharding_find.h"
 
 /* Stages of the pipeline, in data-flow order (DESIGN section 2). */
 #define STAGES(X) \
@@ -49,7 +50,7 @@ enum knob_type {
 	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop between nodes") \
-	X(strategy, "parallelism", CHOICE, "none|data|megatron|zero|tap|minred|auto", 0, 6, 0, SHARD, "how the model is split over devices") \
+	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
 	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \
 	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "pipeline parallel degree") \

@@ -1,6 +1,7 @@
 /* pins.c: checks the names in pins against a graph and suggests the nearest. */
 #include <string.h>
 
+#include "shard_mesh.h"
 #include "stages.h"
 
 /* Levenshtein distance, both texts cut at 63 bytes; stops early above limit. O(length^2). */
@@ -90,11 +91,11 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 			if (status == OK)
 				status = check_op(graph, pin->b, error);
 			break;
-		case PIN_OFFSET:
-			status = check_tensor(graph, pin->a, error);
-			break;
 		case PIN_PLACEMENT:
-			status = fail(error, BAD_INPUT, "placement pins need sharding, which is not built in yet");
+			status = check_tensor(graph, pin->a, error);
+			if (status == OK && !scenario_shards(scenario))
+				status = fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
+					pin->a, pin->b);
 			break;
 		case PIN_RECOMPUTE:
 			break;   /* layers are counted when they are found */

@@ -3,6 +3,7 @@
 #define TIDEMARK_PLAN_H
 
 #include "scenario.h"
+#include "sharded.h"
 #include "solver/graph.h"
 #include "solver/layout.h"
 #include "solver/order.h"
@@ -17,6 +18,7 @@ struct plan {
 	struct graph *input;          /* as read */
 	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
 	struct scenario scenario;
+	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
 
 	/* order; positions count from 0 */
 	const char *order_winner;     /* which step of the strategy found it */

@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "plan_check.h"
+#include "plan_check_shard.h"
 #include "rules_file.h"
 #include "scenario.h"
 #include "transform.h"
@@ -106,6 +107,14 @@ static enum status read_scenario(struct check *check)
 	return check_pins(check->input, &check->scenario, check->error);
 }
 
+static enum status check_shard(struct check *check, const struct sharded *sharded)
+{
+	enum status status = shard_check(json_object_get(check->plan, "shard"), sharded, check->error);
+	if (status == OK)
+		passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
+	return status;
+}
+
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
 static enum status transform_graph(struct check *check)
 {
@@ -125,13 +134,17 @@ static enum status transform_graph(struct check *check)
 	int64_t margin = json_integer_value(member(check, "memory", "fit_margin_bytes"));
 	if (margin < 0 || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin };
+	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin,
+		.shard_decider = shard_decision, .shard_context = &claim };
 	status = NO_MEMORY;
 	struct transformed *transformed = NULL;
 	if (stage.store)
-		transformed = stage_transform(&stage, input, &check->scenario, check->error, &status);
+		transformed = stage_transform(&stage, input, &check->scenario, false, check->error, &status);
 	if (transformed)
 		check->graph = graph_retain(transformed->graph);
+	if (transformed && transformed->sharded)
+		status = check_shard(check, transformed->sharded);
 	transformed_release(transformed);
 	store_free(stage.store);
 	return status;

@@ -4,6 +4,7 @@
 #include "export_factors.h"
 #include "native.h"
 #include "plan_json.h"
+#include "shard_json.h"
 
 static void text_member(FILE *stream, const char *key, const char *text)
 {
@@ -174,8 +175,8 @@ static void write_shard(const struct plan *plan, FILE *stream)
 		plan_categories(plan, plan->peak_position, bytes, &workspace);
 	fputs(" \"shard\": {", stream);
 	text_member(stream, "strategy", knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
-	fprintf(stream, ", \"mesh\": {}, \"placements\": {}, \"redundant_bytes\": 0, \"comm_bytes\": 0,\n  \"stages\": [{\"rank\": 0, \"peak_bytes\": %"
-		PRId64, plan->peak_bytes);
+	shard_write_json(plan, stream);
+	fprintf(stream, ",\n  \"stages\": [{\"rank\": 0, \"peak_bytes\": %" PRId64, plan->peak_bytes);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		fprintf(stream, ", \"%s\": %" PRId64, kind_names[kind], bytes[kind]);
 	fprintf(stream, ", \"workspace\": %" PRId64 "}]}", workspace);

@@ -30,6 +30,7 @@ static struct plan *assemble(struct graph *input, const struct scenario *scenari
 	}
 	plan->transformed = transformed_retain(transformed);
 	plan->notes = transformed->notes;
+	plan->sharded = transformed->sharded;
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);
@@ -74,7 +75,7 @@ static struct plan *plan_once(struct stage_context *stage, struct graph *input, 
 	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
-	struct transformed *transformed = stage_transform(stage, input, scenario, error, status);
+	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error, status);
 	if (transformed)
 		ordered = stage_order(stage, transformed->graph, scenario, quick, error, status);
 	if (ordered)

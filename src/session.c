@@ -346,8 +346,10 @@ static enum status do_reset(struct session *session, const char *argument, struc
 static enum status do_pin(struct session *session, const char *line, struct error *error)
 {
 	struct scenario probe;
-	scenario_init(&probe);
-	enum status status = scenario_pin(&probe, line, error);
+	enum status status = scenario_copy(&probe, present(session));
+	if (status != OK)
+		return fail(error, status, "out of memory");
+	status = scenario_pin(&probe, line, error);
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);

@@ -207,8 +207,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 static struct key layout_key(const struct ordered *ordered, const struct scenario *scenario, bool quick)
 {
 	struct key key = key_of(quick ? "quick layout" : "layout");
-	key_add(&key, ordered->key.half[0]);
-	key_add(&key, ordered->key.half[1]);
+	key_add_key(&key, &ordered->key);
 	key_add(&key, (uint64_t)scenario->value[K_expandable]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];

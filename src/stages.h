@@ -52,6 +52,9 @@ void laid_out_release(void *laid_out);
 /* An orderer as order_solve() is one: tests put others in its place. */
 typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
 
+/* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
+typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
+
 /* What a stage runs with. */
 struct stage_context {
 	struct store *store;
@@ -59,6 +62,8 @@ struct stage_context {
 	const struct rules *rules;
 	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
 	order_solver *order_solver;         /* NULL: order_solve() */
+	shard_decider *shard_decider;       /* NULL: what the strategy says */
+	void *shard_context;
 	int64_t fit_margin;                 /* recompute=auto: bytes of the memory cap to leave free for what the layout adds */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */

@@ -14,6 +14,7 @@ struct key { uint64_t half[2]; };
 /* A key starts from a text that names what it is a key of; then everything that matters is added. */
 struct key key_of(const char *what);
 void key_add(struct key *key, uint64_t value);
+void key_add_key(struct key *key, const struct key *other);
 void key_add_bytes(struct key *key, const void *bytes, size_t size);
 
 struct store;

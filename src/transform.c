@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "shard_stage.h"
 #include "solver/optimizer.h"
 #include "solver/recompute_auto.h"
 #include "solver/scale.h"
@@ -26,12 +27,13 @@ void transformed_release(void *pointer)
 	if (!transformed || atomic_fetch_sub(&transformed->references, 1) > 1)
 		return;
 	graph_release(transformed->graph);
+	sharded_release(transformed->sharded);
 	mem_free(transformed->notes);
 	mem_free(transformed);
 }
 
-/* Takes over graph; notes are copied. */
-static struct transformed *transformed_new(struct graph *graph, const char *notes, int64_t fit_peak)
+/* Takes over graph; notes are copied, sharded (may be NULL) is retained. */
+static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, int64_t fit_peak)
 {
 	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
@@ -42,7 +44,8 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 		return NULL;
 	}
 	memcpy(copy, notes, strlen(notes));
-	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak };
+	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
+		.sharded = sharded ? sharded_retain(sharded) : NULL };
 	atomic_store(&transformed->references, 1);
 	return transformed;
 }
@@ -54,7 +57,9 @@ struct job {
 	struct graph *graph;                /* the step's input */
 	const struct scenario *scenario;
 	char notes[NOTES_BYTES];
+	struct sharded *sharded;            /* a reference, once the step is split over devices */
 	int64_t fit_peak;
+	bool quick;
 	struct error *error;
 	enum status status;
 };
@@ -216,12 +221,12 @@ static struct graph *run_optimizer(struct job *job)
 
 static bool wants_fit(const struct job *job)
 {
-	return value(job, K_recompute) == RECOMPUTE_AUTO;
+	return value(job, K_recompute) == RECOMPUTE_AUTO && scenario_shards(job->scenario) == (job->sharded != NULL);
 }
 
 static bool wants_recompute(const struct job *job)
 {
-	if (wants_fit(job))
+	if (value(job, K_recompute) == RECOMPUTE_AUTO)
 		return false;
 	for (uint32_t i = 0; i < job->scenario->pins; i++)
 		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
@@ -315,6 +320,21 @@ static struct graph *run_recompute(struct job *job)
 	return graph;
 }
 
+static bool wants_shard(const struct job *job)
+{
+	return scenario_shards(job->scenario);
+}
+
+static struct graph *run_shard(struct job *job)
+{
+	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->quick, job->error, &job->status);
+	if (!job->sharded)
+		return NULL;
+	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
+		note(job, "%.*s", (int)strcspn(at, "\n"), at);
+	return graph_retain(job->sharded->device);
+}
+
 static bool wants_separate(const struct job *job)
 {
 	return !value(job, K_in_place);
@@ -327,8 +347,8 @@ static struct graph *run_separate(struct job *job)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* In a step's list of knobs: it reads the pins of recomputation, or the context's margin, too. */
-enum { READS_PINS = KNOB_COUNT, READS_MARGIN };
+/* In a step's list of knobs: it reads the pins of recomputation, the context's margin, or what sharding reads, too. */
+enum { READS_PINS = KNOB_COUNT, READS_MARGIN, READS_SHARD };
 
 static const struct step {
 	const char *name;
@@ -341,6 +361,8 @@ static const struct step {
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
+	{ "recompute a device's to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
@@ -360,11 +382,15 @@ static struct key step_key(const struct step *step, const struct job *job)
 	struct key key = key_of(step->name);
 	key_add(&key, job->graph->fingerprint);
 	key_add_bytes(&key, job->notes, strlen(job->notes));
+	if (job->sharded)
+		key_add_key(&key, &job->sharded->key);
 	for (int i = 0; step->knobs[i] >= 0; i++) {
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
 		else if (step->knobs[i] == READS_MARGIN)
 			key_add(&key, (uint64_t)job->stage->fit_margin);
+		else if (step->knobs[i] == READS_SHARD)
+			shard_key_add(&key, job->scenario, job->quick);
 		else
 			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
 	}
@@ -385,20 +411,23 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 	struct graph *graph = step->run(job);
 	if (!graph)
 		return NULL;
-	result = transformed_new(graph, job->notes, job->fit_peak);
+	if (job->sharded && step->run == run_shard)
+		job->sharded->key = key;
+	result = transformed_new(graph, job->notes, job->sharded, job->fit_peak);
 	if (!result) {
 		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
 	}
-	store_keep(job->stage->store, &key, transformed_retain(result), result->graph->arena.bytes + strlen(job->notes), transformed_release);
+	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0);
+	store_keep(job->stage->store, &key, transformed_retain(result), bytes, transformed_release);
 	return result;
 }
 
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status)
 {
-	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .error = error };
-	struct transformed *result = transformed_new(graph_retain(input), "", -1);
+	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
+	struct transformed *result = transformed_new(graph_retain(input), "", NULL, -1);
 	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
 		if (!steps[i].wanted(&job))
@@ -410,9 +439,14 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 			break;
 		job.graph = next->graph;
 		job.fit_peak = next->fit_peak;
+		if (next->sharded != job.sharded) {
+			sharded_release(job.sharded);
+			job.sharded = next->sharded ? sharded_retain(next->sharded) : NULL;
+		}
 		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
 	}
 	*status = job.status;
+	sharded_release(job.sharded);
 	if (job.status != OK) {
 		transformed_release(result);
 		return NULL;

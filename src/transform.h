@@ -8,6 +8,7 @@
 struct transformed {
 	struct graph *graph;
 	char *notes;                /* "" where nothing was assumed */
+	struct sharded *sharded;    /* NULL where the step is not split over devices */
 	int64_t fit_peak;           /* recompute=auto: the program-order peak that it reached; else -1 */
 	atomic_uint references;
 };
@@ -15,9 +16,9 @@ struct transformed {
 struct transformed *transformed_retain(struct transformed *transformed);
 void transformed_release(void *transformed);
 
-/* train, scale, optimizer and precision, recompute, in_place: those that the scenario asks for, each from the store where
+/* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the store where
  * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status);
 
 #endif

@@ -22,7 +22,7 @@ enum role { ROLES(X) ROLE_FIXED };
 #undef X
 #define CATEGORIES (KIND_COUNT + 1)    /* kinds of storages, and workspace */
 #define CATEGORY_WORKSPACE KIND_COUNT
-#define ROLE_COUNT (ROLE_KIND + 2 * CATEGORIES)
+#define CELL_ROLES (ROLE_KIND + 2 * CATEGORIES)
 static inline enum role role_of_category(int category, int shade)
 {
 	return (enum role)(ROLE_KIND + 2 * category + (shade & 1));

@@ -2,7 +2,7 @@
 #include "picture.h"
 
 /* A cell is as wide as the advance of common fixed-pitch fonts at FONT_SIZE. */
-enum { CELL_WIDTH = 843, CELL_HEIGHT = 1800, BASELINE = 1360, FONT_SIZE = 1400, MARGIN = 800, LINE_WIDTH = 120, COLOURS_MAX = 4 * ROLE_COUNT };
+enum { CELL_WIDTH = 843, CELL_HEIGHT = 1800, BASELINE = 1360, FONT_SIZE = 1400, MARGIN = 800, LINE_WIDTH = 120, COLOURS_MAX = 4 * CELL_ROLES };
 
 /* What a terminal of the theme's kind shows where no colour is asked for. */
 static const struct { uint32_t ink, paper; } defaults[THEME_COUNT] = {

@@ -55,7 +55,7 @@ static struct look look_of(enum theme theme, enum role role)
 
 void palette_fill(struct palette *palette, enum theme theme)
 {
-	for (int i = 0; i < ROLE_COUNT; i++)
+	for (int i = 0; i < CELL_ROLES; i++)
 		palette->look[i] = look_of(theme, (enum role)i);
 	palette->mono = theme == THEME_MONO;
 }

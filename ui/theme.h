@@ -19,7 +19,7 @@ struct look {
 
 /* The looks of all roles: a theme's, and what the user changed. */
 struct palette {
-	struct look look[ROLE_COUNT];
+	struct look look[CELL_ROLES];
 	bool mono;         /* no colours at all */
 };
 

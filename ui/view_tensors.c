@@ -53,7 +53,7 @@ static int compare(const void *left, const void *right)
 	return order ? order : a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int64_t key_of(const struct plan *plan, uint32_t id, enum column column)
+static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column)
 {
 	const struct tensor *tensor = &plan->graph->tensor[id];
 	uint32_t storage = tensor->storage;
@@ -111,7 +111,7 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
 	for (uint32_t i = 0; i < n; i++)
 		if (passes(tensors, plan, i))
-			list[rows++] = (struct sortable){ key_of(plan, i, tensors->sort),
+			list[rows++] = (struct sortable){ sort_key(plan, i, tensors->sort),
 							  tensors->sort == COLUMN_NAME ? plan->graph->tensor[i].name : NULL, i };
 	for (uint32_t i = 0; descending && i < rows; i++)
 		list[i].key = -list[i].key;
@@ -141,7 +141,7 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 {
 	const struct tensor *tensor = &plan->graph->tensor[id];
 	bool present = plan->first[tensor->storage] != NONE;
-	int64_t value = key_of(plan, id, column);
+	int64_t value = sort_key(plan, id, column);
 	switch (column) {
 	case COLUMN_OFFSET:
 	case COLUMN_BYTES:

@@ -1,0 +1,94 @@
+/* plan_check_shard.c: verifies the "shard" part of a plan file: nothing here knows how a sharding was found. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan_check_shard.h"
+#include "shard_json.h"
+
+enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error)
+{
+	const struct shard_claim *claim = context;
+	return shard_read_json(claim->shard, claim->scenario, units, sharding, error);
+}
+
+static enum status expect(const json_t *shard, const char *key, int64_t expected, struct error *error)
+{
+	const json_t *number = json_object_get(shard, key);
+	if (!json_is_integer(number))
+		return fail(error, BAD_INPUT, "not a plan file: shard.%s is no integer", key);
+	if (json_integer_value(number) != expected)
+		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key, (int64_t)json_integer_value(number), expected);
+	return OK;
+}
+
+/* Copies of every storage, counted from the file's words: an axis that doesn't shard holds one more copy per member. */
+static int64_t redundant_bytes(const json_t *shard, const struct graph *graph, int64_t devices)
+{
+	const json_t *mesh = json_object_get(shard, "mesh"), *placements = json_object_get(shard, "placements"), *size;
+	int64_t sum = 0;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const json_t *place = json_object_get(placements, graph->tensor[graph->storage[s].root].name);
+		const char *axis;
+		int64_t copies = 1;
+		size_t i = 0;
+		json_object_foreach((json_t *)(uintptr_t)mesh, axis, size) {
+			const char *word = json_string_value(json_array_get(place, i++));
+			if (word && word[0] != 'S')
+				copies *= json_integer_value(size);
+		}
+		sum += graph->storage[s].bytes / devices * (copies - 1);
+	}
+	return sum;
+}
+
+/* What the collectives of a device's graph say that they move, and how many there are per kind. */
+static int64_t moved_bytes(const struct graph *graph)
+{
+	int64_t sum = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const char *at = graph->op[op].extra && strncmp(graph->op[op].type, "comm.", 5) == 0 ? strstr(graph->op[op].extra, "\"moved\":") : NULL;
+		sum += at ? strtoll(at + 8, NULL, 10) : 0;
+	}
+	return sum;
+}
+
+/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary). */
+static int64_t moved_inside(const struct sharded *sharded)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	int64_t sum = 0;
+	for (uint32_t op = 0; op < units->graph->ops; op++)
+		for (uint32_t a = 0; a < mesh->axes; a++) {
+			int8_t unit = sharded->sharding.split[op].on[a];
+			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)
+				continue;
+			int64_t points = unit_inside_bytes(units, op, unit);
+			for (uint32_t b = 0; b < mesh->axes; b++)
+				if (sharded->sharding.split[op].on[b] >= 0 && sharded->sharding.split[op].on[b] != unit)
+					points /= mesh->axis[b].size;
+			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
+		}
+	return sum;
+}
+
+static enum status check_collectives(const json_t *shard, struct error *error)
+{
+	const json_t *list = json_object_get(shard, "collectives"), *row;
+	int64_t sum = 0;
+	size_t i;
+	json_array_foreach(list, i, row)
+		sum += json_integer_value(json_object_get(row, "bytes"));
+	return expect(shard, "comm_bytes", sum, error);
+}
+
+enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error)
+{
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	enum status status = expect(shard, "redundant_bytes", redundant_bytes(shard, sharded->shared->graph, mesh_devices(mesh)), error);
+	if (status == OK)
+		status = expect(shard, "comm_bytes", moved_bytes(sharded->device) + moved_inside(sharded), error);
+	if (status == OK)
+		status = check_collectives(shard, error);
+	return status;
+}

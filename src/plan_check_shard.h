@@ -1,0 +1,19 @@
+/* plan_check_shard.h: the part of the plan checker that looks at how a step is split over devices. */
+#ifndef TIDEMARK_PLAN_CHECK_SHARD_H
+#define TIDEMARK_PLAN_CHECK_SHARD_H
+
+#include <jansson.h>
+
+#include "sharded.h"
+
+/* What a plan file says of its sharding. */
+struct shard_claim { const json_t *shard; const struct scenario *scenario; };
+
+/* A shard_decider (stages.h) that takes the file's own decision, context being a claim: every split and placement is looked at,
+ * what is impossible is INFEASIBLE with its name. */
+enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error);
+
+/* Compares the sums of a file with what its own placements, and the collectives of the device's graph, add up to. */
+enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error);
+
+#endif

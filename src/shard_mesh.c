@@ -1,0 +1,120 @@
+/* shard_mesh.c: from knobs to degrees of parallelism, and from these to a mesh with links. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shard_mesh.h"
+
+bool scenario_shards(const struct scenario *scenario)
+{
+	return scenario->value[K_devices] > 1 && scenario->value[K_strategy] != 0;
+}
+
+/* ---- degrees ------------------------------------------------------------------------------------------------- */
+
+int64_t least_extent(const struct units *units, enum factor_role role)
+{
+	int64_t least = 0;
+	for (uint32_t i = 0; i < units->unit_start[units->graph->ops]; i++)
+		if (units->unit[i].role == role && (least == 0 || units->unit[i].size < least))
+			least = units->unit[i].size;
+	return least;
+}
+
+/* Tensor parallelism as Megatron's users choose it: within a node, and dividing heads and ffn alike; where nothing divides
+ * both, dividing one. */
+static int64_t tensor_degree(const struct scenario *scenario, const struct units *units, int64_t left)
+{
+	int64_t heads = least_extent(units, ROLE_HEADS), ffn = least_extent(units, ROLE_FFN), best = 1;
+	for (int either = 0; either < 2 && best == 1; either++)
+		for (int64_t t = 2; t <= left && t <= scenario->value[K_devices_per_node]; t++) {
+			bool by_heads = heads > 0 && heads % t == 0, by_ffn = ffn > 0 && ffn % t == 0;
+			bool good = either ? by_heads || by_ffn : (by_heads || heads == 0) && (by_ffn || ffn == 0) && heads + ffn > 0;
+			if (left % t == 0 && good)
+				best = t;
+		}
+	return best;
+}
+
+static enum status mismatch(const struct degrees *degrees, int64_t devices, bool free_dp, struct error *error)
+{
+	if (free_dp)
+		return fail(error, BAD_INPUT, "dp = devices/(pp cp ep tp) = %" PRId64 "/(%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+			") is no integer", devices, degrees->pp, degrees->cp, degrees->ep, degrees->tp);
+	return fail(error, BAD_INPUT, "dp %" PRId64 " x pp %" PRId64 " x cp %" PRId64 " x ep %" PRId64 " x tp %" PRId64 " is not devices %" PRId64
+		": leave one of them auto", degrees->dp, degrees->pp, degrees->cp, degrees->ep, degrees->tp, devices);
+}
+
+enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error)
+{
+	static const enum knob_id knob[] = { K_pp, K_cp, K_ep, K_tp, K_dp };
+	int64_t *const degree[] = { &degrees->pp, &degrees->cp, &degrees->ep, &degrees->tp, &degrees->dp };
+	int64_t devices = scenario->value[K_devices], product = 1;
+	bool given[5];
+	for (int i = 0; i < 5; i++) {
+		int64_t value = scenario->value[knob[i]];
+		given[i] = value != KNOB_GIVEN;
+		*degree[i] = given[i] ? value : 1;
+		if (__builtin_mul_overflow(product, *degree[i], &product) || product > devices)
+			return fail(error, BAD_INPUT, "%s %" PRId64 " needs more than the %" PRId64 " devices that there are", knobs[knob[i]].name,
+				value, devices);
+	}
+	if (devices % product != 0)
+		return mismatch(degrees, devices, !given[4], error);
+	int64_t left = devices / product;
+	if (given[3] && given[4] && left != 1)
+		return mismatch(degrees, devices, false, error);
+	if (given[4])
+		degrees->tp *= left;
+	else if (!given[3] && scenario_strategy(scenario) == STRATEGY_MEGATRON)
+		degrees->tp = tensor_degree(scenario, units, left);
+	if (!given[4])
+		degrees->dp = left / (given[3] ? 1 : degrees->tp);
+	return OK;
+}
+
+/* ---- mesh ------------------------------------------------------------------------------------------------------ */
+
+/* Members of an axis within one node, where inner devices stand side by side on the axes inside it. */
+static uint32_t near_members(int64_t size, int64_t inner, int64_t node)
+{
+	int64_t near = 1;
+	for (int64_t n = 1; n <= size && n * inner <= node; n++)
+		if (size % n == 0)
+			near = n;
+	return (uint32_t)near;
+}
+
+static struct link link_of(const struct scenario *scenario, enum knob_id bandwidth, enum knob_id latency, struct link preset)
+{
+	if (scenario->value[bandwidth] != KNOB_GIVEN)
+		preset.rate = scenario->value[bandwidth];
+	if (scenario->value[latency] != KNOB_GIVEN)
+		preset.latency = scenario->value[latency] * 1000;   /* nanoseconds */
+	return preset;
+}
+
+void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
+{
+	struct axis_roles data = roles_data;
+	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
+		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
+	struct { const char *name; int64_t size; struct axis_roles roles; } axis[] = {
+		{ "dp", degrees->dp, data }, { "ep", degrees->ep, roles_experts }, { "cp", degrees->cp, roles_context },
+		{ "tp", degrees->tp, scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp },
+	};
+	struct link near = link_of(scenario, K_intra_bandwidth, K_intra_latency, (struct link){ 0, 0 });
+	struct link far = link_of(scenario, K_inter_bandwidth, K_inter_latency, (struct link){ 0, 0 });
+	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
+	*mesh = (struct mesh){ 0 };
+	for (int i = 0; i < 4; i++) {
+		inner /= axis[i].size;
+		if (axis[i].size < 2)
+			continue;
+		struct mesh_axis *to = &mesh->axis[mesh->axes];
+		roles[mesh->axes++] = axis[i].roles;
+		*to = (struct mesh_axis){ .size = (uint32_t)axis[i].size, .near = near, .far = far,
+			.near_size = near_members(axis[i].size, inner, scenario->value[K_devices_per_node]) };
+		snprintf(to->name, sizeof to->name, "%s", axis[i].name);
+	}
+}

@@ -1,0 +1,32 @@
+/* shard_mesh.h: the mesh that the knobs ask for. */
+#ifndef TIDEMARK_SHARD_MESH_H
+#define TIDEMARK_SHARD_MESH_H
+
+#include "scenario.h"
+#include "solver/mesh.h"
+#include "solver/split_roles.h"
+
+/* Degrees of parallelism, all at least 1; their product is the number of devices. */
+struct degrees { int64_t dp, tp, cp, ep, pp; };
+
+/* What the knobs say, with "auto" filled in for the strategies that experts write by hand: data and zero put all devices that
+ * are left into dp; megatron makes tp as large as a node and the model's heads and ffn allow. BAD_INPUT where the product can't
+ * be the number of devices. */
+enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error);
+
+/* The mesh: axes of more than one member, dp outermost, then ep, cp, tp; the innermost fill a node first. Links as the knobs and the
+ * device's preset have them. roles[i] is what an expert splits on axis i. */
+void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
+
+/* The least extent of a unit with that role: what a degree has to divide. 0 where no op has one. O(units). */
+int64_t least_extent(const struct units *units, enum factor_role role);
+
+/* The strategy shards at all: there is more than one device, and a strategy. */
+bool scenario_shards(const struct scenario *scenario);
+/* The strategy of a scenario that shards: the knob's words are "none" and then the strategies. */
+static inline enum shard_strategy scenario_strategy(const struct scenario *scenario)
+{
+	return (enum shard_strategy)(scenario->value[K_strategy] - 1);
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* sharded.h: the result of the shard stage: how a step is split over the mesh, what it costs, and the graph of one device.
+ *
+ * Immutable once made and shared by counted references between plans and the store.
+ */
+#ifndef TIDEMARK_SHARDED_H
+#define TIDEMARK_SHARDED_H
+
+#include "scenario.h"
+#include "solver/placement.h"
+#include "store.h"
+
+/* What can be split in a graph, kept for all meshes. */
+struct shared_units {
+	struct graph *graph;
+	struct units units;
+	atomic_uint references;
+};
+
+/* The collectives of one kind over one axis, summed over the step. */
+struct traffic {
+	uint32_t count;
+	int64_t bytes;              /* that each device sends */
+	int64_t time;               /* picoseconds, one after another; 0 where the links' speed is not known */
+};
+
+/* What was proved of a sharding's objective. */
+struct shard_proof {
+	const char *objective;      /* static text: what cost and bound count; NULL: nothing was minimised */
+	int64_t cost, bound;        /* bound: no sharding over this mesh costs less */
+	bool proved;                /* cost == bound */
+	const char *kind;           /* static text: how the bound came about */
+};
+
+struct sharded {
+	struct shared_units *shared;
+	struct sharding sharding;   /* of shared->graph */
+	struct graph *device;       /* what a device runs, collectives included */
+	const char *notes;          /* what was assumed or could not be split: sentences, one a line */
+	int64_t redundant_bytes;    /* per device: bytes (copies - 1) / devices, of all storages */
+	int64_t *redundant;         /* [storages] of shared->graph */
+	struct traffic traffic[MESH_AXES][COLLECTIVE_COUNT];
+	int64_t comm_bytes;         /* sent by each device */
+	int64_t comm_time, compute_time, step_time; /* picoseconds; < 0: not known */
+	struct shard_proof proof;
+	struct key key;             /* of all that it depends on */
+	struct arena arena;
+	atomic_uint references;
+};
+
+struct sharded *sharded_retain(struct sharded *sharded);
+void sharded_release(void *sharded);
+
+/* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
+uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
+/* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
+char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
+/* "dp 2 x tp 4", "1 device". Returns text. */
+char *mesh_text(const struct mesh *mesh, char *text, size_t size);
+/* The axis of that name, or NONE. */
+uint32_t mesh_axis_named(const struct mesh *mesh, const char *name);
+
+#endif

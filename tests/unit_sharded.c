@@ -1,0 +1,257 @@
+/* unit_sharded.c: the shard stage from knobs to plan files: every plan passes the checker, and what is impossible is refused by name. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "src/models.h"
+#include "src/plan_check.h"
+#include "src/plan_json.h"
+#include "src/planner.h"
+#include "support.h"
+
+static struct graph *model(const char *name, int64_t batch)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find(name)->config;
+	struct error error = { 0 };
+	enum status status;
+	config.layers = 1;
+	config.batch = batch;
+	if (config.seq)
+		config.seq = 32;
+	struct graph *graph = model_step(name, &config, &adam, &error, &status);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* "devices=4 strategy=data": a scenario, without effort for order and layout. */
+static void scenario_of(const char *words, struct scenario *scenario)
+{
+	char text[300], *save, *word;
+	struct error error;
+	scenario_init(scenario);
+	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
+	snprintf(text, sizeof text, "%s", words);
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
+}
+
+static struct plan *plan_with(struct planner *planner, struct graph *graph, const struct scenario *scenario)
+{
+	struct error error;
+	enum status status;
+	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+	cr_assert_not_null(plan, "%s", error.text);
+	return plan;
+}
+
+static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
+{
+	struct scenario scenario;
+	scenario_of(words, &scenario);
+	struct plan *plan = plan_with(planner, graph, &scenario);
+	scenario_done(&scenario);
+	return plan;
+}
+
+static char *print(const struct plan *plan)
+{
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	plan_write_json(plan, NULL, false, stream);
+	fclose(stream);
+	return text;
+}
+
+static enum status check_text(const struct graph *graph, const char *text, struct error *error)
+{
+	char path[] = "/tmp/tidemark-sharded-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	fputs(text, file);
+	fclose(file);
+	enum status status = plan_check(graph, path, NULL, NULL, error);
+	remove(path);
+	return status;
+}
+
+static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
+{
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct error error = { 0 };
+	enum status status;
+	scenario_of(words, &scenario);
+	if (pin)
+		cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert(strstr(error.text, why), "%s", error.text);
+	scenario_done(&scenario);
+	planner_done(&planner);
+}
+
+Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_graph)
+{
+	static const struct { const char *model, *words; } cases[] = {
+		{ "gpt", "devices=4 strategy=data" }, { "gpt", "devices=8 strategy=megatron" }, { "gpt", "devices=4 strategy=zero" },
+		{ "gpt", "devices=8 strategy=megatron tp=2 zero=1" }, { "gpt", "devices=8 strategy=data cp=2 zero=2" },
+		{ "llama", "devices=8 strategy=megatron sp=off" }, { "moe", "devices=8 strategy=data ep=4" }, { "resnet18", "devices=4 strategy=zero zero=2" },
+		{ "gpt", "devices=4 strategy=data in_place=off" },
+	};
+	struct planner planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		struct graph *graph = model(cases[i].model, 8);
+		struct plan *plan = plan_of(&planner, graph, cases[i].words);
+		char *text = print(plan);
+		cr_assert_not_null(plan->sharded, "%s", cases[i].words);
+		cr_assert(plan->sharded->comm_bytes > 0 && plan->sharded->redundant_bytes >= 0, "%s", cases[i].words);
+		cr_assert_eq(check_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		cr_assert_eq(check_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		free(text);
+		plan_release(plan);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The plan file with one value of "shard" changed: path "placements", key a tensor. */
+static void lie(const struct graph *graph, const char *text, const char *part, const char *key, json_t *value, const char *why)
+{
+	struct error error = { 0 };
+	json_t *plan = json_loads(text, 0, NULL), *shard = json_object_get(plan, "shard");
+	json_object_set_new(key ? json_object_get(shard, part) : shard, key ? key : part, value);
+	char *changed = json_dumps(plan, 0);
+	cr_assert_eq(check_text(graph, changed, &error), INFEASIBLE, "%s %s: %s", part, key ? key : "", error.text);
+	cr_assert(strstr(error.text, why), "%s", error.text);
+	free(changed);
+	json_decref(plan);
+}
+
+static const char *tensor_of_kind(const struct graph *graph, enum kind kind, uint8_t rank)
+{
+	uint32_t t = 0;
+	while (graph->tensor[t].kind != kind || graph->tensor[t].rank != rank || graph->tensor[t].alias != NONE)
+		t++;
+	return graph->tensor[t].name;
+}
+
+Test(sharded, the_check_finds_what_is_not_so)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=data");
+	char *text = print(plan);
+	const char *weight = tensor_of_kind(graph, KIND_PARAMETER, 2), *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
+	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
+	lie(graph, text, "comm_bytes", NULL, json_integer(1), "comm_bytes is 1");
+	lie(graph, text, "redundant_bytes", NULL, json_integer(1), "redundant_bytes is 1");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "redundant_bytes");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't lie as S(7)");
+	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "lies otherwise than the split");
+	lie(graph, text, "splits", writer, json_pack("[i]", 99), "has no unit 99");
+	lie(graph, text, "splits", writer, json_pack("[n]"), "lies otherwise than the split");
+	lie(graph, text, "mesh", "dp", json_integer(8), "impossible size");
+	lie(graph, text, "mesh", "dp", json_integer(2), "the scenario 4");
+	free(text);
+	plan_release(plan);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
+{
+	struct graph *graph = model("gpt", 8);
+	refused(graph, "devices=8 strategy=data tp=3", NULL, "dp = devices/(pp cp ep tp) = 8/(1 1 1 3) is no integer");
+	refused(graph, "devices=8 strategy=data tp=2 dp=2", NULL, "is not devices 8: leave one of them auto");
+	refused(graph, "devices=4 strategy=data tp=16", NULL, "tp 16 needs more than the 4 devices");
+	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 0 on tp", "the mesh's axes are dp");
+	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 0 on dp", "can't be cut into 4 equal pieces");
+	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
+	refused(graph, "devices=4 strategy=data", "pin tensor nothing shard 0 on dp", "there is no tensor named \"nothing\"");
+	refused(graph, "devices=1 strategy=data", "pin tensor wte.weight shard 0 on dp", "the step is not split");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, a_pin_is_kept)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct scenario scenario;
+	struct error error = { 0 };
+	const char *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
+	char pin[200], place[40];
+	scenario_of("devices=4 strategy=data", &scenario);
+	cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on dp", &error), OK);
+	snprintf(pin, sizeof pin, "pin tensor %s shard 1 on dp", activation);
+	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
+	struct plan *plan = plan_with(&planner, graph, &scenario);
+	const struct sharded *sharded = plan->sharded;
+	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
+	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
+	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
+	char *text = print(plan);
+	cr_assert_eq(check_text(graph, text, &error), OK, "%s", error.text);
+	free(text);
+	plan_release(plan);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct scenario scenario;
+	struct error error;
+	enum status status;
+	struct plan *one = plan_of(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of(&planner, graph, "devices=4");
+	cr_assert(!one->sharded && !whole->sharded && one->graph == graph && whole->graph == graph);
+	struct plan *four = plan_of(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of(&planner, graph, "devices=2 strategy=megatron");
+	cr_assert(four->persistent_bytes < two->persistent_bytes && two->persistent_bytes < one->persistent_bytes);
+	scenario_of("devices=4 strategy=megatron", &scenario);
+	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error, &status);
+	cr_assert(again && again->sharded == four->sharded && again->offset == four->offset);
+	scenario_done(&scenario);
+	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
+	cr_assert(linked->sharded->comm_time > four->sharded->comm_time);
+	plan_release(one);
+	plan_release(whole);
+	plan_release(four);
+	plan_release(two);
+	plan_release(again);
+	plan_release(linked);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, every_allocation_may_fail)
+{
+	struct graph *graph = model("gpt", 4);
+	long before = memory_blocks();
+	for (long allowed = 0; ; allowed += 1 + allowed / 12) {
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error;
+		enum status status;
+		scenario_of("devices=4 strategy=megatron zero=1", &scenario);
+		memory_allow(allowed);
+		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error, &status);
+		memory_allow(-1);
+		plan_release(plan);
+		scenario_done(&scenario);
+		planner_done(&planner);
+		cr_assert_eq(memory_blocks(), before, "leak when allocation %ld fails", allowed);
+		cr_assert(status == OK || status == NO_MEMORY, "status %d: %s", status, error.text);
+		if (status == OK && plan)
+			break;
+	}
+	graph_release(graph);
+}
