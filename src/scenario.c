@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "devices.h"
 #include "scenario.h"
 
 void scenario_init(struct scenario *scenario)
@@ -27,10 +28,9 @@ void scenario_done(struct scenario *scenario)
 
 int64_t scenario_budget(const struct scenario *scenario)
 {
-	int64_t memory = scenario->value[K_memory], reserve = scenario->value[K_reserve];
-	if (memory < 0)
-		return -1;
-	return memory > reserve ? memory - reserve : 0;
+	struct machine machine;
+	scenario_machine(scenario, &machine);
+	return machine.memory;
 }
 
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)

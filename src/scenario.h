@@ -31,7 +31,7 @@ struct scenario {
 void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
 void scenario_done(struct scenario *scenario);
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
-/* The memory cap less the reserve; -1 where there is none. */
+/* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
 /* "knob=value". BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "devices.h"
 #include "shard_mesh.h"
 
 bool scenario_shards(const struct scenario *scenario)
@@ -75,25 +76,6 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 
 /* ---- mesh ------------------------------------------------------------------------------------------------------ */
 
-/* Members of an axis within one node, where inner devices stand side by side on the axes inside it. */
-static uint32_t near_members(int64_t size, int64_t inner, int64_t node)
-{
-	int64_t near = 1;
-	for (int64_t n = 1; n <= size && n * inner <= node; n++)
-		if (size % n == 0)
-			near = n;
-	return (uint32_t)near;
-}
-
-static struct link link_of(const struct scenario *scenario, enum knob_id bandwidth, enum knob_id latency, struct link preset)
-{
-	if (scenario->value[bandwidth] != KNOB_GIVEN)
-		preset.rate = scenario->value[bandwidth];
-	if (scenario->value[latency] != KNOB_GIVEN)
-		preset.latency = scenario->value[latency] * 1000;   /* nanoseconds */
-	return preset;
-}
-
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
 {
 	struct axis_roles data = roles_data;
@@ -103,18 +85,15 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 		{ "dp", degrees->dp, data }, { "ep", degrees->ep, roles_experts }, { "cp", degrees->cp, roles_context },
 		{ "tp", degrees->tp, scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp },
 	};
-	struct link near = link_of(scenario, K_intra_bandwidth, K_intra_latency, (struct link){ 0, 0 });
-	struct link far = link_of(scenario, K_inter_bandwidth, K_inter_latency, (struct link){ 0, 0 });
+	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
+	scenario_machine(scenario, &machine);
 	*mesh = (struct mesh){ 0 };
 	for (int i = 0; i < 4; i++) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)
 			continue;
-		struct mesh_axis *to = &mesh->axis[mesh->axes];
-		roles[mesh->axes++] = axis[i].roles;
-		*to = (struct mesh_axis){ .size = (uint32_t)axis[i].size, .near = near, .far = far,
-			.near_size = near_members(axis[i].size, inner, scenario->value[K_devices_per_node]) };
-		snprintf(to->name, sizeof to->name, "%s", axis[i].name);
+		roles[mesh->axes] = axis[i].roles;
+		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner, (uint32_t)scenario->value[K_devices_per_node], &machine);
 	}
 }

@@ -31,14 +31,6 @@ static struct shared_units *find_units(struct stage_context *stage, struct graph
 
 /* ---- what a sharding costs --------------------------------------------------------------------------------------- */
 
-static int64_t redundancy(const struct sharding *sharding, const struct units *units, uint32_t storage)
-{
-	const struct graph *graph = units->graph;
-	uint32_t devices = mesh_devices(&sharding->mesh), root = graph->storage[storage].root;
-	uint32_t copies = placement_copies(&sharding->mesh, sharding->produced[root]);
-	return graph->storage[storage].bytes / devices * (copies - 1);
-}
-
 /* The axis that a collective of the device's graph runs over. */
 static uint32_t axis_of(const struct mesh *mesh, const struct op *op)
 {
@@ -134,8 +126,11 @@ struct sharded *sharded_of(struct shared_units *shared, struct sharding *shardin
 		sharded_release(sharded);
 		return NULL;
 	}
-	for (uint32_t s = 0; s < graph->storages; s++)
-		sharded->redundant_bytes += sharded->redundant[s] = redundancy(&sharded->sharding, &shared->units, s);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root;
+		sharded->redundant[s] = placement_redundant_bytes(&shared->units, &sharded->sharding.mesh, root, sharded->sharding.produced[root]);
+		sharded->redundant_bytes += sharded->redundant[s];
+	}
 	count_traffic(sharded);
 	return sharded;
 }

@@ -43,6 +43,11 @@ uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph
 	return graph_find_tensor(sharded->shared->graph, graph->tensor[tensor].name);
 }
 
+int64_t placement_redundant_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	return units->graph->tensor[tensor].bytes / mesh_devices(mesh) * (placement_copies(mesh, placement) - 1);
+}
+
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	char word[24];

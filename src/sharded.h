@@ -52,6 +52,8 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
+/* Bytes that a device holds of a tensor beyond its share of one copy: bytes (copies - 1) / devices. */
+int64_t placement_redundant_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* "dp 2 x tp 4", "1 device". Returns text. */
