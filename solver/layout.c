@@ -84,6 +84,7 @@ struct attempt {
 	int64_t enough;          /* a layout this high will do */
 	int64_t bound;           /* none is lower */
 	const char *strategy;
+	const struct recipe *dive; /* the best dive so far, or NULL */
 };
 
 struct recipe { const char *keys, *name; };
@@ -114,6 +115,8 @@ static enum status try_dive(struct attempt *attempt, const struct recipe *recipe
 	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
 	if (status == OK)
 		status = layout_dive(&attempt->part, attempt->order, attempt->height, attempt->trial, &height, control);
+	if (status == OK && height < attempt->height)
+		attempt->dive = recipe;
 	if (status == OK)
 		keep(attempt, height, recipe->name);
 	return status;
@@ -207,31 +210,73 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 	return status;
 }
 
+#define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
+#define WHEEL_GAP 20       /* and within 1/20 of what is wanted */
+
+static bool wheel_helps(const struct attempt *attempt)
+{
+	return attempt->dive && attempt->part.n >= WHEEL_LEAST && attempt->height > attempt->enough
+		&& attempt->height - attempt->enough <= attempt->enough / WHEEL_GAP;
+}
+
+/* From the order of the best dive on. */
+static enum status try_wheel(struct attempt *attempt, uint64_t effort, struct control *control)
+{
+	int64_t height = attempt->height;
+	enum status status = layout_rank(&attempt->part, attempt->dive->keys, attempt->order);
+	if (status == OK)
+		status = layout_wheel(&attempt->part, attempt->order, attempt->enough, effort, effort, attempt->offset, &attempt->height,
+				      control);
+	if (attempt->height < height)
+		attempt->strategy = "squeaky wheel";
+	return status;
+}
+
 #define SEARCH_MOST 4096   /* buffers, for the exact search */
 #define WINDOWS_MOST 300   /* the same where they have windows */
 
-static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
+static bool search_helps(const struct attempt *attempt)
 {
-	enum status status = try_cheap(attempt, control);
-	uint32_t most = attempt->part.windowed ? WINDOWS_MOST : SEARCH_MOST;
-	if (status != OK || attempt->height <= attempt->enough || !options->effort || attempt->part.n > most)
-		return status;
+	return attempt->height > attempt->enough && attempt->height > attempt->bound
+		&& attempt->part.n <= (attempt->part.windowed ? WINDOWS_MOST : SEARCH_MOST);
+}
+
+static enum status try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
+{
 	int64_t height = attempt->height;
+	enum status status;
 	if (attempt->part.windowed)
-		status = layout_windows(&attempt->part, attempt->enough, options->effort, attempt->offset, &attempt->height,
-					&attempt->bound, control);
+		status = layout_windows(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, &attempt->bound, control);
 	else
-		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, options->effort, attempt->offset, &attempt->height,
-			      &attempt->bound, control);
+		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
+				      &attempt->bound, control);
 	if (attempt->height < height)
 		attempt->strategy = "exact search";
 	return status;
+}
+
+#define SLICE_EFFORT UINT64_C(8000000)
+
+/* Wheel and search in turns, with twice the effort each time: which of the two is quick differs from instance to instance. */
+static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
+{
+	enum status status = try_cheap(attempt, control);
+	uint64_t left = options->effort;
+	for (uint64_t slice = SLICE_EFFORT; status == OK && left > 0 && wheel_helps(attempt); slice *= 2) {
+		uint64_t effort = slice < left / 2 ? slice : left / 2 + 1;
+		status = try_wheel(attempt, effort, control);
+		if (status == OK && search_helps(attempt))
+			status = try_search(attempt, options, effort, control);
+		left -= effort < left / 2 ? 2 * effort : left;
+	}
+	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
 }
 
 static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	static const struct recipe best_fit = { "WZ", "best fit" }, first_fit = { "EWZ", "first fit" },
 				   by_size = { "ZW", "greedy by size" }, llfb = { "WZ", "llfb" }, skyline = { "AZ", "skyline" };
+	enum status status;
 	switch (options->strategy) {
 	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);
 	case LAYOUT_FIRST_FIT:      return try_fit(attempt, &first_fit, false, control);
@@ -240,6 +285,9 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
 	case LAYOUT_ROAM:           return try_tree(attempt, control);
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);
+	case LAYOUT_WHEEL:
+		status = try_cheap(attempt, control);
+		return status == OK && attempt->dive && attempt->height > attempt->enough ? try_wheel(attempt, options->effort, control) : status;
 	default:                    return try_everything(attempt, options, control);
 	}
 }

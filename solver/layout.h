@@ -39,7 +39,8 @@ struct buffers {
 	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
 	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
 	X(DIVE, "dive", "lowest offset first in the best of several orders") \
-	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments")
+	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
+	X(WHEEL, "wheel", "dives, each time moving forward in the order what sticks out")
 
 #define X(id, name, help) LAYOUT_##id,
 enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };

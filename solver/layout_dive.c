@@ -15,6 +15,8 @@
  */
 #include "layout_steps.h"
 
+#define STEP_TICKS 96
+
 /* A node of the tree. Below a uniform node all sections have its top and its children's heights are stale. */
 struct node {
 	int64_t top;         /* highest top below */
@@ -322,9 +324,10 @@ enum status layout_dive(const struct layout_model *model, const uint32_t *order,
 			step(&dive);
 		else
 			break;
-		if (++dive.steps % 256 == 0 && control_spend(control, 256 * 8))
+		if (++dive.steps % 256 == 0 && control_spend(control, 256 * STEP_TICKS))
 			status = control_status(control);
 	}
+	control_spend(control, dive.steps % 256 * STEP_TICKS);
 	if (status == OK && *height == 0)
 		*height = layout_model_height(model, offset);
 	tear_down(&dive);

@@ -23,6 +23,11 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t *offset, int64_t *height,
 			   struct control *control);
 
+/* Improves a layout of `height`, the dive's in this order, by moving what sticks out of `enough` forward in the order, until
+ * a layout is within `enough` or `effort` ticks are spent; a dive each time. OK also when the effort was not enough. */
+enum status layout_wheel(const struct layout_model *model, const uint32_t *order, int64_t enough, uint64_t effort, uint64_t seed,
+			 int64_t *offset, int64_t *height, struct control *control);
+
 /* Improves a layout of `height` by exact search until it is within `enough`, is known to be the smallest, or `effort` ticks
  * are spent. bound: no layout is lower; it rises as the search proves it. decide: stop once it is above `enough`, too.
  * For models without windows. OK also when the effort was not enough. */
