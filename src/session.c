@@ -20,6 +20,15 @@ struct moment {
 	uint32_t op, tensor;        /* the screen's cursor */
 };
 
+/* What a knob's other value would come to. */
+struct question {
+	enum knob_id knob;
+	int64_t value;
+	uint64_t number;            /* of the worker's preview while it is unanswered, else 0 */
+	struct preview preview;
+};
+#define QUESTIONS_MOST 64u
+
 struct session {
 	struct graph *graph;
 	struct moment *moment;      /* history: [0, moments), now stands at the present one */
@@ -35,6 +44,8 @@ struct session {
 	const char *rules_file;     /* the caller's, or NULL */
 	bool interactive;
 	uint32_t op, tensor;
+	struct question question[QUESTIONS_MOST];   /* about the present scenario */
+	uint32_t questions;
 	struct error problem;       /* why the present scenario has no plan */
 	char message[300];
 };
@@ -57,6 +68,7 @@ static void say(struct session *session, const char *format, ...)
 static void start(struct session *session)
 {
 	session->problem.text[0] = '\0';
+	session->questions = 0;
 	if (session->graph)
 		session->request = worker_request(session->worker, session->graph, present(session), session->interactive);
 }
@@ -197,10 +209,77 @@ static void keep_run(struct session *session, struct plan *plan)
 	session->run[session->runs++] = plan_retain(plan);
 }
 
+/* ---- previews -------------------------------------------------------------------------------- */
+
+/* Questions before an answer that have none were given up. */
+static void take_answers(struct session *session)
+{
+	struct preview preview;
+	uint32_t kept = 0;
+	if (!worker_take_preview(session->worker, &preview))
+		return;
+	for (uint32_t i = 0; i < session->questions; i++) {
+		struct question *question = &session->question[i];
+		if (question->number == preview.number)
+			question->preview = preview;
+		if (question->number > 0 && question->number < preview.number)
+			continue;
+		if (question->number == preview.number)
+			question->number = 0;
+		session->question[kept++] = *question;
+	}
+	session->questions = kept;
+}
+
+static struct question *unanswered(struct session *session)
+{
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].number)
+			return &session->question[i];
+	return NULL;
+}
+
+const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value)
+{
+	struct scenario scenario;
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].knob == knob && session->question[i].value == value)
+			return session->question[i].number ? NULL : &session->question[i].preview;
+	struct question *open = unanswered(session);
+	if (!session->graph || session->plan_request != session->request || (open && open->knob == knob) ||
+	    scenario_copy(&scenario, present(session)) != OK)
+		return NULL;
+	if (!open && session->questions == QUESTIONS_MOST)
+		session->questions = 0;
+	if (!open)
+		open = &session->question[session->questions++];
+	scenario.value[knob] = value;
+	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario) };
+	if (!open->number)
+		session->questions--;
+	scenario_done(&scenario);
+	return NULL;
+}
+
+bool session_previewing(const struct session *session)
+{
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].number)
+			return true;
+	return false;
+}
+
+void session_wait_preview(struct session *session)
+{
+	worker_wait_preview(session->worker);
+	take_answers(session);
+}
+
 bool session_poll(struct session *session)
 {
 	uint64_t request;
 	struct error error;
+	take_answers(session);
 	struct plan *plan = worker_take(session->worker, &request, &error);
 	if (request == session->request && error.text[0])
 		session->problem = error;
@@ -477,6 +556,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	forget_after(session, 0);
 	session->now = 0;
 	session->op = session->tensor = 0;
+	session->questions = 0;
 	status = remember(session, &scenario);
 	start(session);
 	return status;

@@ -68,6 +68,15 @@ const char *session_log_path(const struct session *session);
 /* Why there is no plan of the present scenario ("the order pins contradict ..."), "" where there is one. */
 const char *session_problem(const struct session *session);
 
+/* About what the present scenario with another value of a knob would come to: NULL while that is not known (then it is worked
+ * out beside the plan, and the wake fd tells), known false where it has no plan. Asking about another knob gives up the last question.
+ * Answers are kept until the scenario changes. */
+struct preview;
+const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value);
+/* True while an answer is being worked out; session_wait_preview() blocks until there is none. */
+bool session_previewing(const struct session *session);
+void session_wait_preview(struct session *session);
+
 /* What undo and redo restore beside the scenario: the cursor of the screen, opaque to the session. */
 void session_set_cursor(struct session *session, uint32_t op, uint32_t tensor);
 void session_cursor(const struct session *session, uint32_t *op, uint32_t *tensor);

@@ -33,11 +33,14 @@ struct worker {
 	pthread_mutex_t mutex;
 	pthread_cond_t work, done;
 	struct request next;        /* waits to be taken */
-	uint64_t numbers;           /* given out so far */
+	uint64_t numbers, previews; /* given out so far */
 	bool quit, user_cancelled;
 	struct worker_state state;
 	struct plan *published;
 	uint64_t published_request;
+	struct request preview;     /* waits to be made */
+	bool previewing, raising;   /* what the thread is doing */
+	struct preview made;        /* number 0: nothing new */
 	struct error error;
 	bool has_error;
 	uint64_t serial;
@@ -115,20 +118,115 @@ static bool better(const struct plan *plan, const struct plan *than)
 	return plan->order_bound_bytes > than->order_bound_bytes || plan->layout_bound_bytes > than->layout_bound_bytes;
 }
 
-/* Solves again with more effort until nothing is left to prove, publishing what is better. Takes over best's reference. */
-static void raise_effort(struct worker *worker, struct request *request, struct plan *best)
+/* ---- previews -------------------------------------------------------------------------- */
+
+static void request_done(struct request *request)
+{
+	graph_release(request->graph);
+	scenario_done(&request->scenario);
+	*request = (struct request){ 0 };
+}
+
+/* The next preview, moved out; false when there is none, or something more important waits. */
+static bool take_preview(struct worker *worker, struct request *request)
+{
+	pthread_mutex_lock(&worker->mutex);
+	bool more = worker->preview.number && !worker->next.number && !worker->quit;
+	worker->previewing = more;
+	if (more) {
+		*request = worker->preview;
+		worker->preview = (struct request){ 0 };
+	}
+	/* What was set to get here is taken back, but for what ends everything. */
+	atomic_store(&worker->cancel, worker->next.number || worker->quit || (worker->user_cancelled && !more));
+	pthread_cond_broadcast(&worker->done);
+	pthread_mutex_unlock(&worker->mutex);
+	return more;
+}
+
+static void make_preview(struct worker *worker, struct request *request)
 {
 	struct error error;
 	enum status status;
+	struct planner *planner = &worker->planner;
+	planner->control.report = NULL;
+	planner->abandoned = &worker->cancel;
+	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
+	struct preview preview = { .number = request->number, .exact = plan };
+	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
+	if (!plan && status == LIMIT)
+		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+	planner->control.report = report;
+	planner->abandoned = &worker->superseded;
+	if (plan && !plan->limited) {
+		preview.known = true;
+		preview.peak_bytes = plan->peak_bytes;
+		preview.arena_bytes = plan->arena_bytes;
+	}
+	plan_release(plan);
+	pthread_mutex_lock(&worker->mutex);
+	worker->made = preview;
+	pthread_mutex_unlock(&worker->mutex);
+	wake_reader(worker);
+}
+
+static void make_previews(struct worker *worker)
+{
+	struct request request;
+	while (take_preview(worker, &request)) {
+		make_preview(worker, &request);
+		request_done(&request);
+	}
+}
+
+static void set_raising(struct worker *worker, bool raising)
+{
+	pthread_mutex_lock(&worker->mutex);
+	worker->raising = raising;
+	if (raising && worker->preview.number)
+		atomic_store(&worker->cancel, true);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+/* There is something better to do than to raise the effort. */
+static bool stopped(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	bool stop = worker->next.number || worker->quit || worker->user_cancelled;
+	pthread_mutex_unlock(&worker->mutex);
+	return stop;
+}
+
+/* Runs the planner; for previews the run is broken off and begun again. A new reference or NULL. */
+static struct plan *run_raised(struct worker *worker, struct request *request)
+{
+	for (;;) {
+		struct error error;
+		enum status status;
+		set_raising(worker, true);
+		struct plan *plan = planner_run(&worker->planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+		set_raising(worker, false);
+		if ((plan && !plan->limited) || (!plan && status != CANCELLED) || stopped(worker))
+			return plan;
+		plan_release(plan);
+		make_previews(worker);
+	}
+}
+
+/* Solves again with more effort until nothing is left to prove, publishing what is better. Takes over best's reference. */
+static void raise_effort(struct worker *worker, struct request *request, struct plan *best)
+{
 	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
-	while (!atomic_load(&worker->cancel)) {
+	while (!stopped(worker)) {
 		bool more_order = !best->order_proved && *order < EFFORT_MAX && request->scenario.value[K_order] == ORDER_BEST;
 		bool more_layout = !best->layout_proved && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
 		if (!more_order && !more_layout)
 			break;
 		*order += more_order;
 		*layout += more_layout;
-		struct plan *plan = planner_run(&worker->planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+		struct plan *plan = run_raised(worker, request);
 		if (!plan)
 			break;
 		if (better(plan, best)) {
@@ -174,8 +272,14 @@ static bool take_request(struct worker *worker, struct request *request)
 {
 	pthread_mutex_lock(&worker->mutex);
 	worker->state.busy = false;
-	while (!worker->next.number && !worker->quit)
-		pthread_cond_wait(&worker->work, &worker->mutex);
+	while (!worker->next.number && !worker->quit) {
+		if (worker->preview.number) {
+			pthread_mutex_unlock(&worker->mutex);
+			make_previews(worker);
+			pthread_mutex_lock(&worker->mutex);
+		} else
+			pthread_cond_wait(&worker->work, &worker->mutex);
+	}
 	bool more = !worker->quit;
 	if (more) {
 		*request = worker->next;
@@ -187,13 +291,6 @@ static bool take_request(struct worker *worker, struct request *request)
 	}
 	pthread_mutex_unlock(&worker->mutex);
 	return more;
-}
-
-static void request_done(struct request *request)
-{
-	graph_release(request->graph);
-	scenario_done(&request->scenario);
-	*request = (struct request){ 0 };
 }
 
 static void *run(void *argument)
@@ -270,6 +367,7 @@ void worker_free(struct worker *worker)
 	pthread_mutex_unlock(&worker->mutex);
 	pthread_join(worker->thread, NULL);
 	request_done(&worker->next);
+	request_done(&worker->preview);
 	plan_release(worker->published);
 	planner_done(&worker->planner);
 	close(worker->wake[0]);
@@ -293,10 +391,48 @@ uint64_t worker_request(struct worker *worker, struct graph *graph, const struct
 	worker->user_cancelled = false;
 	atomic_store(&worker->superseded, true);
 	atomic_store(&worker->cancel, true);
+	struct request old_preview = worker->preview;   /* of a scenario that is no longer on the screen */
+	worker->preview = (struct request){ 0 };
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->mutex);
+	request_done(&old);
+	request_done(&old_preview);
+	return request.number;
+}
+
+uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario)
+{
+	struct request request = { .graph = graph };
+	if (scenario_copy(&request.scenario, scenario) != OK)
+		return 0;
+	graph_retain(graph);
+	pthread_mutex_lock(&worker->mutex);
+	request.number = ++worker->previews;
+	struct request old = worker->preview;
+	worker->preview = request;
+	if (worker->raising || worker->previewing)
+		atomic_store(&worker->cancel, true);
 	pthread_cond_signal(&worker->work);
 	pthread_mutex_unlock(&worker->mutex);
 	request_done(&old);
 	return request.number;
+}
+
+bool worker_take_preview(struct worker *worker, struct preview *preview)
+{
+	pthread_mutex_lock(&worker->mutex);
+	*preview = worker->made;
+	worker->made.number = 0;
+	pthread_mutex_unlock(&worker->mutex);
+	return preview->number != 0;
+}
+
+void worker_wait_preview(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	while (worker->preview.number || worker->previewing)
+		pthread_cond_wait(&worker->done, &worker->mutex);
+	pthread_mutex_unlock(&worker->mutex);
 }
 
 void worker_cancel(struct worker *worker)

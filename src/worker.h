@@ -2,6 +2,7 @@
  *
  * A request supersedes the one before it, which is cancelled. For each request the worker publishes a plan from the
  * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs stand.
+ * Between requests it makes previews.
  */
 #ifndef TIDEMARK_WORKER_H
 #define TIDEMARK_WORKER_H
@@ -30,6 +31,20 @@ int worker_wake_fd(const struct worker *worker);
 /* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to.
  * error->text is set, and the request, where it has no plan. Empties the wake fd. */
 struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error);
+/* What a scenario would come to, about: solved with the least effort, or exactly where the plan is in the store. */
+struct preview {
+	uint64_t number;            /* of the call that asked for it */
+	bool known, exact;          /* known: false where it has no plan */
+	int64_t peak_bytes, arena_bytes;
+};
+
+/* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. It is made while nothing is
+ * asked of the worker (raising the effort stops for it), and given up for the next request. */
+uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario);
+/* The newest preview since the last call; false when there is none. */
+bool worker_take_preview(struct worker *worker, struct preview *preview);
+/* Blocks until no preview waits or is being made. */
+void worker_wait_preview(struct worker *worker);
 void worker_state(struct worker *worker, struct worker_state *state);
 /* Blocks until request number n is finished. */
 void worker_wait(struct worker *worker, uint64_t n);

@@ -27,6 +27,8 @@ static void use(struct session *session, uint64_t *random)
 {
 	struct session_status status;
 	session_command(session, lines[random_next(random) % (sizeof lines / sizeof *lines)], NULL);
+	if (random_next(random) % 3 == 0)
+		session_preview(session, random_next(random) % 2 ? K_alignment : K_workspace, random_next(random) % 2);
 	if (random_next(random) % 5 == 0)
 		session_cancel(session);
 	if (random_next(random) % 7 == 0)

@@ -270,3 +270,25 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+Test(app, the_panel_previews_both_neighbours_of_a_value)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 120, 30, "c down down down");
+	for (int i = 0; i < 3; i++) {
+		session_wait_preview(session);
+		app_look(app);
+		redraw(app);
+	}
+	expect(app, "▸ off             ~ the same");
+	screenshot_keys(app, "up up up");
+	for (int i = 0; i < 3; i++) {
+		session_wait_preview(session);
+		app_look(app);
+		redraw(app);
+	}
+	expect(app, "▸ program       ~ +52.0 MiB");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}

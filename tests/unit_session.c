@@ -7,6 +7,7 @@
 #include "src/export_line.h"
 #include "src/input.h"
 #include "src/session.h"
+#include "src/worker.h"
 #include "support.h"
 
 static double seconds(void)
@@ -143,4 +144,57 @@ Test(session, mistakes_change_nothing_and_say_why)
 	session_wait(session);
 	cr_assert(settled(session, true));
 	session_free(session);
+}
+
+static const struct preview *answer(struct session *session, enum knob_id knob, int64_t value)
+{
+	const struct preview *preview;
+	double end = seconds() + 20;
+	while (!(preview = session_preview(session, knob, value)) && seconds() < end) {
+		usleep(500);
+		session_poll(session);
+	}
+	cr_assert(preview, "no answer");
+	return preview;
+}
+
+Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
+{
+	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	cr_assert(settled(session, true));
+	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
+	cr_assert(preview.known);
+	cr_assert_eq(preview.peak_bytes, session_plan(session)->program_peak_bytes);
+	cr_assert_eq(session_preview(session, K_order, ORDER_PROGRAM)->peak_bytes, preview.peak_bytes, "answers are kept");
+	session_preview(session, K_alignment, 512);     /* given up: */
+	preview = *answer(session, K_workspace, 0);
+	cr_assert(preview.known);
+	session_command(session, "set order=program", NULL);
+	cr_assert_null(session_preview(session, K_workspace, 0), "answers belong to one scenario");
+	cr_assert(settled(session, true));
+	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
+	cr_assert_not(session_plan(session)->limited);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(session, a_preview_that_never_ends_stops_for_a_command)
+{
+	struct session_options options = { .interactive = true, .order_solver = never_ends };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	cr_assert(settled(session, false));
+	session_cancel(session);
+	cr_assert(settled(session, true));
+	for (int i = 0; i < 10; i++) {
+		cr_assert_null(session_preview(session, K_alignment, 64 << i), "it has no end");
+		usleep(2000);
+		double begin = seconds();
+		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
+		cr_assert(settled(session, false));
+		session_cancel(session);
+		cr_assert(settled(session, true));
+		cr_assert(seconds() - begin < 0.5, "%g s", seconds() - begin);
+	}
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
 }

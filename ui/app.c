@@ -123,6 +123,17 @@ static void find_factors(struct app *app)
 	app->model.factors = shown ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
 }
 
+/* What the panel's knob would do: asked for only while the panel has the keys. */
+static void find_previews(struct app *app)
+{
+	enum knob_id knob;
+	int64_t value;
+	for (int up = 0; up < 2; up++) {
+		bool asks = app->panel_has_keys && panel_asks(&app->panel, &app->model, up ? 1 : -1, &knob, &value);
+		app->model.preview[up] = asks ? session_preview(app->session, knob, value) : NULL;
+	}
+}
+
 bool app_draw(struct app *app, int width, int height, int *x, int *y)
 {
 	struct frame *frame = &app->frame;
@@ -131,6 +142,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
 		return false;
 	find_factors(app);
+	find_previews(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;
 	struct screen screen = screen_layout(width, height, app->panel_has_keys);

@@ -2,6 +2,8 @@
  * knob does, or why it can't be turned, and what its neighbouring values gave where a run so far has them. */
 #include "panel.h"
 
+#include "src/worker.h"
+
 enum { HELP_ROWS = 6 };
 
 /* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
@@ -90,18 +92,38 @@ static const struct plan *known_run(const struct model *model, enum knob_id knob
 	return NULL;
 }
 
-/* "> full: peak -1.27 GiB" against the plan on screen, or nothing. Returns the rows that it took. */
+bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value)
+{
+	*knob = knob_at(panel->selected);
+	*value = knob_step(*knob, model->scenario->value[*knob], direction);
+	return model->plan && !model->status.stale && matters(*knob) && !knob_unavailable(*knob) && *value != model->scenario->value[*knob] &&
+	       !known_run(model, *knob, *value);
+}
+
+/* What the knob's next value came to in a run, or would come to, against the plan on screen. False where that is unknown. */
+static bool find_effect(const struct model *model, enum knob_id knob, int64_t value, int direction, int64_t *peak, int64_t *arena, bool *exact)
+{
+	const struct plan *run = known_run(model, knob, value);
+	const struct preview *preview = run ? NULL : model->preview[direction > 0];
+	if (!run && (!preview || !preview->known))
+		return false;
+	*peak = (run ? run->peak_bytes : preview->peak_bytes) - model->plan->peak_bytes;
+	*arena = (run ? run->arena_bytes : preview->arena_bytes) - model->plan->arena_bytes;
+	*exact = run || preview->exact;
+	return true;
+}
+
+/* "> full  ~ -1.27 GiB", or nothing. Returns the rows that it took. The amount is never cut; the word before it may be. */
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
-	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
-	const struct plan *run = value == now || model->status.stale || !model->plan ? NULL : known_run(model, knob, value);
-	if (!run || rect.height < 1)
+	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction), peak, arena;
+	bool exact;
+	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &peak, &arena, &exact))
 		return 0;
-	char word[64], text[48], change[32];
-	int64_t peak = run->peak_bytes - model->plan->peak_bytes, arena = run->arena_bytes - model->plan->arena_bytes;
+	char word[64], text[64], change[32];
 	int64_t main = peak ? peak : arena;
-	/* The amount is never cut; the word in front of it may be. */
-	snprintf(text, sizeof text, "%s%s", peak || !arena ? "" : "arena ", main ? change_text(main, change, sizeof change) : "the same");
+	snprintf(text, sizeof text, "%s%s%s", exact ? "" : "~ ", peak || !arena ? "" : "arena ",
+		 main ? change_text(main, change, sizeof change) : "the same");
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
 	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));
 	frame_right(frame, rect.x + rect.width, rect.y, main < 0 ? ROLE_GOOD : main > 0 ? ROLE_BAD : ROLE_FAINT, text);
@@ -113,7 +135,9 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	const char *reason = knob_unavailable(knob);
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
-	for (int direction = -1; direction <= 1 && !reason; direction += 2) {
+	int64_t now = model->scenario->value[knob];
+	int first = knob_step(knob, now, -1) == knob_step(knob, now, 1) ? 1 : -1;   /* a switch has one other value */
+	for (int direction = first; direction <= 1 && !reason; direction += 2) {
 		int rows = draw_effect(frame, inside, model, knob, direction);
 		inside.y += rows;
 		inside.height -= rows;

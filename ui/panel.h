@@ -12,6 +12,8 @@ struct panel {
 
 /* has_keys: the panel has the keyboard, and shows its cursor and the knob's sentence. */
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame);
+/* The other value of the selected knob in a direction (-1 or 1) whose effect is worth knowing; false where there is none. */
+bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value);
 /* A click at a cell of the panel: selects a knob, turns it where its arrows are. */
 void panel_click(struct panel *panel, struct model *model, int x, int y);
 /* Moves, or requests "set knob=value". False for commands it doesn't know. */

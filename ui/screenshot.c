@@ -113,8 +113,12 @@ void screenshot_keys(struct app *app, const char *keys)
 static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 {
 	int x, y;
-	if (!app_draw(app, shot->width, shot->height, &x, &y))
-		return EXIT_LIMIT;
+	do {
+		session_wait_preview(app->session);
+		app_look(app);
+		if (!app_draw(app, shot->width, shot->height, &x, &y))
+			return EXIT_LIMIT;
+	} while (session_previewing(app->session));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

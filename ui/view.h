@@ -22,6 +22,7 @@ struct model {
 	uint32_t runs;
 	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
+	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */
 	uint32_t zoom_first, zoom_count;  /* the positions that curve and map show */
