@@ -287,7 +287,7 @@ Test(app, the_panel_previews_both_neighbours_of_a_value)
 		app_look(app);
 		redraw(app);
 	}
-	expect(app, "▸ program       ~ +52.0 MiB");
+	expect(app, "▸ program        ~ +52.0 MiB");
 	app_free(app);
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
