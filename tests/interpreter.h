@@ -327,6 +327,9 @@ static inline void run_batch_norm(const struct call *call)
 /* The place of a whole index in a piece's dim, or -1 where it is elsewhere. */
 static inline int64_t local_index(const struct array *array, int dim, int64_t whole)
 {
+	int64_t near = whole - array->index[dim][0];      /* in one piece, as a rule */
+	if (near >= 0 && near < array->shape[dim] && array->index[dim][near] == whole)
+		return near;
 	for (int64_t i = 0; i < array->shape[dim]; i++)
 		if (array->index[dim][i] == whole)
 			return i;
@@ -420,27 +423,59 @@ static inline void run_mean_loss_backward(const struct call *call)
 		call->out->value[i] = call->in[0].value[call->in->count > 1 ? i : 0] * (a->value[i] - b->value[i]);
 }
 
-/* tokens [t, h] and scores [t, e] to slots [e, c, h]: token t goes to expert t mod e. */
+/* Tokens [t, h] with scores [t, e] fill slots [e, c, h]: token t goes to expert t mod e, to the slot that is as far along the slots as it
+ * is along the tokens. Slots and tokens are cut alike, so every device has its tokens' slots. forward: into slots, else back. */
+static inline void route(const struct array *token, const struct array *slotted, const struct array *score, bool forward)
+{
+	int64_t width = token->shape[1];
+	for (int64_t i = 0; i < token->shape[0]; i++) {
+		int64_t whole = token->index[0][i], expert = local_index(slotted, 0, whole % slotted->whole[0]);
+		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / token->whole[0]);
+		double weight = expert >= 0 ? score->value[i * score->shape[1] + local_index(score, 1, whole % slotted->whole[0])] : 1;
+		for (int64_t d = 0; d < width && expert >= 0 && slot >= 0; d++) {
+			double *a = &token->value[i * width + d], *b = &slotted->value[(expert * slotted->shape[1] + slot) * width + d];
+			if (forward)
+				*b += weight * *a;
+			else
+				*a += weight * *b;
+		}
+	}
+}
+
+/* The gradient of scores: tokens (NULL: ones) by the slots that they fill, summed. */
+static inline void route_scores(const struct array *token, const struct array *slotted, const struct array *score)
+{
+	int64_t width = slotted->shape[2];
+	for (int64_t i = 0; i < score->count; i++) {
+		int64_t whole = score->index[0][i / score->shape[1]], expert = local_index(slotted, 0, score->index[1][i % score->shape[1]]);
+		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / score->whole[0]);
+		for (int64_t d = 0; d < width && expert >= 0 && slot >= 0; d++)
+			score->value[i] += slotted->value[(expert * slotted->shape[1] + slot) * width + d] * (token ? token->value[i / score->shape[1] * width + d] : 1);
+	}
+}
+
 static inline void run_dispatch(const struct call *call)
 {
-	const struct array *x = call->in, *score = x + 1;
-	struct array *y = call->out;
-	int64_t experts = y->whole[0], width = x->shape[1];
-	for (int64_t i = 0; i < x->count; i++) {
-		int64_t token = x->index[0][i / width], expert = local_index(y, 0, token % experts), slot = local_index(y, 1, token / experts % y->whole[1]);
-		if (expert >= 0 && slot >= 0)
-			y->value[(expert * y->shape[1] + slot) * width + i % width] += x->value[i] * score->value[i / width * score->shape[1] + token % experts];
-	}
+	route(&call->in[0], &call->out[0], &call->in[1], true);
 }
 
 static inline void run_combine(const struct call *call)
 {
-	const struct array *x = call->in, *score = x + 1;
-	struct array *y = call->out;
-	int64_t experts = x->shape[0], slots = x->shape[1], width = x->shape[2];
-	for (int64_t i = 0; i < y->count; i++)
-		for (int64_t j = 0; j < experts * slots; j++)
-			y->value[i] += score->value[i / width * experts + j / slots] * x->value[j * width + i % width] * (double)(1 + x->index[1][j % slots]);
+	route(&call->out[0], &call->in[0], &call->in[1], false);
+}
+
+static inline void run_dispatch_backward(const struct call *call)
+{
+	route(&call->out[0], &call->in[0], &call->in[1], false);
+	if (call->results > 1)
+		route_scores(NULL, &call->in[0], &call->out[1]);
+}
+
+static inline void run_combine_backward(const struct call *call)
+{
+	route(&call->in[0], &call->out[0], &call->in[2], true);
+	if (call->results > 1)
+		route_scores(&call->in[0], &call->in[1], &call->out[1]);
 }
 
 /* Any function of whole planes (samples and channels are independent): pooling, forwards or backwards. */
@@ -709,6 +744,7 @@ static const struct { const char *types; void (*run)(const struct call *call); }
 	{ " aten.nll_loss_forward ", run_nll_loss }, { " aten.nll_loss_backward ", run_nll_loss_backward },
 	{ " aten.mse_loss aten.smooth_l1_loss ", run_mean_loss }, { " aten.mse_loss_backward aten.smooth_l1_loss_backward ", run_mean_loss_backward },
 	{ " tidemark.dispatch ", run_dispatch }, { " tidemark.combine ", run_combine },
+	{ " tidemark.dispatch_backward ", run_dispatch_backward }, { " tidemark.combine_backward ", run_combine_backward },
 	{ " aten.max_pool2d_with_indices aten.max_pool2d_with_indices_backward aten.avg_pool2d ", run_pool },
 	{ " @pad @place ", run_pad }, { " @cat @stack ", run_join }, { " @expand ", run_repeat }, { " @reduce+ @reduce^ ", run_reduce }, { " @source ", run_source },
 	{ " aten.clone aten.contiguous aten._to_copy ", run_copy }, { " ...* ", run_elementwise },

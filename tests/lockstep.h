@@ -26,12 +26,18 @@ struct lockstep {
 	const struct graph *whole, *local;
 	const struct rules *rules;
 	uint32_t devices;
+	uint8_t *apart;            /* [devices * devices] bit a: two devices differ on axis a */
 	struct device dense, *device;
 	struct binding binding;
 	char why[600];
 	uint32_t ops_split, collectives;
 	struct arena arena;
 };
+
+static inline uint32_t apart(const struct lockstep *run, uint32_t a, uint32_t b)
+{
+	return run->apart[a * run->devices + b];
+}
 
 /* ---- pieces --------------------------------------------------------------------------------------------------------- */
 
@@ -54,9 +60,9 @@ static inline int64_t dim_indices(const struct lockstep *run, uint32_t tensor, s
 	int64_t count = 1;
 	index[0] = 0;
 	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
-		int64_t first, size = part_range(&run->sharding->mesh, at, i - units->part_start[tensor], units->part[i].size, device, &first);
 		if (units->part[i].dim != dim)
 			continue;
+		int64_t first, size = part_range(&run->sharding->mesh, at, i - units->part_start[tensor], units->part[i].size, device, &first);
 		for (int64_t j = count; j-- > 0;)
 			for (int64_t k = size; k-- > 0;)
 				index[j * size + k] = (int32_t)(index[j] * units->part[i].size + first + k);
@@ -272,9 +278,7 @@ static inline struct array joined_piece(struct lockstep *run, uint32_t t, uint32
 			at.on[a] = PLACE_WHOLE;
 	shape_piece(run, own->of, at, device, &piece);
 	for (uint32_t other = 0; other < run->devices; other++) {
-		bool near = true;
-		for (uint32_t a = 0; a < mesh->axes; a++)
-			near &= axes >> a & 1 || mesh_coordinate(mesh, other, a) == mesh_coordinate(mesh, device, a);
+		bool near = (apart(run, other, device) & ~axes) == 0;
 		struct cell *cell = &run->device[other].cell[t];
 		for (int64_t i = 0; near && i < cell->shape.count; i++) {
 			int64_t index[RANK_MAX];
@@ -334,10 +338,8 @@ static inline bool collect_element(const struct lockstep *run, const char *type,
 	int64_t at[RANK_MAX], index[RANK_MAX];
 	unravel(result, element, at);
 	*value = 0;
-	for (uint32_t other = 0; other < run->devices; other++) {
-		bool member = own ? other == device : true;
-		for (uint32_t a = 0; a < mesh->axes; a++)
-			member &= a == axis || mesh_coordinate(mesh, other, a) == mesh_coordinate(mesh, device, a);
+	for (uint32_t other = own ? device : 0; other < (own ? device + 1 : run->devices); other++) {
+		bool member = (apart(run, other, device) & ~(1u << axis)) == 0;
 		const struct cell *cell = &run->device[other].cell[operand];
 		for (int d = 0; member && d < result->rank; d++) {
 			index[d] = local_index(&cell->shape, d, result->index[d][at[d]]);
@@ -403,10 +405,11 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 /* Every device's piece of a tensor, summed over the axes on which it is partial, is a piece of the dense one. */
 static inline bool same_as_dense(struct lockstep *run, uint32_t t, const char *when)
 {
-	const struct mesh *mesh = &run->sharding->mesh;
-	uint32_t of = run->device[0].cell[t].of;
+	uint32_t of = run->device[0].cell[t].of, partial = 0;
 	struct cell *dense = &run->dense.cell[of];
 	double largest = 1;
+	for (uint32_t a = 0; a < run->sharding->mesh.axes; a++)
+		partial |= run->device[0].cell[t].at.on[a] == PLACE_PARTIAL ? 1u << a : 0;
 	for (int64_t i = 0; i < dense->shape.count; i++)
 		largest = fmax(largest, fabs(dense->memory[dense->place[i]]));
 	for (uint32_t d = 0; d < run->devices; d++) {
@@ -414,11 +417,8 @@ static inline bool same_as_dense(struct lockstep *run, uint32_t t, const char *w
 		for (int64_t i = 0; i < cell->shape.count; i++) {
 			double sum = 0, expected = dense->memory[dense->place[whole_place(&cell->shape, i)]];
 			for (uint32_t other = 0; other < run->devices; other++) {
-				bool summand = true;
-				for (uint32_t a = 0; a < mesh->axes; a++)
-					summand &= cell->at.on[a] == PLACE_PARTIAL || mesh_coordinate(mesh, other, a) == mesh_coordinate(mesh, d, a);
 				const struct cell *part = &run->device[other].cell[t];
-				sum += summand ? part->memory[part->place[i]] : 0;
+				sum += (apart(run, other, d) & ~partial) == 0 ? part->memory[part->place[i]] : 0;
 			}
 			if (!(fabs(sum - expected) <= 1e-7 * largest)) {
 				snprintf(run->why, sizeof run->why, "%s: tensor %s on device %u, element %ld: %.12g, dense %.12g", when, run->local->tensor[t].name,
@@ -487,6 +487,11 @@ static inline bool lockstep_run(struct lockstep *run, const struct units *units,
 	*run = (struct lockstep) { .units = units, .sharding = sharding, .whole = units->graph, .local = local, .rules = rules,
 		.devices = mesh_devices(&sharding->mesh) };
 	run->device = arena_alloc(&run->arena, run->devices, sizeof *run->device);
+	run->apart = arena_alloc(&run->arena, (size_t)run->devices * run->devices, sizeof *run->apart);
+	for (uint32_t d = 0; d < run->devices * run->devices; d++)
+		for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+			if (mesh_coordinate(&sharding->mesh, d / run->devices, a) != mesh_coordinate(&sharding->mesh, d % run->devices, a))
+				run->apart[d] |= (uint8_t)(1u << a);
 	if (!set_up_device(run, run->whole, &run->dense, 0, true))
 		return false;
 	for (uint32_t d = 0; d < run->devices; d++)

@@ -1,0 +1,116 @@
+/* unit_device_models.c: training steps of all built-in models, sharded by experts' roles and at random, compute the dense result. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep.h"
+#include "solver/split_roles.h"
+#include "src/models.h"
+#include "support.h"
+
+/* Models small enough to execute, whose sizes divide by 2. */
+static const struct { const char *name; struct model_config size; } tiny[] = {
+	{ "gpt", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4 } },
+	{ "llama", { .layers = 2, .hidden = 8, .heads = 4, .kv_heads = 2, .head_width = 2, .ffn = 12, .vocab = 16, .seq = 4, .batch = 4 } },
+	{ "bert", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4 } },
+	{ "t5", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 4 } },
+	{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .image = 32, .patch = 16, .classes = 4, .batch = 4 } },
+	{ "moe", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4, .experts = 4, .top_k = 2 } },
+	{ "dlrm", { .layers = 2, .hidden = 8, .experts = 2, .vocab = 16, .classes = 4, .batch = 4 } },
+	{ "resnet18", { .hidden = 2, .image = 32, .classes = 4, .batch = 2 } },
+};
+#define TINY (sizeof tiny / sizeof *tiny)
+
+static struct graph *tiny_step(size_t m, const struct model_training *training)
+{
+	struct model_config config = model_find(tiny[m].name)->config;
+	struct error error = { 0 };
+	enum status status;
+#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
+	MODEL_SIZES(X)
+#undef X
+	config.ffn = tiny[m].size.ffn ? tiny[m].size.ffn : 0;
+	struct graph *step = model_step(tiny[m].name, &config, training, &error, &status);
+	cr_assert_not_null(step, "%s: %s", tiny[m].name, error.text);
+	return step;
+}
+
+static struct lockstep execute(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct lockstep run;
+	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	cr_assert_not_null(local, "%s: %s", what, error.text);
+	bool same = lockstep_run(&run, units, sharding, local, rules);
+	cr_assert(same, "%s: %s", what, run.why);
+	graph_release(local);
+	lockstep_free(&run);
+	return run;
+}
+
+static struct mesh mesh_of(uint32_t first, uint32_t second)
+{
+	struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = first, .near_size = first }, { .name = "tp", .size = second, .near_size = second } } };
+	for (int a = 0; a < 2; a++)
+		mesh.axis[a].near = mesh.axis[a].far = (struct link) { 2000000, INT64_C(100000000000) };
+	return mesh;
+}
+
+static const struct model_training trainings[] = {
+	{ .optimizer = OPTIMIZER_ADAM }, { .optimizer = OPTIMIZER_ADAMW, .policy = GRADIENT_IDEAL, .recompute = RECOMPUTE_FULL },
+	{ .optimizer = OPTIMIZER_ADAFACTOR, .accumulate = true }, { .optimizer = OPTIMIZER_MOMENTUM, .precision = PRECISION_BF16 },
+};
+
+Test(device_models, shardings_by_roles_compute_the_dense_result)
+{
+	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < TINY; m++) {
+		const struct model_training *training = &trainings[m % 4];
+		struct graph *graph = tiny_step(m, training);
+		struct units units;
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		for (uint8_t zero = 0; zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 ? 3 : 1))) {   /* convolutions take time */
+			struct mesh mesh = mesh_of(2, 2);
+			struct axis_roles roles[2] = { roles_data, *second[zero] };
+			struct sharding sharding;
+			char what[80];
+			roles[0].zero = zero;
+			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+			snprintf(what, sizeof what, "%s, zero %d", tiny[m].name, zero);
+			struct lockstep run = execute(&units, &sharding, rules, what);
+			cr_expect_gt(run.ops_split, graph->ops / 8, "%s", what);
+			sharding_free(&sharding);
+		}
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(device_models, random_shardings_compute_the_dense_result)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed();
+	for (size_t m = 0; m < TINY; m++)
+		for (uint32_t round = 0; round < (tiny[m].size.hidden < 8 ? 1 : 2); round++) {
+			uint64_t random = seed + m + 100 * round;
+			struct graph *graph = tiny_step(m, &trainings[(m + round + 1) % 4]);
+			struct mesh mesh = random_mesh(&random);
+			struct units units;
+			struct sharding sharding;
+			char what[80];
+			cr_assert_eq(units_find(graph, rules, &units), OK);
+			cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
+			snprintf(what, sizeof what, "%s, SEED=%lu round %u", tiny[m].name, (unsigned long)seed, round);
+			execute(&units, &sharding, rules, what);
+			sharding_free(&sharding);
+			units_free(&units);
+			graph_release(graph);
+		}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
