@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "session_log.h"
+#include "state_files.h"
 
 #define END_MARK "# end of session\n"
-#define PATH_BYTES 4096
+#define SESSIONS "sessions"
 
 struct session_log {
 	char *text;
@@ -20,39 +21,12 @@ struct session_log {
 	char *path;
 };
 
-/* $XDG_STATE_HOME/tidemark/sessions into path; false where there is no home. */
-static bool directory(char path[PATH_BYTES])
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int length;
-	if (state && *state == '/')
-		length = snprintf(path, PATH_BYTES, "%s/tidemark/sessions", state);
-	else if (home && *home == '/')
-		length = snprintf(path, PATH_BYTES, "%s/.local/state/tidemark/sessions", home);
-	else
-		return false;
-	return length < PATH_BYTES - 64;
-}
-
-static bool make_directories(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); ; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = '\0';
-		bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-		if (slash)
-			*slash = '/';
-		if (!made || !slash)
-			return made;
-	}
-}
-
 static void open_file(struct session_log *log)
 {
-	char path[PATH_BYTES], stamp[32];
+	char path[STATE_PATH_BYTES], stamp[32];
 	time_t now = time(NULL);
 	struct tm broken_down;
-	if (!directory(path) || !make_directories(path) || !localtime_r(&now, &broken_down))
+	if (!state_path(SESSIONS, path) || !state_make_directories(path) || !localtime_r(&now, &broken_down))
 		return;
 	strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &broken_down);
 	size_t length = strlen(path);
@@ -149,8 +123,8 @@ static bool ended_well(const char *path)
 
 char *log_newest(bool *ended)
 {
-	char path[PATH_BYTES], newest[256] = "";
-	DIR *list = directory(path) ? opendir(path) : NULL;
+	char path[STATE_PATH_BYTES], newest[256] = "";
+	DIR *list = state_path(SESSIONS, path) ? opendir(path) : NULL;
 	if (!list)
 		return NULL;
 	/* Names begin with the date: the newest is the last in the alphabet. */

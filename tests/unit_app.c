@@ -6,6 +6,7 @@
 #include "src/input.h"
 #include "src/stages.h"
 #include "support.h"
+#include "ui/history_file.h"
 #include "ui/key_script.h"
 #include "ui/picture.h"
 #include "ui/screenshot.h"
@@ -288,6 +289,38 @@ Test(app, the_panel_previews_both_neighbours_of_a_value)
 		redraw(app);
 	}
 	expect(app, "▸ program        ~ +52.0 MiB");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, the_prompts_lines_are_kept_between_runs)
+{
+	char path[] = "/tmp/tidemark-history-XXXXXX";
+	struct history *history = mem_alloc(1, sizeof *history);
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	app->history_path = path;
+	screenshot_keys(app, ": set space memory=64MiB Enter : view space 4 Enter : Enter");
+	app_free(app);
+	app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	history_load(&app->history, path);
+	screenshot_keys(app, ": up up");
+	cr_assert_str_eq(app->line.text, "set memory=64MiB");
+	for (int i = 0; i < 1100; i++)
+		history_append(path, i % 2 ? "odd" : "even");
+	history_load(history, path);
+	FILE *short_file = fopen(path, "r");
+	int lines = 0;
+	for (int c; (c = fgetc(short_file)) != EOF; )
+		lines += c == '\n';
+	fclose(short_file);
+	cr_assert_eq(lines, HISTORY_LINES);
+	mem_free(history);
+	unlink(path);
 	app_free(app);
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);

@@ -2,6 +2,7 @@
 #include "app.h"
 
 #include "chrome.h"
+#include "history_file.h"
 #include "screen.h"
 
 enum { WHEEL_ROWS = 3 };
@@ -252,6 +253,8 @@ static void enter_line(struct app *app)
 	app->mode = MODE_VIEW;
 	if (mode == MODE_PROMPT) {
 		history_add(&app->history, text);
+		if (app->history_path && *text)
+			history_append(app->history_path, text);
 		app_run_line(app, text);
 	} else if (mode == MODE_SEARCH) {
 		snprintf(app->model.search, sizeof app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);

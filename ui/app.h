@@ -37,6 +37,7 @@ struct app {
 	enum mode mode;
 	struct line_edit line;
 	struct history history;
+	const char *history_path;        /* where the prompt's lines are kept, or NULL */
 	struct completion completion;
 	uint32_t completed;              /* 1 + the completion that is in the line; 0: none */
 	struct help help;

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "app.h"
+#include "history_file.h"
+#include "src/state_files.h"
 #include "terminal.h"
 
 /* Progress is drawn at most so often: text on the screen can still be selected with the mouse. */
@@ -119,6 +121,7 @@ int explore(struct session *session, const struct explore_options *options)
 {
 	struct error error = { 0 };
 	struct loop loop = { 0 };
+	char history[STATE_PATH_BYTES];
 	setlocale(LC_CTYPE, "");
 	loop.terminal = terminal_open(&error);
 	if (!loop.terminal) {
@@ -129,6 +132,10 @@ int explore(struct session *session, const struct explore_options *options)
 	loop.app = app_new(session, wanted_theme(options), terminal_colours(loop.terminal), ascii, options->config);
 	int status = 4;
 	if (loop.app) {
+		if (state_path("history", history)) {
+			loop.app->history_path = history;
+			history_load(&loop.app->history, history);
+		}
 		loop.app->mouse = !options->no_mouse;
 		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);
