@@ -101,9 +101,11 @@ static void publish_error(struct worker *worker, const struct error *error, uint
 	wake_reader(worker);
 }
 
-static void finish(struct worker *worker, uint64_t request)
+/* The request is served, but for what raising the effort may still find. */
+static void finish(struct worker *worker, uint64_t request, bool goes_on)
 {
 	pthread_mutex_lock(&worker->mutex);
+	worker->state.busy = goes_on;
 	worker->state.finished = request;
 	pthread_cond_broadcast(&worker->done);
 	pthread_mutex_unlock(&worker->mutex);
@@ -260,8 +262,9 @@ static void serve(struct worker *worker, struct request *request)
 		publish(worker, plan, request->number);
 	else if (status != CANCELLED)
 		publish_error(worker, &error, request->number);
-	finish(worker, request->number);
-	if (best && request->raise_effort && !best->limited)
+	bool goes_on = best && request->raise_effort && !best->limited;
+	finish(worker, request->number, goes_on);
+	if (goes_on)
 		raise_effort(worker, request, best);
 	else
 		plan_release(best);

@@ -1,6 +1,8 @@
 /* completion.c: continuations of the last word of a line, from the command table, the knob table and the graph. */
 #include "completion.h"
 
+#include <glob.h>
+
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };
 static const char *const export_views = "graph|modules|ops|layers|alive|segments|timeline|map|around:";
@@ -53,6 +55,20 @@ static void offer_names(struct completion *completion, const struct model *model
 		offer(completion, line, (size_t)(part - line), part, graph->tensor[i].name, "");
 }
 
+/* Files whose names begin with part, directories with a slash. */
+static void offer_files(struct completion *completion, const char *line, const char *part)
+{
+	char pattern[LINE_SIZE + 2];
+	glob_t found;
+	snprintf(pattern, sizeof pattern, "%s*", part);
+	if (glob(pattern, GLOB_MARK, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (strlen(found.gl_pathv[i]) + (size_t)(part - line) < LINE_SIZE)
+			offer(completion, line, (size_t)(part - line), part, found.gl_pathv[i], "");
+	globfree(&found);
+}
+
 static void offer_commands(struct completion *completion, const char *line, const char *part)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
@@ -77,8 +93,8 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_words(completion, line, (size_t)(part - line), part, "at|shard|on");
 }
 
-/* What may follow an export's kind. */
-static void offer_export(struct completion *completion, const char *line, const char *part)
+/* The options that may follow an export's kind, and their values; false where a file's name stands. */
+static bool offer_export(struct completion *completion, const char *line, const char *part)
 {
 	size_t head = (size_t)(part - line);
 	if (head >= 7 && strncmp(part - 7, "--view ", 7) == 0)
@@ -88,7 +104,9 @@ static void offer_export(struct completion *completion, const char *line, const 
 	else if (*part == '-') {
 		offer(completion, line, head, part, "--view", " ");
 		offer(completion, line, head, part, "--stage", " ");
-	}
+	} else
+		return false;
+	return true;
 }
 
 void completion_find(const char *line, const struct model *model, struct completion *completion)
@@ -109,8 +127,10 @@ void completion_find(const char *line, const struct model *model, struct complet
 		offer_names(completion, model, line, part, true, true);
 	else if (command == COMMAND_EXPORT && part == command_arguments(line))
 		offer_words(completion, line, (size_t)(part - line), part, export_kinds_text);
-	else if (command == COMMAND_EXPORT)
-		offer_export(completion, line, part);
+	else if (command == COMMAND_EXPORT && offer_export(completion, line, part))
+		;
+	else if (command == COMMAND_OPEN || command == COMMAND_SAVE || command == COMMAND_EXPORT)
+		offer_files(completion, line, part);
 	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
 		offer_names(completion, model, line, part, false, true);
 }

@@ -55,8 +55,8 @@ static int take_view(struct shot *shot, const char *text)
 static int take_kind(struct shot *shot, const char *text)
 {
 	shot->kind = text;
-	bool fine = strcmp(text, "svg") == 0 || strcmp(text, "text") == 0;
-	return fine ? EXIT_FINE : usage_error("export", "--as %s: a screen is written as text or svg", text);
+	bool fine = strcmp(text, "svg") == 0 || strcmp(text, "text") == 0 || strcmp(text, "ansi") == 0;
+	return fine ? EXIT_FINE : usage_error("export", "--as %s: a screen is written as text, ansi or svg", text);
 }
 
 static int take_option(struct shot *shot, int letter)
@@ -121,6 +121,10 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 	} while (session_previewing(app->session));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
+		return EXIT_FINE;
+	}
+	if (strcmp(shot->kind, "ansi") == 0) {
+		picture_ansi(&app->frame, &app->palette, stream);
 		return EXIT_FINE;
 	}
 	char *text = frame_dump(&app->frame);
