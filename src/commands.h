@@ -25,8 +25,8 @@ enum context {
 	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor under the cursor") \
 	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
 	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", "show or hide what lives through the whole step") \
-	X(SORT, "sort", "s", "sort", IN_TENSORS, "", "sort by the next column") \
-	X(REVERSE, "reverse", "r", "", IN_TENSORS, "", "reverse the sorting") \
+	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
+	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
 	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op: what it allocates, what it frees, why it and not another") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \
@@ -38,11 +38,12 @@ enum context {
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, collectives, placements, time against redundancy") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
 	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
-	X(FILTER, "filter", "\\", "filter", IN_TENSORS, "TEXT", "show only rows that contain the text") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows that contain the text") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \

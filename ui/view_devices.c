@@ -1,7 +1,13 @@
-/* view_devices.c: what each device holds: bars by category at its peak, against the memory cap. */
-#include "view.h"
+/* view_devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
+ * the other: memory by category, collectives, placements with their reasons, time against redundancy. */
+#include "devices.h"
 
-enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8 };
+enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, GRID_MAX = 8, ALL_PARTS = 34 };
+
+struct devices {
+	enum device_part part;
+	struct place_list places;
+};
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
 static int64_t full_scale(const struct plan *plan)
@@ -36,58 +42,143 @@ static void draw_bar(struct frame *frame, int x, int y, int width, const struct 
 		frame_glyph(frame, x + cells_of(budget, scale, width), y, GLYPH_VERTICAL, ROLE_BUDGET);
 }
 
-static int draw_categories(struct frame *frame, int y, const struct model *model)
+/* One bar stands for all devices: they run the same graph. */
+static int draw_devices(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	const int64_t *category = &model->index->category[(size_t)plan->peak_position * CATEGORIES];
-	frame_text(frame, 1, y++, frame->window.width, ROLE_LABEL, "at the peak");
-	for (int i = 0; i < CATEGORIES; i++) {
-		char text[32];
-		if (category[i] == 0)
-			continue;
-		frame_cell(frame, 1, y, frame->mono ? (uint32_t)category_letters[i] : ' ', role_of_category(i, 0),
-			   frame->mono ? ROLE_TEXT : role_of_category(i, 0));
-		frame_text(frame, 3, y, 12, ROLE_TEXT, category_names[i]);
-		frame_right(frame, 3 + 12 + AMOUNT, y, ROLE_TEXT, bytes_text(category[i], text, sizeof text));
-		snprintf(text, sizeof text, "%5.1f %%", plan->peak_bytes ? 100.0 * (double)category[i] / (double)plan->peak_bytes : 0.0);
-		frame_right(frame, 3 + 12 + AMOUNT + 10, y++, ROLE_FAINT, text);
+	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3;
+	uint32_t devices = plan->sharded ? mesh_devices(&plan->sharded->sharding.mesh) : 1;
+	char text[64], amount[32];
+	if (devices > 1)
+		frame_print(frame, 1, y, ROLE_TEXT, "each of %u", devices);
+	else
+		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
+	int x = devices > 1 ? LABELS + 3 : LABELS;
+	if (bar >= BAR_MIN)
+		draw_bar(frame, x, y, bar - (x - LABELS), model);
+	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
+	int64_t budget = plan_budget(plan);
+	if (budget >= 0)
+		frame_print(frame, x, y + 1, plan->peak_bytes > budget ? ROLE_BAD : ROLE_GOOD, "cap %s: %s", bytes_text(budget, amount, sizeof amount),
+			    change_text(plan->peak_bytes - budget, text, sizeof text));
+	else
+		frame_text(frame, x, y + 1, width - x, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
+	return y + 2;
+}
+
+/* "8 devices  dp 2 x tp 4  by megatron" and what the step costs; parts that don't fit are left out. */
+static void draw_title(struct frame *frame, const struct plan *plan)
+{
+	char text[96], word[64], amount[32];
+	int x = 1, end = frame->window.width;
+	long long devices = plan->scenario.value[K_devices];
+	snprintf(text, sizeof text, "%lld device%s, strategy %s", devices, devices == 1 ? "" : "s",
+		 knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
+	frame_part(frame, &x, 0, end, ROLE_TITLE, text);
+	if (!plan->sharded)
+		return;
+	const struct sharded *sharded = plan->sharded;
+	frame_part(frame, &x, 0, end, ROLE_TEXT, mesh_text(&sharded->sharding.mesh, text, sizeof text));
+	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->redundant_bytes, amount, sizeof amount));
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "sends %s", bytes_text(sharded->comm_bytes, amount, sizeof amount));
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "step %s", sharded->step_time < 0 ? "?" : time_text(sharded->step_time, amount, sizeof amount));
+	if (sharded->step_time >= 0)
+		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+}
+
+/* ---- the mesh as a picture ------------------------------------------------------------------------------------- */
+
+/* Devices of one node stand together: rows are all axes but the innermost, columns the innermost. Returns the rows taken. */
+static int draw_mesh(struct frame *frame, int x, int y, int rows, const struct model *model)
+{
+	const struct mesh *mesh = &model->plan->sharded->sharding.mesh;
+	uint32_t devices = mesh_devices(mesh), columns = mesh->axis[mesh->axes - 1].size, node = (uint32_t)model->plan->scenario.value[K_devices_per_node];
+	uint32_t shown = columns < 2 * GRID_MAX ? columns : 2 * GRID_MAX, lines = devices / columns, most = (uint32_t)(rows < GRID_MAX ? rows : GRID_MAX);
+	char label[40];
+	if (rows < 2 || frame->window.width - x < 4 + 2 * (int)shown)
+		return 0;
+	snprintf(label, sizeof label, "%s %u", mesh->axis[mesh->axes - 1].name, columns);
+	frame_text(frame, x, y, frame->window.width - x, ROLE_LABEL, label);
+	frame_glyph(frame, x + text_cells(label) + 1, y, GLYPH_ARROW, ROLE_LABEL);
+	for (uint32_t line = 0; line < lines && line + 1 < most; line++)
+		for (uint32_t c = 0; c < shown; c++) {
+			uint32_t device = line * columns + c;
+			bool even = device / node % 2 == 0;   /* neighbours in one node look alike */
+			bool cut = (c + 1 == shown && shown < columns) || (line + 2 == most && line + 1 < lines);
+			frame_glyph(frame, x + 2 * (int)c, y + 1 + (int)line, cut ? GLYPH_ELLIPSIS : even ? GLYPH_BULLET : GLYPH_CIRCLE,
+				    cut ? ROLE_FAINT : ROLE_TEXT);
+		}
+	return (int)(lines + 1 < most ? lines + 1 : most);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+static void draw_tabs(struct frame *frame, int y, enum device_part part)
+{
+#define X(id, name) name,
+	static const char *const names[PART_COUNT] = { DEVICE_PARTS(X) };
+#undef X
+	int x = 1;
+	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	for (int i = 0; i < PART_COUNT && x + text_cells(names[i]) < frame->window.width; i++)
+		x += frame_print(frame, x, y, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", names[i]) + 1;
+}
+
+static void draw_part(struct frame *frame, struct devices *view, struct model *model, enum device_part part)
+{
+	const struct plan *plan = model->plan;
+	if (part == PART_MEMORY) {
+		int rows = devices_draw_memory(frame, model), at = frame->window.width >= 62 ? 40 : -1;
+		if (plan->sharded)
+			draw_mesh(frame, at < 0 ? 1 : at, at < 0 ? rows + 1 : 0, frame->window.height - (at < 0 ? rows + 1 : 0), model);
+		else
+			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
+				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
+				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+	} else if (!plan->sharded) {
+		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT, "the step is not split: set devices and strategy");
+	} else if (part == PART_TRAFFIC) {
+		devices_draw_traffic(frame, model);
+	} else if (part == PART_CURVE) {
+		devices_draw_curve(frame, model);
+	} else {
+		places_draw(frame, &view->places, model);
 	}
-	return y;
 }
 
 static void devices_draw(void *state, struct model *model, struct frame *frame)
 {
-	(void)state;
-	const struct plan *plan = model->plan;
-	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3, y = 1;
-	char text[64], amount[32];
-	if (plan->graph->ops == 0)
+	struct devices *view = state;
+	struct rect window = frame->window;
+	if (model->plan->graph->ops == 0)
 		return;
-	frame_print(frame, 1, 0, ROLE_TITLE, "%lld device%s, strategy %s", (long long)plan->scenario.value[K_devices],
-		    plan->scenario.value[K_devices] == 1 ? "" : "s",
-		    knob_text(K_strategy, plan->scenario.value[K_strategy], text, sizeof text));
-	frame_text(frame, 1, y + 1, LABELS, ROLE_TEXT, "device 0");
-	if (bar >= BAR_MIN)
-		draw_bar(frame, LABELS, y + 1, bar, model);
-	frame_right(frame, width - 1, y + 1, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
-	int64_t budget = plan_budget(plan);
-	if (budget >= 0)
-		frame_print(frame, LABELS, y + 2, plan->peak_bytes > budget ? ROLE_BAD : ROLE_GOOD, "cap %s: %s", bytes_text(budget, amount, sizeof amount),
-			    change_text(plan->peak_bytes - budget, text, sizeof text));
-	else
-		frame_text(frame, LABELS, y + 2, width - LABELS, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
-	y = draw_categories(frame, y + 4, model);
-	const char *reason = knob_unavailable(K_strategy);
-	if (reason)
-		frame_wrapped(frame, (struct rect){ 1, y + 1, width - 1, 2 }, ROLE_WARN, reason);
-	frame_wrapped(frame, (struct rect){ 1, y + (reason ? 3 : 1), width - 1, 2 }, ROLE_FAINT,
-		      "the whole step runs on this device: nothing is communicated");
+	draw_title(frame, model->plan);
+	int y = draw_devices(frame, 1, model);
+	if (y + 2 >= window.height)
+		return;
+	draw_tabs(frame, y, view->part);
+	frame_window(frame, (struct rect){ window.x, window.y + y + 1, window.width, window.height - y - 1 });
+	draw_part(frame, view, model, view->part);
+	frame_window(frame, window);
 }
 
 static bool devices_command(void *state, struct model *model, enum command_id command)
 {
-	(void)state;
+	struct devices *view = state;
+	if (command == COMMAND_PART) {
+		view->part = (enum device_part)((view->part + 1) % PART_COUNT);
+		return true;
+	}
+	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
+		return true;
 	return view_command(model, command);
 }
 
-const struct view_ops view_devices = { "Devices", IN_DEVICES, 1, devices_draw, devices_command, NULL };
+static void devices_free(void *state)
+{
+	places_free(&((struct devices *)state)->places);
+}
+
+const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free };

@@ -1,0 +1,43 @@
+/* devices.h: the parts of the Devices view. */
+#ifndef TIDEMARK_DEVICES_VIEW_H
+#define TIDEMARK_DEVICES_VIEW_H
+
+#include "view.h"
+
+/* Parts that share the room below the bars: one at a time, or all on a high screen. */
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(CURVE, "time against redundancy")
+#define X(id, name) PART_##id,
+enum device_part { DEVICE_PARTS(X) PART_COUNT };
+#undef X
+
+/* The list of placements. */
+#define PLACE_SORTS(X) X(REDUNDANT, "redundant") X(BYTES, "per device") X(NAME, "name")
+#define X(id, name) SORT_##id,
+enum place_sort { PLACE_SORTS(X) SORT_COUNT };
+#undef X
+
+struct place_list {
+	enum place_sort sort;
+	bool reversed;
+	uint32_t *row;               /* [rows] tensors of the graph that was sharded: storages' roots */
+	uint32_t rows, selected, top;
+	int page;
+	uint64_t serial;             /* of the plan that the rows were made for */
+	char filter[100];
+	bool stale;
+};
+
+/* Draw into the frame's window from its row 0 on; return the rows that they took. */
+int devices_draw_memory(struct frame *frame, const struct model *model);
+int devices_draw_traffic(struct frame *frame, const struct model *model);
+int devices_draw_curve(struct frame *frame, const struct model *model);
+/* The list fills the window; below it stands why the tensor under the cursor lies as it does. */
+void places_draw(struct frame *frame, struct place_list *list, struct model *model);
+/* False where the list doesn't know the command. */
+bool places_command(struct place_list *list, struct model *model, enum command_id command);
+void places_free(struct place_list *list);
+
+/* "1.25 ms", "31 us". Returns text. */
+char *time_text(int64_t picoseconds, char *text, size_t size);
+
+#endif
