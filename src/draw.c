@@ -6,6 +6,7 @@
 #include "draw.h"
 #include "draw_groups.h"
 #include "draw_place.h"
+#include "draw_placement.h"
 
 /* Okabe and Ito's colours, which colour-blind readers can tell apart, and tints of them for areas. */
 static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
@@ -26,6 +27,7 @@ struct writer {
 	int64_t most;            /* bytes of the widest edge */
 	const struct draw_place *place;   /* NULL: dot places the nodes */
 	bool control;            /* there are control dependencies */
+	struct placement_colours places;
 };
 
 /* ---- texts ------------------------------------------------------------------------------ */
@@ -133,6 +135,9 @@ static void node_label(const struct writer *writer, const struct draw_node *node
 	node_heading(writer, node);
 	if (node->bytes)
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", bytes_of(node->bytes, text));
+	char where[48];
+	if (*placement_of_node(writer->drawing, node, where, sizeof where))
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", where);
 	if (node->alive && node->alive >= plan->peak_bytes / 1000)
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
 	if (node->peak)
@@ -147,7 +152,8 @@ static void write_node(const struct writer *writer, uint32_t id)
 	enum phase phase = drawing->graph->op[node->first].phase;
 	fprintf(writer->stream, "n%u [", id);
 	node_label(writer, node);
-	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", phase_colour[phase].area,
+	const char *area = placement_colour(drawing, &writer->places, node);
+	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", area ? area : phase_colour[phase].area,
 		node->peak ? ALARM : node->centre ? "#000000" : phase_colour[phase].line);
 	if (node->peak || node->centre)
 		fputs(", penwidth=3", writer->stream);
@@ -304,6 +310,19 @@ static void legend_bar(const struct writer *writer, double width, const char *co
 		"WIDTH=\"24\" HEIGHT=\"%d\" FIXEDSIZE=\"TRUE\"></TD></TR></TABLE></TD><TD ALIGN=\"LEFT\">%s  </TD>\n", colour, height, text);
 }
 
+/* With several devices areas say where a node's result lies. */
+static void legend_places(const struct writer *writer)
+{
+	char mesh[96];
+	if (writer->places.count == 0)
+		return;
+	fprintf(writer->stream, "</TD></TR><TR><TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR><TD>on %s: </TD>\n",
+		mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
+	for (uint32_t i = 0; i < writer->places.count; i++)
+		legend_area(writer, placement_area(i), "#777777", i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
+	fputs("</TR></TABLE>", writer->stream);
+}
+
 static void legend(const struct writer *writer)
 {
 	const struct drawing *drawing = writer->drawing;
@@ -326,6 +345,7 @@ static void legend(const struct writer *writer)
 	if (writer->most >= 100)
 		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", bytes_of(writer->most / 16, text));
 	fputs("</TR></TABLE>", writer->stream);
+	legend_places(writer);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
 		fputs("</TD></TR><TR><TD>dashed: saved for the backward pass", writer->stream);
 	if (writer->control)
@@ -383,6 +403,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		status = fail(error, NO_MEMORY, "out of memory");
 	if (status == OK) {
 		writer.place = place;
+		placement_colours_find(&drawing, &writer.places);
 		for (uint32_t i = 0; i < drawing.edges; i++) {
 			if (drawing.edge[i].bytes > writer.most)
 				writer.most = drawing.edge[i].bytes;

@@ -23,6 +23,27 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes, *remark ? "   " : "", remark);
 }
 
+/* How the step is split, and what each device sends. */
+static void write_sharding(const struct plan *plan, FILE *stream)
+{
+	const struct sharded *sharded = plan->sharded;
+	char text[96];
+	if (!sharded)
+		return;
+	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
+	line(stream, "redundant", sharded->redundant_bytes, "of all tensors: what a device holds beyond its share of one copy");
+	line(stream, "sent by each device", sharded->comm_bytes, "");
+	if (sharded->step_time >= 0)
+		fprintf(stream, "  %-22s %12.3f ms\n", "step, estimated", (double)sharded->step_time * 1e-9);
+	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+			const struct traffic *traffic = &sharded->traffic[a][c];
+			if (traffic->bytes > 0)
+				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name, collective_names[c],
+					bytes_text(traffic->bytes, text, sizeof text), traffic->count, (double)traffic->time * 1e-9);
+		}
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], remark[400];
@@ -127,6 +148,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 bool report_write(const struct plan *plan, bool utf8, FILE *stream)
 {
 	write_numbers(plan, stream);
+	write_sharding(plan, stream);
 	write_curve(plan, utf8, stream);
 	write_blame(plan, stream);
 	return !ferror(stream);

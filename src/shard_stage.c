@@ -162,7 +162,10 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 				note(notes, "%s %" PRId64 " is not divisible by %s %u: it stays whole on every device", factor_role_names[roles[a].role[r]], size,
 					mesh->axis[a].name, mesh->axis[a].size);
 		}
-		if (!any)
+		if (!any && roles[a].role[0] == ROLE_BATCH)
+			note(notes, "the batch is 1: %s %u splits nothing but states of parameters; set batch to a multiple of %u", mesh->axis[a].name,
+				mesh->axis[a].size, mesh->axis[a].size);
+		else if (!any)
 			note(notes, "nothing in the graph is for %s to split", mesh->axis[a].name);
 	}
 }

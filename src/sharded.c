@@ -61,6 +61,25 @@ char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct place
 	return text;
 }
 
+char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size)
+{
+	uint32_t id = sharded_tensor(sharded, device, tensor);
+	const char *extra = device->tensor[tensor].extra, *at = extra ? strstr(extra, "\"placement\":[") : NULL;
+	size_t used = 0;
+	if (id != NONE)
+		return sharded_place(sharded, id, sharded->sharding.produced[id], text, size);
+	for (at = at ? at + strlen("\"placement\":") : ""; *at && used + 3 < size; at++) {
+		if (*at != '"')
+			text[used++] = *at;
+		if (*at == ',')
+			text[used++] = ' ';
+		if (*at == ']')
+			break;
+	}
+	text[used] = '\0';
+	return text;
+}
+
 char *mesh_text(const struct mesh *mesh, char *text, size_t size)
 {
 	size_t used = 0;

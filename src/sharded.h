@@ -56,6 +56,8 @@ uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph
 int64_t placement_redundant_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
+/* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */
+char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size);
 /* "dp 2 x tp 4", "1 device". Returns text. */
 char *mesh_text(const struct mesh *mesh, char *text, size_t size);
 /* The axis of that name, or NONE. */

@@ -10,7 +10,10 @@ char *time_text(int64_t picoseconds, char *text, size_t size)
 	while (i < 2 && picoseconds < units[i].scale)
 		i++;
 	double value = (double)picoseconds / (double)units[i].scale;
-	snprintf(text, size, value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, units[i].unit);
+	if (picoseconds == 0)
+		snprintf(text, size, "0 s");
+	else
+		snprintf(text, size, value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, units[i].unit);
 	return text;
 }
 

@@ -70,11 +70,11 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 static void draw_title(struct frame *frame, const struct plan *plan)
 {
 	char text[96], word[64], amount[32];
-	int x = 1, end = frame->window.width;
+	int x = 1, end = frame->window.width - 1;
 	long long devices = plan->scenario.value[K_devices];
 	snprintf(text, sizeof text, "%lld device%s, strategy %s", devices, devices == 1 ? "" : "s",
 		 knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
-	frame_part(frame, &x, 0, end, ROLE_TITLE, text);
+	x += frame_text(frame, x, 0, end, ROLE_TITLE, text);
 	if (!plan->sharded)
 		return;
 	const struct sharded *sharded = plan->sharded;
@@ -130,7 +130,7 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 {
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
-		int rows = devices_draw_memory(frame, model), at = frame->window.width >= 62 ? 40 : -1;
+		int rows = devices_draw_memory(frame, model), at = frame->window.width >= 64 ? 45 : -1;
 		if (plan->sharded)
 			draw_mesh(frame, at < 0 ? 1 : at, at < 0 ? rows + 1 : 0, frame->window.height - (at < 0 ? rows + 1 : 0), model);
 		else

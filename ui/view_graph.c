@@ -153,7 +153,7 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 {
 	const struct graph *graph = model->plan->graph;
 	const struct tensor *tensor = &graph->tensor[id];
-	char bytes[32], shape[200], other[200];
+	char bytes[32], shape[300], other[200];
 	int room = frame->window.width - NAME_AT;
 	uint32_t users = csr_length(&graph->users, tensor->storage);
 	if (reads)
@@ -163,7 +163,12 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, storage_role(model->plan, tensor->storage), tensor->name) + 2;
-	int cells = text_cells(carried_text(graph, id, model->factors, shape, sizeof shape));
+	size_t used = strlen(carried_text(graph, id, model->factors, shape, 200));
+	if (model->plan->sharded) {
+		shape[used] = ' ';
+		sharded_place_here(model->plan->sharded, graph, id, shape + used + (used > 0), sizeof shape - used - 1);
+	}
+	int cells = text_cells(shape);
 	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
 	if (cells > 0 && (beside || rows < 2))
 		x += frame_text(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;

@@ -225,6 +225,9 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	const struct graph *graph = model->plan->graph;
 	const struct tensor *tensor = &graph->tensor[id];
 	int width = frame->window.width, x = 0;
+	char place[100];
+	if (model->plan->sharded && *sharded_place_here(model->plan->sharded, graph, id, place, sizeof place))
+		x += frame_text(frame, x, y, width, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
 		x += frame_text(frame, x, y, width, ROLE_LABEL, "a view of ");
 		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;

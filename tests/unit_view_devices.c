@@ -1,0 +1,168 @@
+/* unit_view_devices.c: the Devices view of a step that is split, and what other views and drawings say of it. */
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <string.h>
+
+#include "src/draw.h"
+#include "src/models.h"
+#include "src/planner.h"
+#include "support.h"
+#include "ui/view.h"
+
+enum { TENSORS = 3, GRAPH, DEVICES };
+
+struct fixture {
+	struct planner planner;
+	struct plan *plan;
+	struct plan_index index;
+	struct scenario scenario;
+	struct model model;
+	struct frame frame;
+	void *state[VIEWS];
+};
+
+static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find("gpt")->config;
+	struct error error;
+	enum status status;
+	config.layers = 1;
+	config.batch = 8;
+	config.seq = 32;
+	struct graph *graph = model_step("gpt", &config, &adam, &error, &status);
+	setlocale(LC_ALL, "C.UTF-8");
+	*fixture = (struct fixture){ .planner = { .store = store_new() } };
+	scenario_init(&fixture->scenario);
+	for (; *set; set++)
+		cr_assert_eq(scenario_set(&fixture->scenario, *set, &error), OK, "%s", error.text);
+	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, PLAN_QUICK, &error, &status);
+	cr_assert(fixture->plan, "%s", error.text);
+	graph_release(graph);
+	cr_assert_eq(plan_index_build(fixture->plan, &fixture->index), OK);
+	fixture->model = (struct model){ .scenario = &fixture->scenario, .storage = NONE };
+	model_take_plan(&fixture->model, fixture->plan, &fixture->index);
+	for (int i = 0; i < VIEWS; i++)
+		fixture->state[i] = mem_alloc(1, views[i]->state_size);
+	cr_assert(frame_resize(&fixture->frame, width, height));
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	for (int i = 0; i < VIEWS; i++) {
+		if (views[i]->free)
+			views[i]->free(fixture->state[i]);
+		mem_free(fixture->state[i]);
+	}
+	frame_free(&fixture->frame);
+	plan_index_free(&fixture->index);
+	plan_release(fixture->plan);
+	scenario_done(&fixture->scenario);
+	planner_done(&fixture->planner);
+}
+
+static void expect(struct fixture *fixture, int view, const char *wanted)
+{
+	frame_clear(&fixture->frame);
+	views[view]->draw(fixture->state[view], &fixture->model, &fixture->frame);
+	char *text = frame_dump(&fixture->frame);
+	cr_assert(text && strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
+	mem_free(text);
+}
+
+static void press(struct fixture *fixture, int view, enum command_id command)
+{
+	views[view]->command(fixture->state[view], &fixture->model, command);
+}
+
+static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "memory=1GiB", NULL };
+
+Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 100, 30);
+	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
+	expect(&fixture, DEVICES, "each of 8");
+	expect(&fixture, DEVICES, "cap 1.00 GiB: ");
+	expect(&fixture, DEVICES, "made by collectives");
+	expect(&fixture, DEVICES, "tp 4 →");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "dp   all_reduce");
+	expect(&fixture, DEVICES, "tp   all_gather");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "elsewhere, all else as it is");
+	expect(&fixture, DEVICES, "as it lies");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "mlp.c_fc.weight");
+	expect(&fixture, DEVICES, "h.0.mlp.c_fc.weight");
+	expect(&fixture, DEVICES, "[R, S(0)]");
+	press(&fixture, DEVICES, COMMAND_DOWN);
+	cr_assert_neq(fixture.model.storage, NONE, "the list moves the cursor of all views");
+	expect(&fixture, TENSORS, "[R, S(0)]");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
+	expect(&fixture, DEVICES, "no tensor's name or kind contains");
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 120, 40);
+	uint32_t op = 0;
+	while (strcmp(fixture.plan->graph->op[op].type, "comm.all_gather") != 0)
+		op++;
+	fixture.model.op = op;
+	expect(&fixture, GRAPH, ", R]");
+	expect(&fixture, GRAPH, "communication");
+	close_fixture(&fixture);
+}
+
+Test(view_devices, one_device_says_how_to_have_more)
+{
+	static const char *const one[] = { "devices=1", NULL }, *const idle[] = { "devices=4", NULL };
+	struct fixture fixture;
+	open_fixture(&fixture, one, 100, 30);
+	expect(&fixture, DEVICES, "1 device, strategy none");
+	expect(&fixture, DEVICES, ":set devices=8");
+	close_fixture(&fixture);
+	open_fixture(&fixture, idle, 100, 30);
+	expect(&fixture, DEVICES, "every device runs the whole step");
+	for (int part = 0; part < 3; part++) {
+		press(&fixture, DEVICES, COMMAND_PART);
+		expect(&fixture, DEVICES, "the step is not split");
+	}
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, every_part_draws_at_every_size)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 10, 10);
+	for (int part = 0; part < 4; part++, press(&fixture, DEVICES, COMMAND_PART))
+		for (int width = 1; width < 130; width += 7)
+			for (int height = 1; height < 50; height += 3) {
+				cr_assert(frame_resize(&fixture.frame, width, height));
+				expect(&fixture, DEVICES, "");
+			}
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, drawings_are_coloured_by_placement)
+{
+	struct fixture fixture;
+	char *text;
+	size_t size;
+	struct error error;
+	struct draw_options options = { .detail = DRAW_OPS };
+	open_fixture(&fixture, eight, 10, 10);
+	FILE *stream = open_memstream(&text, &size);
+	cr_assert_eq(draw_write(fixture.plan->graph, fixture.plan, &options, stream, NULL, &error), OK, "%s", error.text);
+	fclose(stream);
+	cr_assert(strstr(text, "on dp 2 x tp 4: "), "the legend names the mesh");
+	cr_assert(strstr(text, "[S(0), S(1)]"));
+	free(text);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
