@@ -1,0 +1,133 @@
+/* network.c: from a graph to a sharding problem, and from its plan to a sharding. */
+#include <string.h>
+
+#include "network_build.h"
+
+/* tensor -> ops that read it, once each. */
+static enum status find_readers(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	enum status status = csr_transpose(&building->arena, &graph->reads, graph->ops, graph->tensors, &building->readers);
+	if (status == OK)
+		csr_unique(&building->readers, graph->tensors);
+	return status;
+}
+
+void network_reaches(const struct graph *graph, const struct csr *readers, bool *reaches)
+{
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		reaches[op] = graph->op[op].phase == PHASE_BACKWARD;
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t tensor = graph->writes.item[i];
+			bool view = graph->tensor[tensor].alias != NONE && graph->inplace_start[op] == graph->inplace_start[op + 1];
+			for (uint32_t j = readers->start[tensor]; view && j < readers->start[tensor + 1]; j++)
+				reaches[op] |= reaches[readers->item[j]];
+		}
+	}
+}
+
+/* The same tensor of the first copy. */
+static uint32_t in_first_copy(const struct building *building, uint32_t tensor)
+{
+	const struct graph *graph = building->graph;
+	const struct fold *fold = building->options->fold;
+	uint32_t op = graph->tensor[tensor].writer, near = op;
+	if (op == NONE && csr_length(&building->readers, tensor) > 0)
+		near = building->readers.item[building->readers.start[tensor]];
+	if (!fold || near == NONE || fold->segment_of[near] == NONE)
+		return tensor;
+	const struct fold_segment *segment = &fold->segment[fold->segment_of[near]];
+	const struct csr *rows = op == NONE ? &graph->reads : &graph->writes;
+	uint32_t first = segment->op[fold->index_of[near]], k = 0;
+	while (rows->item[rows->start[near] + k] != tensor)
+		k++;
+	uint32_t other = rows->item[rows->start[first] + k];
+	return graph->tensor[other].writer == NONE && op != NONE ? tensor : other;
+}
+
+static enum status begin(struct building *building, struct network_options *options)
+{
+	const struct graph *graph = building->graph;
+	struct network *network = building->network;
+	struct arena *arena = &network->arena;
+	if (find_readers(building) != OK)
+		return NO_MEMORY;
+	network->op_node = arena_alloc(arena, graph->ops, sizeof *network->op_node);
+	network->op_copy = arena_alloc(arena, graph->ops, sizeof *network->op_copy);
+	network->kept_node = arena_alloc(arena, graph->tensors, sizeof *network->kept_node);
+	network->kept_copy = arena_alloc(arena, graph->tensors, sizeof *network->kept_copy);
+	network->chain.segments = options->fold ? options->fold->segments : 0;
+	network->chain.copies = arena_alloc(arena, network->chain.segments, sizeof *network->chain.copies);
+	building->reaches = arena_alloc(&building->arena, graph->ops, sizeof *building->reaches);
+	struct placement_pin *pin = arena_alloc(&building->arena, options->pins, sizeof *pin);
+	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy || !network->chain.copies || !building->reaches
+		|| !pin || !distances_begin(&building->distances, building->units, building->mesh))
+		return NO_MEMORY;
+	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
+	for (uint32_t i = 0; i < network->chain.segments; i++)
+		network->chain.copies[i] = options->fold->segment[i].copies;
+	network_reaches(graph, &building->readers, building->reaches);
+	for (uint32_t i = 0; i < options->pins; i++) {
+		pin[i] = options->pin[i];
+		pin[i].tensor = in_first_copy(building, pin[i].tensor);
+	}
+	options->pin = pin;
+	return OK;
+}
+
+enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
+	struct error *error)
+{
+	struct network_options own = *options;
+	struct building building = { .units = units, .graph = units->graph, .mesh = mesh, .options = &own, .network = network, .error = error };
+	*network = (struct network) { .units = units, .mesh = *mesh };
+	network->chain.limit = -1;
+	enum status status = begin(&building, &own);
+	if (status == OK)
+		status = building_nodes(&building);
+	if (status == OK)
+		status = building_edges(&building);
+	distances_end(&building.distances);
+	mem_free(building.reading);
+	arena_free(&building.arena);
+	if (status != OK)
+		network_free(network);
+	return status;
+}
+
+void network_free(struct network *network)
+{
+	mem_free(network->chain.segment);
+	mem_free(network->chain.first);
+	mem_free(network->chain.cost);
+	mem_free(network->chain.usage);
+	mem_free(network->chain.edge);
+	mem_free(network->chain.pair);
+	mem_free(network->node);
+	mem_free(network->choice);
+	arena_free(&network->arena);
+	*network = (struct network) { 0 };
+}
+
+enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding)
+{
+	const struct graph *graph = network->units->graph;
+	const struct shard_chain *chain = &network->chain;
+	enum status status = sharding_new(network->units, &network->mesh, sharding);
+	if (status != OK)
+		return status;
+	sharding->late_axes = base ? base->late_axes : 0;
+	sharding->regather_axes = base ? base->regather_axes : 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t node = network->op_node[op], chosen = plan->choice[plan->start[node] + network->op_copy[op]];
+		sharding_set(sharding, network->units, op, network->choice[chain->first[node] + chosen].split);
+	}
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		uint32_t node = network->kept_node[t];
+		if (node == NONE)
+			continue;
+		uint32_t chosen = plan->choice[plan->start[node] + network->kept_copy[t]];
+		sharding->produced[t] = network->choice[chain->first[node] + chosen].placement;
+	}
+	return OK;
+}

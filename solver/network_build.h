@@ -1,0 +1,72 @@
+/* network_build.h: what the parts of network_build() share. */
+#ifndef TIDEMARK_NETWORK_BUILD_H
+#define TIDEMARK_NETWORK_BUILD_H
+
+#include "network.h"
+#include "reshard.h"
+#include "sharding_cost.h"
+
+/* Times of reshardings that were asked for, by class of tensors: equal bytes and parts. */
+struct distances {
+	const struct units *units;
+	const struct mesh *mesh;
+	uint32_t *class_of, *model;      /* [tensors] class + 1, 0: not known yet; [classes] a tensor of it */
+	uint32_t *bucket;                /* hash table of classes + 1 */
+	uint32_t classes, class_mask;
+	struct distance { uint64_t key; uint32_t class; int64_t time; } *entry;   /* hash table; class + 1, 0: free */
+	size_t count, room;
+	bool failed;                     /* out of memory */
+};
+
+bool distances_begin(struct distances *distances, const struct units *units, const struct mesh *mesh);
+void distances_end(struct distances *distances);
+/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. */
+int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to);
+
+/* A tensor's readers of one kind: a node of readers, the distance of their copies, and an example. */
+struct reading {
+	uint32_t node;                   /* that reads */
+	int32_t delta;                   /* the reader's copy less the writer's, in one segment; DELTA_NONE else */
+	uint32_t count;                  /* so often */
+	uint32_t from_low, from_high, to_low, to_high;   /* copies of writers and readers */
+	uint32_t tensor, op;             /* one of them */
+	uint32_t next;
+};
+#define DELTA_NONE INT32_MIN
+
+struct building {
+	const struct units *units;
+	const struct graph *graph;
+	const struct mesh *mesh;
+	const struct network_options *options;
+	struct network *network;
+	struct distances distances;
+	struct csr readers;              /* tensor -> ops that read it, once each */
+	bool *reaches;                   /* [ops] a view that the backward pass reads, or an op of later phases */
+	uint32_t *node_class;            /* [op nodes, then kept nodes + 1] a node's first class of tensors */
+	uint32_t classes, *class_reading, *class_example;   /* [classes] into reading; a tensor */
+	struct reading *reading;
+	uint32_t readings, reading_room, edge_room, node_room;
+	size_t choice_room, pair_room;
+	struct error *error;
+	struct arena arena;
+};
+
+/* Appends a node without choices; NONE when out of memory. */
+uint32_t building_node(struct building *building, enum network_kind kind, uint32_t id, uint32_t segment);
+/* Appends a choice to the last node. */
+enum status building_choice(struct building *building, struct network_choice choice, int64_t cost, int64_t usage);
+
+/* Nodes of ops and of kept tensors, with choices. */
+enum status building_nodes(struct building *building);
+/* Nodes of second copies, and all edges. */
+enum status building_edges(struct building *building);
+
+/* Ops of the backward pass, and views of the forward pass that it reads. */
+void network_reaches(const struct graph *graph, const struct csr *readers, bool *reaches);
+
+/* Where a tensor lies for a choice of the node that writes or keeps it; argument_place: argument k of an op. */
+struct placement choice_place(const struct building *building, uint32_t tensor, const struct network_choice *choice);
+struct placement argument_place(const struct units *units, uint32_t op, struct split split, uint32_t k);
+
+#endif

@@ -1,0 +1,419 @@
+/* network_edges.c: what lies between the nodes: tensors on their way from where they are written to where they are read. */
+#include <string.h>
+
+#include "network_build.h"
+
+/* ---- readings: tensors of equal ops are one class ----------------------------------------------------------------- */
+
+static uint32_t tensor_node(const struct building *building, uint32_t tensor, uint32_t *copy)
+{
+	const struct network *network = building->network;
+	uint32_t op = building->graph->tensor[tensor].writer;
+	*copy = op == NONE ? network->kept_copy[tensor] : network->op_copy[op];
+	return op == NONE ? network->kept_node[tensor] : network->op_node[op];
+}
+
+static uint32_t tensor_class(const struct building *building, uint32_t tensor)
+{
+	const struct graph *graph = building->graph;
+	uint32_t copy, op = graph->tensor[tensor].writer, class = building->node_class[tensor_node(building, tensor, &copy)];
+	for (uint32_t i = op == NONE ? 0 : graph->writes.start[op]; op != NONE && graph->writes.item[i] != tensor; i++)
+		class++;
+	return class;
+}
+
+static bool number_classes(struct building *building)
+{
+	const struct network *network = building->network;
+	uint32_t nodes = network->chain.nodes;
+	building->node_class = arena_alloc(&building->arena, nodes + (size_t)1, sizeof *building->node_class);
+	if (!building->node_class)
+		return false;
+	for (uint32_t node = 0; node < nodes; node++)
+		building->node_class[node + 1] = building->node_class[node]
+			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
+	building->classes = building->node_class[nodes];
+	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
+	building->class_reading = arena_alloc(&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
+	building->class_example = arena_alloc(&building->arena, building->classes, sizeof *building->class_example);
+	if (!building->class_reading || !building->class_example)
+		return false;
+	memset(building->class_reading, 0xff, 2 * sizeof *building->class_reading * building->classes);
+	for (uint32_t t = building->graph->tensors; t-- > 0;)
+		building->class_example[tensor_class(building, t)] = t;
+	return true;
+}
+
+static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node, uint32_t to)
+{
+	const struct shard_chain *chain = &building->network->chain;
+	uint32_t from, writer = tensor_node(building, tensor, &from), at = *list;
+	int32_t delta = DELTA_NONE;
+	if (chain->segment[writer] != NONE && chain->segment[writer] == chain->segment[node])
+		delta = (int32_t)to - (int32_t)from;
+	while (at != NONE && (building->reading[at].node != node || building->reading[at].delta != delta))
+		at = building->reading[at].next;
+	if (at == NONE) {
+		if (building->readings == building->reading_room) {
+			uint32_t room = building->reading_room ? 2 * building->reading_room : 1024;
+			struct reading *grown = mem_resize(building->reading, room, sizeof *grown);
+			if (!grown)
+				return NO_MEMORY;
+			building->reading = grown;
+			building->reading_room = room;
+		}
+		at = building->readings++;
+		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op, *list };
+		*list = at;
+	}
+	struct reading *reading = &building->reading[at];
+	reading->count++;
+	reading->from_low = from < reading->from_low ? from : reading->from_low;
+	reading->from_high = from > reading->from_high ? from : reading->from_high;
+	reading->to_low = to < reading->to_low ? to : reading->to_low;
+	reading->to_high = to > reading->to_high ? to : reading->to_high;
+	return OK;
+}
+
+/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
+static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
+	*root = storage->root;
+	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
+		return NONE;
+	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
+		uint32_t later = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
+				return NONE;
+	}
+	return pair->out == NONE ? pair->in : pair->out;
+}
+
+static enum status collect(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	const struct network *network = building->network;
+	enum status status = OK;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			bool again = false;
+			for (uint32_t j = graph->reads.start[op]; j < i; j++)
+				again = again || graph->reads.item[j] == t;
+			if (!again && status == OK)
+				status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op, network->op_node[op],
+					network->op_copy[op]);
+		}
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && status == OK; j++) {
+			uint32_t root, left = left_behind(graph, op, &graph->inplace[j], &root);
+			if (left != NONE && graph->tensor[left].writer == op)
+				status = add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
+					network->kept_node[root], network->kept_copy[root]);
+		}
+	}
+	return status;
+}
+
+/* ---- edges ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t choices_of(const struct building *building, uint32_t node)
+{
+	return building->network->chain.first[node + 1] - building->network->chain.first[node];
+}
+
+/* Appends an edge with room for its table. */
+static enum status add_edge(struct building *building, struct chain_edge edge)
+{
+	struct shard_chain *chain = &building->network->chain;
+	size_t cells = (size_t)choices_of(building, edge.from) * choices_of(building, edge.to);
+	if (chain->edges == building->edge_room) {
+		uint32_t room = building->edge_room ? 2 * building->edge_room : 512;
+		struct chain_edge *grown = mem_resize(chain->edge, room, sizeof *grown);
+		if (!grown)
+			return NO_MEMORY;
+		chain->edge = grown;
+		building->edge_room = room;
+	}
+	if (chain->pairs + cells > building->pair_room) {
+		size_t room = 2 * (chain->pairs + cells);
+		int64_t *grown = mem_resize(chain->pair, room, sizeof *grown);
+		if (!grown)
+			return NO_MEMORY;
+		chain->pair = grown;
+		building->pair_room = room;
+	}
+	edge.table = chain->pairs;
+	memset(chain->pair + chain->pairs, 0, cells * sizeof *chain->pair);
+	chain->pairs += cells;
+	chain->edge[chain->edges++] = edge;
+	return OK;
+}
+
+static uint32_t copies_of(const struct building *building, uint32_t node)
+{
+	uint32_t segment = building->network->chain.segment[node];
+	return segment == NONE ? 1 : building->network->chain.copies[segment];
+}
+
+static bool end_where(uint32_t segment, uint32_t copies, uint32_t low, uint32_t high, bool all, uint8_t *where)
+{
+	*where = segment == NONE ? CHAIN_ONLY : all ? CHAIN_EVERY : low == 0 ? CHAIN_FIRST : CHAIN_LAST;
+	return segment == NONE || all || (low == high && (low == 0 || low == copies - 1));
+}
+
+/* Which copies a reading is of. False where that can't be said. Both ends, of the first and the last copy alone: *pair. */
+static bool reading_where(const struct building *building, uint32_t writer, const struct reading *reading, struct chain_edge *edge, bool *pair)
+{
+	const struct shard_chain *chain = &building->network->chain;
+	uint32_t from = copies_of(building, writer), to = copies_of(building, reading->node);
+	*pair = false;
+	edge->step = false;
+	if (reading->delta != DELTA_NONE) {
+		uint32_t away = (uint32_t)(reading->delta < 0 ? -reading->delta : reading->delta);
+		bool every = away <= 1 && reading->count == from - away;
+		edge->step = away == 1;
+		return end_where(chain->segment[writer], from, reading->from_low, reading->from_high, every, &edge->from_where)
+			&& end_where(chain->segment[reading->node], from, reading->to_low, reading->to_high, every, &edge->to_where)
+			&& (every || reading->delta == 0);
+	}
+	bool all_from = reading->count == from && from > 1 && reading->from_high - reading->from_low == from - 1;
+	bool all_to = reading->count == to && to > 1 && reading->to_high - reading->to_low == to - 1;
+	if (all_from && all_to && reading->count == 2)  /* two segments of two layers each, pairwise */
+		return false;
+	*pair = reading->count == 2 && !all_from && !all_to && (from == 1 || to == 1);
+	if (*pair)
+		return (from == 1 || (reading->from_low == 0 && reading->from_high == from - 1))
+			&& (to == 1 || (reading->to_low == 0 && reading->to_high == to - 1));
+	return (!all_from || !all_to) && (reading->count == 1 || all_from || all_to)
+		&& end_where(chain->segment[writer], from, reading->from_low, reading->from_high, all_from, &edge->from_where)
+		&& end_where(chain->segment[reading->node], to, reading->to_low, reading->to_high, all_to, &edge->to_where);
+}
+
+/* Adds the edges of a reading from a node beside (or equal to) the writer; fill writes their first table. */
+static enum status connect(struct building *building, uint32_t writer, uint32_t node, const struct reading *reading,
+	void (*fill)(struct building *, const struct reading *, const struct chain_edge *, bool))
+{
+	struct chain_edge edge = { .from = node, .to = reading->node };
+	bool pair, turned = reading->delta == -1;
+	if (!reading_where(building, writer, reading, &edge, &pair))
+		return fail(building->error, LIMIT, "%s is read by some copies of a layer only", building->graph->tensor[reading->tensor].name);
+	if (turned) {
+		edge.from = reading->node;
+		edge.to = node;
+	}
+	for (int i = 0; i < (pair ? 2 : 1); i++) {
+		if (pair) {
+			uint8_t where = i == 0 ? CHAIN_FIRST : CHAIN_LAST;
+			edge.from_where = building->network->chain.segment[node] == NONE ? CHAIN_ONLY : where;
+			edge.to_where = building->network->chain.segment[reading->node] == NONE ? CHAIN_ONLY : where;
+		}
+		if (add_edge(building, edge) != OK)
+			return NO_MEMORY;
+		fill(building, reading, &building->network->chain.edge[building->network->chain.edges - 1], turned);
+	}
+	return OK;
+}
+
+/* Time that isn't hidden; nothing where costs are bytes. */
+static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time)
+{
+	if (time >= SHARD_FORBIDDEN)
+		return SHARD_FORBIDDEN;
+	if (building->options->minimal_memory)
+		return 0;
+	return sharding_hides(building->graph, tensor, &building->readers) ? time * building->options->exposed / 100 : time;
+}
+
+/* What it costs a reader to get a tensor that lies as placement (and second): one resharding for each place that it needs. */
+static int64_t need_cost(struct building *building, const struct reading *reading, const struct network_choice *choice, struct placement placement,
+	const struct placement *second)
+{
+	const struct graph *graph = building->graph;
+	struct placement seen[8];
+	uint32_t count = 0, k = 0;
+	int64_t cost = 0;
+	/* A view that both passes read: its copy must be one that is counted. */
+	bool held = graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op] && !building->options->minimal_memory;
+	FOR_ROW(i, &graph->reads, reading->op) {
+		struct placement need = argument_place(building->units, reading->op, choice->split, k++);
+		bool known = graph->reads.item[i] != reading->tensor || placement_equal(need, placement) || (second && placement_equal(need, *second));
+		for (uint32_t j = 0; j < count; j++)
+			known = known || placement_equal(need, seen[j]);
+		if (known)
+			continue;
+		if (held)
+			return SHARD_FORBIDDEN;
+		if (count < 8)
+			seen[count++] = need;
+		int64_t time = weigh(building, reading->tensor, distance_find(&building->distances, reading->tensor, placement, need));
+		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
+	}
+	return cost;
+}
+
+static void fill_direct(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+{
+	const struct network *network = building->network;
+	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
+	for (uint32_t i = 0; i < rows; i++) {
+		struct placement placement = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
+		for (uint32_t j = 0; j < columns; j++)
+			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
+				need_cost(building, reading, &network->choice[network->chain.first[reading->node] + j], placement, NULL);
+	}
+}
+
+static void fill_doubled(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+{
+	const struct network *network = building->network;
+	uint32_t node = turned ? edge->to : edge->from, rows = choices_of(building, node), columns = choices_of(building, reading->node);
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
+		for (uint32_t j = 0; j < columns; j++)
+			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
+				need_cost(building, reading, &network->choice[network->chain.first[reading->node] + j], choice->placement,
+					choice->doubled ? &choice->second : NULL);
+	}
+}
+
+static void fill_return(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
+{
+	const struct network *network = building->network;
+	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
+	for (uint32_t i = 0; i < rows; i++) {
+		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
+		for (uint32_t j = 0; j < columns; j++) {
+			int64_t time = distance_find(&building->distances, reading->tensor, from,
+				network->choice[network->chain.first[reading->node] + j].placement);
+			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
+				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : building->options->minimal_memory ? 0 : time;
+		}
+	}
+}
+
+/* ---- second copies ------------------------------------------------------------------------------------------------ */
+
+struct placements { struct placement at[256]; uint8_t readers[256]; bool early[256], late[256]; uint32_t count; };
+
+static uint32_t note_place(struct placements *places, struct placement placement)
+{
+	uint32_t i = 0;
+	while (i < places->count && !placement_equal(places->at[i], placement))
+		i++;
+	if (i == places->count && i < 256)
+		places->at[places->count++] = placement;
+	return i;
+}
+
+/* Places that readers may need, how many of them, and in which phases. */
+static void note_needs(const struct building *building, uint32_t writer, uint32_t list, struct placements *needs)
+{
+	const struct network *network = building->network;
+	const struct graph *graph = building->graph;
+	for (uint32_t at = list; at != NONE; at = building->reading[at].next) {
+		const struct reading *reading = &building->reading[at];
+		bool forward = graph->op[reading->op].phase == PHASE_FORWARD, late = building->reaches[reading->op];
+		bool many = (copies_of(building, writer) == 1 && reading->count > 1) || (forward && late), counted[256] = { false };
+		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
+			uint32_t k = 0;
+			FOR_ROW(i, &graph->reads, reading->op) {
+				struct placement need = argument_place(building->units, reading->op, network->choice[c].split, k++);
+				uint32_t place = graph->reads.item[i] == reading->tensor ? note_place(needs, need) : 256;
+				if (place == 256 || counted[place])
+					continue;
+				counted[place] = true;
+				needs->readers[place] = (uint8_t)(needs->readers[place] < 100 ? needs->readers[place] + (many ? 2 : 1) : 100);
+				needs->early[place] |= forward;
+				needs->late[place] |= late;
+			}
+		}
+	}
+}
+
+/* The choices of a node of second copies. */
+static enum status doubled_choices(struct building *building, uint32_t writer, uint32_t tensor, const struct placements *needs)
+{
+	const struct network *network = building->network;
+	struct placements *written = mem_alloc(1, sizeof *written);
+	enum status status = written ? OK : NO_MEMORY;
+	for (uint32_t c = network->chain.first[writer]; status == OK && c < network->chain.first[writer + 1]; c++)
+		note_place(written, choice_place(building, tensor, &network->choice[c]));
+	for (uint32_t i = 0; status == OK && i < written->count; i++) {
+		struct network_choice choice = { .placement = written->at[i] };
+		status = building_choice(building, choice, 0, 0);
+		for (uint32_t j = 0; j < needs->count && status == OK; j++) {
+			int64_t time = weigh(building, tensor, distance_find(&building->distances, tensor, choice.placement, needs->at[j]));
+			bool held = needs->early[j] && needs->late[j];
+			choice.second = needs->at[j];
+			choice.doubled = true;
+			if (needs->readers[j] > 1 && !placement_equal(choice.second, choice.placement) && time < SHARD_FORBIDDEN
+				&& (time > 0 || held) && !building->options->minimal_memory)
+				status = building_choice(building, choice, time,
+					held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0);
+		}
+	}
+	mem_free(written);
+	return status;
+}
+
+/* The table between the writer and the node of second copies: they agree on where the tensor is written. */
+static void fill_agree(struct building *building, uint32_t tensor, const struct chain_edge *edge)
+{
+	const struct network *network = building->network;
+	uint32_t rows = choices_of(building, edge->from), columns = choices_of(building, edge->to);
+	for (uint32_t i = 0; i < rows; i++) {
+		struct placement placement = choice_place(building, tensor, &network->choice[network->chain.first[edge->from] + i]);
+		for (uint32_t j = 0; j < columns; j++)
+			if (!placement_equal(placement, network->choice[network->chain.first[edge->to] + j].placement))
+				network->chain.pair[edge->table + (size_t)i * columns + j] = SHARD_FORBIDDEN;
+	}
+}
+
+static enum status double_tensor(struct building *building, uint32_t writer, uint32_t class, uint32_t list, const struct placements *needs)
+{
+	struct network *network = building->network;
+	uint32_t tensor = building->class_example[class], segment = network->chain.segment[writer];
+	uint32_t node = building_node(building, NETWORK_COPY, tensor, segment);
+	enum status status = node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs);
+	uint8_t where = segment == NONE ? CHAIN_ONLY : CHAIN_EVERY;
+	if (status == OK)
+		status = add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where });
+	if (status == OK)
+		fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
+	for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
+		status = connect(building, writer, node, &building->reading[at], fill_doubled);
+	return status;
+}
+
+/* True where two readers may share a copy that isn't free. */
+static bool worth_doubling(const struct placements *needs)
+{
+	for (uint32_t i = 0; i < needs->count; i++)
+		if (needs->readers[i] > 1)
+			return true;
+	return false;
+}
+
+enum status building_edges(struct building *building)
+{
+	uint32_t writers = building->network->chain.nodes;
+	struct placements *needs = mem_alloc(1, sizeof *needs);
+	enum status status = needs && number_classes(building) ? collect(building) : NO_MEMORY;
+	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
+		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++) {
+			uint32_t list = building->class_reading[class];
+			memset(needs, 0, sizeof *needs);
+			note_needs(building, writer, list, needs);
+			if (worth_doubling(needs))
+				status = double_tensor(building, writer, class, list, needs);
+			else
+				for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
+					status = connect(building, writer, writer, &building->reading[at], fill_direct);
+			for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK; at = building->reading[at].next)
+				status = connect(building, writer, writer, &building->reading[at], fill_return);
+		}
+	mem_free(needs);
+	return status == OK && building->distances.failed ? NO_MEMORY : status;
+}

@@ -1,0 +1,361 @@
+/* network_nodes.c: what can be decided: splits of ops, placements of tensors that nothing writes. */
+#include <string.h>
+
+#include "network_build.h"
+
+uint32_t building_node(struct building *building, enum network_kind kind, uint32_t id, uint32_t segment)
+{
+	struct network *network = building->network;
+	struct shard_chain *chain = &network->chain;
+	if (chain->nodes == building->node_room) {
+		uint32_t room = building->node_room ? 2 * building->node_room : 256;
+		struct network_node *node = mem_resize(network->node, room, sizeof *node);
+		network->node = node ? node : network->node;
+		uint32_t *of = node ? mem_resize(chain->segment, room, sizeof *of) : NULL;
+		chain->segment = of ? of : chain->segment;
+		uint32_t *first = of ? mem_resize(chain->first, room + (size_t)1, sizeof *first) : NULL;
+		chain->first = first ? first : chain->first;
+		if (!first)
+			return NONE;
+		building->node_room = room;
+	}
+	uint32_t added = chain->nodes++;
+	if (added == 0)
+		chain->first[0] = 0;
+	network->node[added] = (struct network_node) { (uint8_t)kind, id };
+	chain->segment[added] = segment;
+	chain->first[added + 1] = chain->first[added];
+	return added;
+}
+
+enum status building_choice(struct building *building, struct network_choice choice, int64_t cost, int64_t usage)
+{
+	struct network *network = building->network;
+	struct shard_chain *chain = &network->chain;
+	uint32_t at = chain->first[chain->nodes];
+	if (at == building->choice_room) {
+		size_t room = building->choice_room ? 2 * building->choice_room : 2048;
+		struct network_choice *choices = mem_resize(network->choice, room, sizeof *choices);
+		network->choice = choices ? choices : network->choice;
+		int64_t *costs = choices ? mem_resize(chain->cost, room, sizeof *costs) : NULL;
+		chain->cost = costs ? costs : chain->cost;
+		int64_t *usages = costs ? mem_resize(chain->usage, room, sizeof *usages) : NULL;
+		chain->usage = usages ? usages : chain->usage;
+		if (!usages)
+			return NO_MEMORY;
+		building->choice_room = room;
+	}
+	bool bytes = building->options->minimal_memory;
+	network->choice[at] = choice;
+	chain->cost[at] = bytes ? usage : cost;
+	chain->usage[at] = bytes ? 0 : usage;
+	chain->first[chain->nodes]++;
+	return OK;
+}
+
+struct placement argument_place(const struct units *units, uint32_t op, struct split split, uint32_t k)
+{
+	struct placement placement;
+	for (int a = 0; a < MESH_AXES; a++)
+		placement.on[a] = units_place(units, op, split.on[a], k);
+	return placement;
+}
+
+struct placement choice_place(const struct building *building, uint32_t tensor, const struct network_choice *choice)
+{
+	const struct graph *graph = building->graph;
+	uint32_t op = graph->tensor[tensor].writer;
+	if (op == NONE)
+		return choice->placement;
+	uint32_t k = csr_length(&graph->reads, op);
+	for (uint32_t i = graph->writes.start[op]; graph->writes.item[i] != tensor; i++)
+		k++;
+	return argument_place(building->units, op, choice->split, k);
+}
+
+static uint32_t argument_of(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+}
+
+/* ---- usage -------------------------------------------------------------------------------------------------------- */
+
+static const struct storage *storage_of(const struct graph *graph, uint32_t tensor)
+{
+	return &graph->storage[graph->tensor[tensor].storage];
+}
+
+static bool used_in(const struct graph *graph, uint32_t storage, enum phase phase)
+{
+	FOR_ROW(i, &graph->users, storage)
+		if (graph->op[graph->users.item[i]].phase == phase)
+			return true;
+	return false;
+}
+
+/* Written by the forward pass, read by the backward pass. */
+static bool saved(const struct graph *graph, uint32_t tensor)
+{
+	const struct storage *storage = storage_of(graph, tensor);
+	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_FORWARD
+		&& used_in(graph, graph->tensor[tensor].storage, PHASE_BACKWARD);
+}
+
+/* A gradient as the first op of the update reads it. */
+static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t op)
+{
+	const struct storage *storage = storage_of(graph, tensor);
+	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE || storage->phase != PHASE_BACKWARD)
+		return false;
+	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
+		if (graph->op[graph->users.item[i]].phase == PHASE_UPDATE)
+			return graph->users.item[i] == op;
+	return false;
+}
+
+static int64_t usage_of(const struct building *building, uint32_t op, struct split split)
+{
+	const struct graph *graph = building->graph;
+	uint32_t reads = csr_length(&graph->reads, op);
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint32_t tensor = argument_of(graph, op, k);
+		bool twice = false;
+		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
+			twice = twice || graph->tensor[argument_of(graph, op, j)].storage == graph->tensor[tensor].storage;
+		if (k < reads ? !twice && first_of_update(graph, tensor, op) : saved(graph, tensor))
+			bytes += placement_bytes(building->units, building->mesh, tensor, argument_place(building->units, op, split, k));
+	}
+	return bytes;
+}
+
+/* ---- choices ---------------------------------------------------------------------------------------------------- */
+
+static bool pinned_away(const struct building *building, uint32_t tensor, struct placement placement)
+{
+	const struct network_options *options = building->options;
+	for (uint32_t i = 0; i < options->pins; i++)
+		if (options->pin[i].tensor == tensor && placement.on[options->pin[i].axis] != options->pin[i].on)
+			return true;
+	return false;
+}
+
+/* A result that is a new name of a tensor that stays can't be a partial sum. */
+static bool stays(const struct graph *graph, uint32_t tensor)
+{
+	return storage_of(graph, tensor)->persistent && graph->tensor[tensor].writer != NONE;
+}
+
+static bool split_fits(const struct building *building, uint32_t op, struct split split)
+{
+	const struct graph *graph = building->graph;
+	uint32_t reads = csr_length(&graph->reads, op);
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint32_t tensor = argument_of(graph, op, k);
+		struct placement placement = argument_place(building->units, op, split, k);
+		if (!placement_divides(building->units, building->mesh, tensor, placement))
+			return false;
+		for (uint32_t a = 0; a < building->mesh->axes && k >= reads; a++)
+			if (placement.on[a] == PLACE_PARTIAL && stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
+				return false;
+	}
+	return true;
+}
+
+static bool split_pinned_away(const struct building *building, uint32_t op, struct split split)
+{
+	uint32_t k = csr_length(&building->graph->reads, op);
+	FOR_ROW(i, &building->graph->writes, op)
+		if (pinned_away(building, building->graph->writes.item[i], argument_place(building->units, op, split, k++)))
+			return true;
+	return false;
+}
+
+/* Values that an axis can take: fixed, or low to high. */
+static void axis_range(const struct building *building, uint32_t axis, int8_t fixed, int8_t low, int32_t high, int8_t range[2])
+{
+	bool free = building->options->free >> axis & 1 && building->mesh->axis[axis].size > 1;
+	range[0] = free ? low : fixed;
+	range[1] = free ? (int8_t)(high > INT8_MAX ? INT8_MAX : high) : fixed;
+}
+
+/* The next combination; false after the last. */
+static bool next_combination(int8_t on[MESH_AXES], int8_t range[MESH_AXES][2], uint32_t axes)
+{
+	for (uint32_t a = axes; a-- > 0;) {
+		if (on[a] < range[a][1]) {
+			on[a]++;
+			return true;
+		}
+		on[a] = range[a][0];
+	}
+	return false;
+}
+
+static enum status op_choices(struct building *building, uint32_t op, bool *pinned)
+{
+	const struct network_options *options = building->options;
+	const struct units *units = building->units;
+	struct network_choice choice;
+	int8_t range[MESH_AXES][2];
+	memset(&choice, UNIT_NONE, sizeof choice);
+	choice.doubled = false;
+	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+		axis_range(building, a, options->base ? options->base->split[op].on[a] : UNIT_NONE, units->linear[op] ? UNIT_PARTIAL : UNIT_NONE,
+			(int32_t)unit_count(units, op) - 1, range[a]);
+		choice.split.on[a] = range[a][0];
+	}
+	enum status status = OK;
+	do {
+		if (!split_fits(building, op, choice.split))
+			continue;
+		int64_t cost = options->clock.time(options->clock.context, units, building->mesh, op, choice.split);
+		if (split_pinned_away(building, op, choice.split))
+			*pinned = true;
+		else if (cost < SHARD_FORBIDDEN)
+			status = building_choice(building, choice, cost, usage_of(building, op, choice.split));
+	} while (status == OK && next_combination(choice.split.on, range, building->mesh->axes));
+	return status;
+}
+
+static enum status kept_choices(struct building *building, uint32_t tensor, bool *pinned)
+{
+	const struct network_options *options = building->options;
+	const struct units *units = building->units;
+	const struct graph *graph = building->graph;
+	int32_t parts = (int32_t)(units->part_start[tensor + 1] - units->part_start[tensor]);
+	struct network_choice choice;
+	int8_t range[MESH_AXES][2];
+	memset(&choice, PLACE_WHOLE, sizeof choice);
+	choice.doubled = false;
+	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+		axis_range(building, a, options->base ? options->base->produced[tensor].on[a] : PLACE_WHOLE, PLACE_WHOLE, parts - 1, range[a]);
+		choice.placement.on[a] = range[a][0];
+	}
+	enum status status = OK;
+	do {
+		if (!placement_divides(units, building->mesh, tensor, choice.placement))
+			continue;
+		int64_t bytes = graph->tensor[tensor].alias == NONE ? placement_bytes(units, building->mesh, tensor, choice.placement) : 0;
+		if (pinned_away(building, tensor, choice.placement))
+			*pinned = true;
+		else
+			status = building_choice(building, choice, 0, bytes);
+	} while (status == OK && next_combination(choice.placement.on, range, building->mesh->axes));
+	return status;
+}
+
+static enum status some_choice(struct building *building, uint32_t tensor, bool pinned)
+{
+	const struct shard_chain *chain = &building->network->chain;
+	if (chain->first[chain->nodes] > chain->first[chain->nodes - 1])
+		return OK;
+	const char *name = tensor == NONE ? "" : building->graph->tensor[tensor].name;
+	return fail(building->error, INFEASIBLE, pinned ? "%s can't lie as pinned: nothing writes or keeps it so" : "%s can't be placed", name);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+
+static enum status op_nodes(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	const struct fold *fold = building->options->fold;
+	struct network *network = building->network;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool folded = fold && fold->segment_of[op] != NONE, pinned = false;
+		if (folded && fold->copy_of[op] > 0)
+			continue;
+		uint32_t node = building_node(building, NETWORK_OP, op, folded ? fold->segment_of[op] : NONE);
+		enum status status = node == NONE ? NO_MEMORY : op_choices(building, op, &pinned);
+		if (status == OK)
+			status = some_choice(building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned);
+		if (status != OK)
+			return status;
+		network->op_node[op] = node;
+		const struct fold_segment *segment = folded ? &fold->segment[fold->segment_of[op]] : NULL;
+		for (uint32_t copy = 1; segment && copy < segment->copies; copy++) {
+			uint32_t other = segment->op[copy * segment->ops + fold->index_of[op]];
+			network->op_node[other] = node;
+			network->op_copy[other] = copy;
+		}
+	}
+	return OK;
+}
+
+/* The copy of a segment that alone reads a tensor; false where there are several or it is read outside. */
+static bool read_by_copy(const struct building *building, uint32_t tensor, uint32_t *segment, uint32_t *copy)
+{
+	const struct fold *fold = building->options->fold;
+	FOR_ROW(i, &building->readers, tensor) {
+		uint32_t op = building->readers.item[i];
+		bool first = i == building->readers.start[tensor];
+		if (fold->segment_of[op] == NONE || (!first && (fold->segment_of[op] != *segment || fold->copy_of[op] != *copy)))
+			return false;
+		*segment = fold->segment_of[op];
+		*copy = fold->copy_of[op];
+	}
+	return csr_length(&building->readers, tensor) > 0;
+}
+
+/* The tensor that plays a kept tensor's part in another copy: NONE where there isn't one of its own. */
+static uint32_t counterpart(const struct building *building, uint32_t tensor, uint32_t copy)
+{
+	const struct graph *graph = building->graph;
+	const struct fold *fold = building->options->fold;
+	uint32_t reader = building->readers.item[building->readers.start[tensor]], k = 0, where, which;
+	const struct fold_segment *segment = &fold->segment[fold->segment_of[reader]];
+	while (argument_of(graph, reader, k) != tensor)
+		k++;
+	uint32_t other = argument_of(graph, segment->op[copy * segment->ops + fold->index_of[reader]], k);
+	if (graph->tensor[other].writer != NONE || !read_by_copy(building, other, &where, &which) || where != fold->segment_of[reader]
+		|| which != copy || csr_length(&building->readers, other) != csr_length(&building->readers, tensor)
+		|| building->network->kept_node[other] != NONE)
+		return NONE;
+	return other;
+}
+
+/* True where every copy of the segment has its own such tensor. */
+static bool kept_per_copy(const struct building *building, uint32_t tensor, uint32_t *segment)
+{
+	uint32_t copy;
+	const struct fold *fold = building->options->fold;
+	if (!fold || !read_by_copy(building, tensor, segment, &copy) || copy != 0)
+		return false;
+	for (uint32_t other = 1; other < fold->segment[*segment].copies; other++)
+		if (counterpart(building, tensor, other) == NONE)
+			return false;
+	return true;
+}
+
+static enum status kept_nodes(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	struct network *network = building->network;
+	for (int pass = 0; pass < 2; pass++)  /* those of copies first: what is left stands outside */
+		for (uint32_t t = 0; t < graph->tensors; t++) {
+			uint32_t segment = NONE;
+			bool pinned = false;
+			if (graph->tensor[t].writer != NONE || network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment)))
+				continue;
+			uint32_t node = building_node(building, NETWORK_KEPT, t, segment);
+			enum status status = node == NONE ? NO_MEMORY : kept_choices(building, t, &pinned);
+			if (status == OK)
+				status = some_choice(building, t, pinned);
+			if (status != OK)
+				return status;
+			for (uint32_t copy = 1; segment != NONE && copy < building->options->fold->segment[segment].copies; copy++) {
+				uint32_t other = counterpart(building, t, copy);
+				network->kept_node[other] = node;
+				network->kept_copy[other] = copy;
+			}
+			network->kept_node[t] = node;
+		}
+	return OK;
+}
+
+enum status building_nodes(struct building *building)
+{
+	enum status status = op_nodes(building);
+	return status == OK ? kept_nodes(building) : status;
+}

@@ -1,0 +1,187 @@
+/* sharding_cost.c: sums a sharding's cost tensor by tensor; shares nothing with the network but the definition. */
+#include <string.h>
+
+#include "reshard.h"
+#include "sharding_cost.h"
+
+#define NEEDS_MAX 64
+
+struct summing {
+	const struct units *units;
+	const struct graph *graph;
+	const struct sharding *sharding;
+	uint32_t exposed;
+	struct csr readers;
+	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
+	struct sharding_cost *cost;
+};
+
+int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	int64_t bytes = placement_bytes(units, mesh, tensor, placement);
+	uint32_t copies = placement_copies(mesh, placement);
+	return bytes - bytes / copies;
+}
+
+bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+	if (storage->persistent)
+		return storage->kind == KIND_PARAMETER;
+	uint32_t writer = graph->tensor[tensor].writer;
+	for (uint32_t i = readers->start[tensor]; writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && i < readers->start[tensor + 1]; i++)
+		if (graph->op[readers->item[i]].phase == PHASE_UPDATE)
+			return true;
+	return false;
+}
+
+static void find_late(struct summing *summing)
+{
+	const struct graph *graph = summing->graph;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		summing->late[op] = graph->op[op].phase == PHASE_BACKWARD;
+		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
+			continue;
+		FOR_ROW(i, &graph->writes, op)
+			if (graph->tensor[graph->writes.item[i]].alias != NONE)
+				FOR_ROW(j, &summing->readers, graph->writes.item[i])
+					summing->late[op] |= summing->late[summing->readers.item[j]];
+	}
+}
+
+static void stay(struct summing *summing, int64_t *sum, uint32_t tensor, struct placement placement)
+{
+	int64_t bytes = placement_bytes(summing->units, &summing->sharding->mesh, tensor, placement);
+	*sum += bytes;
+	summing->cost->usage += bytes;
+	summing->cost->redundant += placement_redundant(summing->units, &summing->sharding->mesh, tensor, placement);
+}
+
+static enum status move(struct summing *summing, uint32_t tensor, struct placement from, struct placement to, bool hidden)
+{
+	struct sharding_cost *cost = summing->cost;
+	struct reshard reshard;
+	if (placement_equal(from, to))
+		return OK;
+	enum status status = reshard_find(summing->units, &summing->sharding->mesh, tensor, from, to, &reshard);
+	if (status != OK)
+		return status;
+	for (uint32_t i = 0; i < reshard.moves; i++) {
+		const struct reshard_move *step = &reshard.move[i];
+		cost->axis_time[step->axis] += step->time;
+		cost->axis_bytes[step->axis] += collective_bytes(&summing->sharding->mesh.axis[step->axis], step->collective, step->bytes);
+	}
+	cost->communication += hidden ? reshard.time * summing->exposed / 100 : reshard.time;
+	return OK;
+}
+
+/* A tensor's way to its readers: once to each place. */
+static enum status sum_tensor(struct summing *summing, uint32_t tensor)
+{
+	const struct graph *graph = summing->graph;
+	const struct sharding *sharding = summing->sharding;
+	bool hidden = sharding_hides(graph, tensor, &summing->readers);
+	struct { struct placement at; bool early, late; } need[NEEDS_MAX];
+	uint32_t needs = 0;
+	enum status status = OK;
+	FOR_ROW(i, &summing->readers, tensor) {
+		uint32_t op = summing->readers.item[i];
+		FOR_ROW(j, &graph->reads, op) {
+			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
+				continue;
+			uint32_t n = 0;
+			while (n < needs && !placement_equal(need[n].at, sharding->needed[j]))
+				n++;
+			if (n == NEEDS_MAX)
+				return INFEASIBLE;
+			if (n == needs) {
+				need[needs].at = sharding->needed[j];
+				need[needs].early = need[needs].late = false;
+				needs++;
+				status = move(summing, tensor, sharding->produced[tensor], sharding->needed[j], hidden);
+				if (status != OK)
+					return status;
+			}
+			need[n].early |= graph->op[op].phase == PHASE_FORWARD;
+			need[n].late |= summing->late[op];
+		}
+	}
+	for (uint32_t n = 0; n < needs; n++)
+		if (need[n].early && need[n].late)
+			stay(summing, &summing->cost->saved, tensor, need[n].at);
+	return OK;
+}
+
+/* The last in-place write to a kept tensor: back to where it is kept. */
+static enum status sum_return(struct summing *summing, uint32_t root)
+{
+	const struct graph *graph = summing->graph;
+	uint32_t storage = graph->tensor[root].storage, last = NONE, slot = 0;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == storage && graph->inplace[j].out != NONE) {
+				last = graph->inplace[j].out;
+				slot = op;
+			}
+	}
+	if (last == NONE || graph->tensor[last].writer != slot)
+		return OK;
+	return move(summing, last, summing->sharding->produced[last], summing->sharding->produced[root], false);
+}
+
+static bool has_user(const struct graph *graph, uint32_t storage, enum phase phase)
+{
+	FOR_ROW(i, &graph->users, storage)
+		if (graph->op[graph->users.item[i]].phase == phase)
+			return true;
+	return false;
+}
+
+/* What stays of a storage. */
+static void sum_storage(struct summing *summing, uint32_t storage)
+{
+	const struct graph *graph = summing->graph;
+	const struct storage *of = &graph->storage[storage];
+	if (of->allocator == NONE) {
+		stay(summing, &summing->cost->kept, of->root, summing->sharding->produced[of->root]);
+	} else if (!of->persistent && of->phase == PHASE_FORWARD && has_user(graph, storage, PHASE_BACKWARD)) {
+		stay(summing, &summing->cost->saved, of->root, summing->sharding->produced[of->root]);
+	} else if (!of->persistent && of->phase == PHASE_BACKWARD && has_user(graph, storage, PHASE_UPDATE)) {
+		uint32_t i = graph->users.start[storage];
+		while (graph->op[graph->users.item[i]].phase != PHASE_UPDATE)
+			i++;
+		FOR_ROW(j, &graph->reads, graph->users.item[i])
+			if (graph->tensor[graph->reads.item[j]].storage == storage) {
+				stay(summing, &summing->cost->gradients, graph->reads.item[j], summing->sharding->needed[j]);
+				break;
+			}
+	}
+}
+
+enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
+	struct sharding_cost *cost)
+{
+	const struct graph *graph = units->graph;
+	struct arena arena = { 0 };
+	struct summing summing = { .units = units, .graph = graph, .sharding = sharding, .exposed = exposed, .cost = cost };
+	*cost = (struct sharding_cost) { 0 };
+	summing.late = arena_alloc(&arena, graph->ops, sizeof *summing.late);
+	enum status status = summing.late ? csr_transpose(&arena, &graph->reads, graph->ops, graph->tensors, &summing.readers) : NO_MEMORY;
+	if (status == OK) {
+		csr_unique(&summing.readers, graph->tensors);
+		find_late(&summing);
+	}
+	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
+		status = sum_tensor(&summing, t);
+		if (status == OK && graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE && kind_persistent(graph->tensor[t].kind))
+			status = sum_return(&summing, t);
+	}
+	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
+		sum_storage(&summing, s);
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		cost->compute += clock.time(clock.context, units, &sharding->mesh, op, sharding->split[op]);
+	cost->total = cost->compute + cost->communication;
+	arena_free(&arena);
+	return status;
+}
