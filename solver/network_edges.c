@@ -349,9 +349,10 @@ static enum status doubled_choices(struct building *building, uint32_t writer, u
 			choice.second = needs->at[j];
 			choice.doubled = true;
 			if (needs->readers[j] > 1 && !placement_equal(choice.second, choice.placement) && time < SHARD_FORBIDDEN
-				&& (time > 0 || held) && !building->options->minimal_memory)
-				status = building_choice(building, choice, time,
-					held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0);
+				&& (time > 0 || held) && !building->options->minimal_memory) {
+				int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
+				status = building_choice(building, choice, time + sharding_tie(bytes), bytes);
+			}
 		}
 	}
 	mem_free(written);

@@ -114,7 +114,7 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 	return false;
 }
 
-static int64_t usage_of(const struct building *building, uint32_t op, struct split split)
+static int64_t usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
 {
 	const struct graph *graph = building->graph;
 	uint32_t reads = csr_length(&graph->reads, op);
@@ -124,8 +124,11 @@ static int64_t usage_of(const struct building *building, uint32_t op, struct spl
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
 			twice = twice || graph->tensor[argument_of(graph, op, j)].storage == graph->tensor[tensor].storage;
-		if (k < reads ? !twice && first_of_update(graph, tensor, op) : saved(graph, tensor))
-			bytes += placement_bytes(building->units, building->mesh, tensor, argument_place(building->units, op, split, k));
+		if (k < reads ? !twice && first_of_update(graph, tensor, op) : saved(graph, tensor)) {
+			int64_t more = placement_bytes(building->units, building->mesh, tensor, argument_place(building->units, op, split, k));
+			bytes += more;
+			*ties += sharding_tie(more);
+		}
 	}
 	return bytes;
 }
@@ -210,11 +213,12 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	do {
 		if (!split_fits(building, op, choice.split))
 			continue;
+		int64_t ties = 0, usage = usage_of(building, op, choice.split, &ties);
 		int64_t cost = options->clock.time(options->clock.context, units, building->mesh, op, choice.split);
 		if (split_pinned_away(building, op, choice.split))
 			*pinned = true;
 		else if (cost < SHARD_FORBIDDEN)
-			status = building_choice(building, choice, cost, usage_of(building, op, choice.split));
+			status = building_choice(building, choice, cost + ties, usage);
 	} while (status == OK && next_combination(choice.split.on, range, building->mesh->axes));
 	return status;
 }
@@ -241,7 +245,7 @@ static enum status kept_choices(struct building *building, uint32_t tensor, bool
 		if (pinned_away(building, tensor, choice.placement))
 			*pinned = true;
 		else
-			status = building_choice(building, choice, 0, bytes);
+			status = building_choice(building, choice, sharding_tie(bytes), bytes);
 	} while (status == OK && next_combination(choice.placement.on, range, building->mesh->axes));
 	return status;
 }

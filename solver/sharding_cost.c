@@ -54,6 +54,7 @@ static void stay(struct summing *summing, int64_t *sum, uint32_t tensor, struct 
 	int64_t bytes = placement_bytes(summing->units, &summing->sharding->mesh, tensor, placement);
 	*sum += bytes;
 	summing->cost->usage += bytes;
+	summing->cost->ties += sharding_tie(bytes);
 	summing->cost->redundant += placement_redundant(summing->units, &summing->sharding->mesh, tensor, placement);
 }
 

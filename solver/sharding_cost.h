@@ -11,6 +11,7 @@ struct sharding_cost {
 	int64_t axis_time[MESH_AXES], axis_bytes[MESH_AXES];   /* communication by axis: all of it; bytes that each device sends */
 	int64_t usage;               /* bytes of a device that stay: kept, saved for the backward pass, gradients for the update */
 	int64_t kept, saved, gradients;
+	int64_t ties;                /* picoseconds: between equal times less memory wins, see sharding_tie() */
 	int64_t redundant;           /* of usage: what would go if every byte were on one device alone: bytes * (copies - 1) / devices */
 };
 
@@ -21,6 +22,11 @@ enum status sharding_cost(const struct units *units, const struct sharding *shar
 
 /* True where computation hides resharding of a tensor: gradients for the update, parameters before their use. */
 bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers);
+/* What bytes that stay add to the objective: a picosecond for every 16 KiB. */
+static inline int64_t sharding_tie(int64_t bytes)
+{
+	return bytes >> 14;
+}
 /* Bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 
