@@ -1,0 +1,79 @@
+/* op_time.c: the roofline of an op's share. */
+#include "op_time.h"
+
+enum { KIND_MATRIX = 1, KIND_VIEW = 2, FORMAT_SHIFT = 2 };
+
+enum status op_times_find(const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)
+{
+	const struct graph *graph = units->graph;
+	*times = (struct op_times) { .machine = machine, .rules = rules };
+	times->kind = arena_alloc(&times->arena, graph->ops, sizeof *times->kind);
+	times->flops = arena_alloc(&times->arena, graph->ops, sizeof *times->flops);
+	if (!times->kind || !times->flops) {
+		op_times_free(times);
+		return NO_MEMORY;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		times->flops[op] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+		times->kind[op] = (uint8_t)((rule && machine_is_matrix(rule) ? KIND_MATRIX : 0) | (rule && rule->cost == COST_NONE ? KIND_VIEW : 0)
+			| machine_format_of(graph, op) << FORMAT_SHIFT);
+	}
+	return OK;
+}
+
+void op_times_free(struct op_times *times)
+{
+	arena_free(&times->arena);
+	*times = (struct op_times) { 0 };
+}
+
+int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
+	int64_t axis_bytes[MESH_AXES])
+{
+	int64_t sum = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
+		if (!unit || unit->inside == 0)
+			continue;
+		int64_t bytes = unit_inside_bytes(units, op, split.on[a]);
+		for (uint32_t b = 0; b < mesh->axes; b++)
+			if (b != a && split.on[b] >= 0 && split.on[b] != split.on[a])
+				bytes /= mesh->axis[b].size;
+		int64_t time = unit->inside * collective_time(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, bytes);
+		sum += time;
+		if (axis_time)
+			axis_time[a] += time;
+		if (axis_bytes)
+			axis_bytes[a] += unit->inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, bytes);
+	}
+	return sum;
+}
+
+static int64_t share_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	const struct op_times *times = context;
+	const struct graph *graph = units->graph;
+	uint8_t kind = times->kind[op];
+	int64_t flops = times->flops[op], bytes = 0;
+	if (kind & KIND_VIEW)
+		return 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (split.on[a] >= 0)
+			flops = flops / mesh->axis[a].size + (flops % mesh->axis[a].size > 0);
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint32_t reads = csr_length(&graph->reads, op);
+		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+		struct placement placement;
+		for (int a = 0; a < MESH_AXES; a++)
+			placement.on[a] = units_place(units, op, split.on[a], k);
+		bytes += placement_bytes(units, mesh, tensor, placement);
+	}
+	return machine_time(times->machine, kind & KIND_MATRIX, (enum machine_format)(kind >> FORMAT_SHIFT), flops, bytes)
+		+ op_inside_time(units, mesh, op, split, NULL, NULL);
+}
+
+struct op_clock op_times_clock(const struct op_times *times)
+{
+	return (struct op_clock) { share_time, times };
+}

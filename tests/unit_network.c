@@ -1,0 +1,135 @@
+/* unit_network.c: the sharding problem of a graph against every placement of small ones, and its independent sum. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_step.h"
+#include "solver/network.h"
+#include "solver/sharding_cost.h"
+#include "support.h"
+
+static const struct link fast = { 1000, 100000000000 };
+
+static struct mesh mesh_of(uint32_t first, uint32_t second)
+{
+	struct mesh mesh = { .axes = second > 1 ? 2 : 1 };
+	uint32_t size[2] = { first, second };
+	for (uint32_t a = 0; a < mesh.axes; a++)
+		mesh.axis[a] = (struct mesh_axis) { .name = "a", .size = size[a], .near_size = size[a], .near = fast, .far = fast };
+	mesh.axis[1].near.rate /= 3;
+	return mesh;
+}
+
+/* An element takes a hundred picoseconds, a product of matrices one a multiplication. */
+static int64_t element_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	const struct graph *graph = units->graph;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+	int64_t time = strstr(graph->op[op].type, "mm") ? 512 : strcmp(graph->op[op].type, "aten.t.default") ? 6400 : 0;
+	(void)tensor;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (split.on[a] >= 0)
+			time /= mesh->axis[a].size;
+	return time * *(const int64_t *)context;
+}
+
+/* ---- every placement ---------------------------------------------------------------------------------------------- */
+
+struct trying {
+	const struct units *units;
+	struct sharding sharding;
+	struct op_clock clock;
+	int64_t best, least, limit;
+	uint32_t kept[8], kepts;
+	uint64_t tried;
+};
+
+static bool legal(const struct trying *trying, uint32_t op)
+{
+	const struct graph *graph = trying->units->graph;
+	const struct sharding *sharding = &trying->sharding;
+	FOR_ROW(i, &graph->reads, op)
+		if (!placement_divides(trying->units, &sharding->mesh, graph->reads.item[i], sharding->needed[i]))
+			return false;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i];
+		if (!placement_divides(trying->units, &sharding->mesh, tensor, sharding->produced[tensor]))
+			return false;
+		for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+			if (graph->op[op].phase == PHASE_UPDATE && sharding->produced[tensor].on[a] == PLACE_PARTIAL)
+				return false;
+	}
+	return true;
+}
+
+static void try_all(struct trying *trying, uint32_t at)
+{
+	const struct graph *graph = trying->units->graph;
+	struct mesh *mesh = &trying->sharding.mesh;
+	if (at == graph->ops + trying->kepts) {
+		struct sharding_cost cost;
+		cr_assert_eq(sharding_cost(trying->units, &trying->sharding, trying->clock, 100, &cost), OK);
+		trying->tried++;
+		if ((trying->limit < 0 || cost.usage <= trying->limit) && cost.total + cost.ties < trying->best)
+			trying->best = cost.total + cost.ties;
+		if (cost.usage < trying->least)
+			trying->least = cost.usage;
+		return;
+	}
+	uint32_t tensor = at < graph->ops ? NONE : trying->kept[at - graph->ops];
+	int low = at < graph->ops && trying->units->linear[at] ? -2 : -1;
+	int high = at < graph->ops ? (int)unit_count(trying->units, at)
+		: (int)(trying->units->part_start[tensor + 1] - trying->units->part_start[tensor]);
+	for (int first = low; first < high; first++)
+		for (int second = mesh->axes > 1 ? low : -1; second < (mesh->axes > 1 ? high : 0); second++) {
+			int8_t on[MESH_AXES] = { (int8_t)first, (int8_t)second, -1, -1 };
+			if (at < graph->ops) {
+				struct split split;
+				memcpy(split.on, on, sizeof on);
+				sharding_set(&trying->sharding, trying->units, at, split);
+				if (legal(trying, at))
+					try_all(trying, at + 1);
+			} else {
+				memcpy(trying->sharding.produced[tensor].on, on, sizeof on);
+				if (placement_divides(trying->units, mesh, tensor, trying->sharding.produced[tensor]))
+					try_all(trying, at + 1);
+			}
+		}
+}
+
+static void brute_force(const struct units *units, const struct mesh *mesh, struct op_clock clock, int64_t limit, struct trying *trying)
+{
+	*trying = (struct trying) { .units = units, .clock = clock, .best = INT64_MAX, .least = INT64_MAX, .limit = limit };
+	cr_assert_eq(sharding_new(units, mesh, &trying->sharding), OK);
+	for (uint32_t t = 0; t < units->graph->tensors; t++)
+		if (units->graph->tensor[t].writer == NONE)
+			trying->kept[trying->kepts++] = t;
+	try_all(trying, 0);
+	sharding_free(&trying->sharding);
+}
+
+/* ---- the network ---------------------------------------------------------------------------------------------------- */
+
+/* Solves a network and sums its sharding anew; the network's cost. */
+static int64_t solve(const struct units *units, const struct mesh *mesh, const struct network_options *options, int64_t limit, bool prune,
+	struct sharding_cost *cost)
+{
+	struct network network;
+	struct chain_plan plan;
+	struct sharding sharding;
+	struct control control = { 0 };
+	struct error error = { 0 };
+	cr_assert_eq(network_build(units, mesh, options, &network, &error), OK, "%s", error.text);
+	if (prune)
+		cr_assert_eq(network_prune(&network), OK);
+	network.chain.limit = limit;
+	cr_assert_eq(shard_chain_solve(&network.chain, 0, &control, &plan, &error), OK, "%s", error.text);
+	cr_assert(plan.proved);
+	cr_assert_eq(network_decode(&network, &plan, NULL, &sharding), OK);
+	cr_assert_eq(sharding_cost(units, &sharding, options->clock, options->exposed, cost), OK);
+	int64_t found = plan.cost;
+	sharding_free(&sharding);
+	chain_plan_free(&plan);
+	network_free(&network);
+	return found;
+}
