@@ -1,7 +1,7 @@
 /* network.h: the placements of a graph on a mesh as a sharding problem, with equal layers as copies of a segment.
  *
  * A node for every op (how it is split), for every tensor that nothing writes (how it is kept), and for every tensor with several readers
- * (one more copy of it in another placement, which all of them may read: a gather is paid once). Costs are picoseconds: the
+ * (one more copy of it in another placement, which others may read or start from: a gather is paid once). Costs are picoseconds: the
  * op's own time, and the cheapest resharding from where a tensor is to where it is read. Usage is bytes of one device that stay: what is
  * kept, what the forward pass saves for the backward pass, and gradients as their update reads them.
  */
@@ -41,7 +41,7 @@ struct network_choice {
 	struct split split;              /* of an op */
 	struct placement placement;      /* of a kept tensor; where a tensor with a second copy is written */
 	struct placement second;         /* that copy */
-	bool doubled;                    /* there is one */
+	uint8_t phases;                  /* whose ops may read it, bit by bit; 0: there is none */
 };
 
 struct network {

@@ -13,15 +13,15 @@ struct distances {
 	uint32_t *class_of, *model;      /* [tensors] class + 1, 0: not known yet; [classes] a tensor of it */
 	uint32_t *bucket;                /* hash table of classes + 1 */
 	uint32_t classes, class_mask;
-	struct distance { uint64_t key; uint32_t class; int64_t time; } *entry;   /* hash table; class + 1, 0: free */
+	struct distance { uint64_t key; uint32_t class; uint8_t gathers; int64_t time; } *entry;   /* hash table; class + 1, 0: free */
 	size_t count, room;
 	bool failed;                     /* out of memory */
 };
 
 bool distances_begin(struct distances *distances, const struct units *units, const struct mesh *mesh);
 void distances_end(struct distances *distances);
-/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. */
-int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to);
+/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
+int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers);
 
 /* A tensor's readers of one kind: a node of readers, the distance of their copies, and an example. */
 struct reading {

@@ -84,23 +84,37 @@ static uint64_t packed(struct placement placement)
 	return bits;
 }
 
-int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to)
+static const struct distance *look_up(struct distances *distances, uint32_t tensor, struct placement from, struct placement to)
 {
-	if (placement_equal(from, to))
-		return 0;
 	uint32_t class = class_of(distances, tensor);
 	uint64_t key = packed(from) << 32 | packed(to);
 	struct distance *slot = slot_of(distances->entry, distances->room, class, key);
 	if (slot->class == class)
-		return slot->time;
+		return slot;
 	struct reshard reshard;
 	enum status status = reshard_find(distances->units, distances->mesh, tensor, from, to, &reshard);
-	if (status == NO_MEMORY || (2 * distances->count > distances->room && !grow(distances))) {
+	if (status == NO_MEMORY || (2 * distances->count > distances->room && !grow(distances)))
+		return NULL;
+	slot = slot_of(distances->entry, distances->room, class, key);
+	*slot = (struct distance) { key, class, 0, status == OK ? reshard.time : SHARD_FORBIDDEN };
+	for (uint32_t i = 0; status == OK && i < reshard.moves; i++)
+		slot->gathers |= (uint8_t)((reshard.move[i].collective == COLLECTIVE_ALL_GATHER) << reshard.move[i].axis);
+	distances->count++;
+	return slot;
+}
+
+int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers)
+{
+	if (gathers)
+		*gathers = 0;
+	if (placement_equal(from, to))
+		return 0;
+	const struct distance *found = look_up(distances, tensor, from, to);
+	if (!found) {
 		distances->failed = true;
 		return SHARD_FORBIDDEN;
 	}
-	slot = slot_of(distances->entry, distances->room, class, key);
-	*slot = (struct distance) { key, class, status == OK ? reshard.time : SHARD_FORBIDDEN };
-	distances->count++;
-	return slot->time;
+	if (gathers)
+		*gathers = found->gathers;
+	return found->time;
 }

@@ -226,7 +226,7 @@ static int64_t weigh(const struct building *building, uint32_t tensor, int64_t t
 	return sharding_hides(building->graph, tensor, &building->readers) ? time * building->options->exposed / 100 : time;
 }
 
-/* What it costs a reader to get a tensor that lies as placement (and second): one resharding for each place that it needs. */
+/* What it costs a reader to get a tensor from where it is written, or from a second copy: one resharding for each place that it needs. */
 static int64_t need_cost(struct building *building, const struct reading *reading, const struct network_choice *choice, struct placement placement,
 	const struct placement *second)
 {
@@ -247,7 +247,9 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 			return SHARD_FORBIDDEN;
 		if (count < 8)
 			seen[count++] = need;
-		int64_t time = weigh(building, reading->tensor, distance_find(&building->distances, reading->tensor, placement, need));
+		int64_t time = distance_find(&building->distances, reading->tensor, placement, need, NULL);
+		int64_t from_second = second ? distance_find(&building->distances, reading->tensor, *second, need, NULL) : SHARD_FORBIDDEN;
+		time = weigh(building, reading->tensor, from_second < time ? from_second : time);
 		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
 	}
 	return cost;
@@ -269,12 +271,13 @@ static void fill_doubled(struct building *building, const struct reading *readin
 {
 	const struct network *network = building->network;
 	uint32_t node = turned ? edge->to : edge->from, rows = choices_of(building, node), columns = choices_of(building, reading->node);
+	uint8_t phase = building->graph->op[reading->op].phase;
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
 		for (uint32_t j = 0; j < columns; j++)
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				need_cost(building, reading, &network->choice[network->chain.first[reading->node] + j], choice->placement,
-					choice->doubled ? &choice->second : NULL);
+					choice->phases >> phase & 1 ? &choice->second : NULL);
 	}
 }
 
@@ -286,7 +289,7 @@ static void fill_return(struct building *building, const struct reading *reading
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		for (uint32_t j = 0; j < columns; j++) {
 			int64_t time = distance_find(&building->distances, reading->tensor, from,
-				network->choice[network->chain.first[reading->node] + j].placement);
+				network->choice[network->chain.first[reading->node] + j].placement, NULL);
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : building->options->minimal_memory ? 0 : time;
 		}
@@ -295,65 +298,104 @@ static void fill_return(struct building *building, const struct reading *reading
 
 /* ---- second copies ------------------------------------------------------------------------------------------------ */
 
-struct placements { struct placement at[256]; uint8_t readers[256]; bool early[256], late[256]; uint32_t count; };
+#define PLACES 256
 
-static uint32_t note_place(struct placements *places, struct placement placement)
+struct place {
+	struct placement at;
+	uint8_t readers[PHASE_COUNT];    /* that may need it; two for one that stands for several or must be counted */
+	bool late, view;                 /* the backward pass reads it; by way of a view of the forward pass */
+};
+struct places { struct place place[PLACES]; uint32_t count; };
+
+static uint32_t note_place(struct places *places, struct placement placement)
 {
 	uint32_t i = 0;
-	while (i < places->count && !placement_equal(places->at[i], placement))
+	while (i < places->count && !placement_equal(places->place[i].at, placement))
 		i++;
-	if (i == places->count && i < 256)
-		places->at[places->count++] = placement;
+	if (i == places->count && i < PLACES)
+		places->place[places->count++].at = placement;
 	return i;
 }
 
 /* Places that readers may need, how many of them, and in which phases. */
-static void note_needs(const struct building *building, uint32_t writer, uint32_t list, struct placements *needs)
+static void note_needs(const struct building *building, uint32_t writer, uint32_t list, struct places *needs)
 {
 	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
 	for (uint32_t at = list; at != NONE; at = building->reading[at].next) {
 		const struct reading *reading = &building->reading[at];
-		bool forward = graph->op[reading->op].phase == PHASE_FORWARD, late = building->reaches[reading->op];
-		bool many = (copies_of(building, writer) == 1 && reading->count > 1) || (forward && late), counted[256] = { false };
+		uint8_t phase = graph->op[reading->op].phase;
+		bool view = phase == PHASE_FORWARD && building->reaches[reading->op], counted[PLACES] = { false };
+		bool many = view || (copies_of(building, writer) == 1 && reading->count > 1);
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
 				struct placement need = argument_place(building->units, reading->op, network->choice[c].split, k++);
-				uint32_t place = graph->reads.item[i] == reading->tensor ? note_place(needs, need) : 256;
-				if (place == 256 || counted[place])
+				uint32_t at_place = graph->reads.item[i] == reading->tensor ? note_place(needs, need) : PLACES;
+				if (at_place == PLACES || counted[at_place])
 					continue;
-				counted[place] = true;
-				needs->readers[place] = (uint8_t)(needs->readers[place] < 100 ? needs->readers[place] + (many ? 2 : 1) : 100);
-				needs->early[place] |= forward;
-				needs->late[place] |= late;
+				struct place *place = &needs->place[at_place];
+				counted[at_place] = true;
+				place->readers[phase] = (uint8_t)(place->readers[phase] < 100 ? place->readers[phase] + (many ? 2 : 1) : 100);
+				place->late |= building->reaches[reading->op];
+				place->view |= view;
 			}
 		}
 	}
 }
 
+/* Copies by gathering are made anew in each phase: passing tensors always, parameters on the axes that say so. */
+static bool per_phase(const struct building *building, uint32_t tensor, uint8_t gathers)
+{
+	const struct graph *graph = building->graph;
+	bool persistent = graph->storage[graph->tensor[tensor].storage].persistent;
+	return gathers & (persistent ? building->options->base ? building->options->base->regather_axes : 0 : 0xff);
+}
+
+/* The choices with one second copy: for every set of phases in which several may read it. */
+static enum status doubled_at(struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
+{
+	uint8_t gathers, sets[2 + PHASE_COUNT], several = 0;
+	uint32_t count = 0, readers = 0;
+	int64_t time = weigh(building, tensor, distance_find(&building->distances, tensor, choice.placement, place->at, &gathers));
+	bool apart = per_phase(building, tensor, gathers);
+	choice.second = place->at;
+	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
+		readers += place->readers[phase];
+		if (place->readers[phase] > 1) {
+			several |= (uint8_t)(1 << phase);
+			sets[count++] = (uint8_t)(1 << phase);
+		}
+	}
+	if (!apart)
+		count = 0;
+	if (apart ? count > 1 : readers > 1)
+		sets[count++] = apart ? several : 0xff;
+	enum status status = OK;
+	for (uint32_t i = 0; i < count && status == OK && time < SHARD_FORBIDDEN; i++) {
+		bool held = apart ? sets[i] >> PHASE_FORWARD & 1 && place->view : place->readers[PHASE_FORWARD] > 0 && place->late;
+		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
+		choice.phases = sets[i];
+		if (time > 0 || held)
+			status = building_choice(building, choice, time * (apart ? __builtin_popcount(sets[i]) : 1) + sharding_tie(bytes), bytes);
+	}
+	return status;
+}
+
 /* The choices of a node of second copies. */
-static enum status doubled_choices(struct building *building, uint32_t writer, uint32_t tensor, const struct placements *needs)
+static enum status doubled_choices(struct building *building, uint32_t writer, uint32_t tensor, const struct places *needs)
 {
 	const struct network *network = building->network;
-	struct placements *written = mem_alloc(1, sizeof *written);
+	struct places *written = mem_alloc(1, sizeof *written);
 	enum status status = written ? OK : NO_MEMORY;
 	for (uint32_t c = network->chain.first[writer]; status == OK && c < network->chain.first[writer + 1]; c++)
 		note_place(written, choice_place(building, tensor, &network->choice[c]));
 	for (uint32_t i = 0; status == OK && i < written->count; i++) {
-		struct network_choice choice = { .placement = written->at[i] };
+		struct network_choice choice = { .placement = written->place[i].at };
 		status = building_choice(building, choice, 0, 0);
-		for (uint32_t j = 0; j < needs->count && status == OK; j++) {
-			int64_t time = weigh(building, tensor, distance_find(&building->distances, tensor, choice.placement, needs->at[j]));
-			bool held = needs->early[j] && needs->late[j];
-			choice.second = needs->at[j];
-			choice.doubled = true;
-			if (needs->readers[j] > 1 && !placement_equal(choice.second, choice.placement) && time < SHARD_FORBIDDEN
-				&& (time > 0 || held) && !building->options->minimal_memory) {
-				int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
-				status = building_choice(building, choice, time + sharding_tie(bytes), bytes);
-			}
-		}
+		for (uint32_t j = 0; j < needs->count && status == OK && !building->options->minimal_memory; j++)
+			if (!placement_equal(needs->place[j].at, choice.placement))
+				status = doubled_at(building, tensor, choice, &needs->place[j]);
 	}
 	mem_free(written);
 	return status;
@@ -372,7 +414,7 @@ static void fill_agree(struct building *building, uint32_t tensor, const struct 
 	}
 }
 
-static enum status double_tensor(struct building *building, uint32_t writer, uint32_t class, uint32_t list, const struct placements *needs)
+static enum status double_tensor(struct building *building, uint32_t writer, uint32_t class, uint32_t list, const struct places *needs)
 {
 	struct network *network = building->network;
 	uint32_t tensor = building->class_example[class], segment = network->chain.segment[writer];
@@ -389,18 +431,22 @@ static enum status double_tensor(struct building *building, uint32_t writer, uin
 }
 
 /* True where two readers may share a copy that isn't free. */
-static bool worth_doubling(const struct placements *needs)
+static bool worth_doubling(const struct places *needs)
 {
-	for (uint32_t i = 0; i < needs->count; i++)
-		if (needs->readers[i] > 1)
+	for (uint32_t i = 0; i < needs->count; i++) {
+		uint32_t readers = 0;
+		for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+			readers += needs->place[i].readers[phase];
+		if (readers > 1)
 			return true;
+	}
 	return false;
 }
 
 enum status building_edges(struct building *building)
 {
 	uint32_t writers = building->network->chain.nodes;
-	struct placements *needs = mem_alloc(1, sizeof *needs);
+	struct places *needs = mem_alloc(1, sizeof *needs);
 	enum status status = needs && number_classes(building) ? collect(building) : NO_MEMORY;
 	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
 		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++) {

@@ -203,7 +203,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	struct network_choice choice;
 	int8_t range[MESH_AXES][2];
 	memset(&choice, UNIT_NONE, sizeof choice);
-	choice.doubled = false;
+	choice.phases = 0;
 	for (uint32_t a = 0; a < building->mesh->axes; a++) {
 		axis_range(building, a, options->base ? options->base->split[op].on[a] : UNIT_NONE, units->linear[op] ? UNIT_PARTIAL : UNIT_NONE,
 			(int32_t)unit_count(units, op) - 1, range[a]);
@@ -232,7 +232,7 @@ static enum status kept_choices(struct building *building, uint32_t tensor, bool
 	struct network_choice choice;
 	int8_t range[MESH_AXES][2];
 	memset(&choice, PLACE_WHOLE, sizeof choice);
-	choice.doubled = false;
+	choice.phases = 0;
 	for (uint32_t a = 0; a < building->mesh->axes; a++) {
 		axis_range(building, a, options->base ? options->base->produced[tensor].on[a] : PLACE_WHOLE, PLACE_WHOLE, parts - 1, range[a]);
 		choice.placement.on[a] = range[a][0];

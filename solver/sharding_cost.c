@@ -14,6 +14,8 @@ struct summing {
 	struct csr readers;
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct sharding_cost *cost;
+	struct need *need;         /* [NEEDS_MAX] scratch */
+	struct reshard *way, *best;
 };
 
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
@@ -58,59 +60,118 @@ static void stay(struct summing *summing, int64_t *sum, uint32_t tensor, struct 
 	summing->cost->redundant += placement_redundant(summing->units, &summing->sharding->mesh, tensor, placement);
 }
 
-static enum status move(struct summing *summing, uint32_t tensor, struct placement from, struct placement to, bool hidden)
+/* Adds a resharding's collectives; the exposed part of its time counts. */
+static void pay(struct summing *summing, const struct reshard *reshard, bool hidden)
 {
 	struct sharding_cost *cost = summing->cost;
-	struct reshard reshard;
-	if (placement_equal(from, to))
-		return OK;
-	enum status status = reshard_find(summing->units, &summing->sharding->mesh, tensor, from, to, &reshard);
-	if (status != OK)
-		return status;
-	for (uint32_t i = 0; i < reshard.moves; i++) {
-		const struct reshard_move *step = &reshard.move[i];
+	for (uint32_t i = 0; i < reshard->moves; i++) {
+		const struct reshard_move *step = &reshard->move[i];
 		cost->axis_time[step->axis] += step->time;
 		cost->axis_bytes[step->axis] += collective_bytes(&summing->sharding->mesh.axis[step->axis], step->collective, step->bytes);
 	}
-	cost->communication += hidden ? reshard.time * summing->exposed / 100 : reshard.time;
-	return OK;
+	cost->communication += hidden ? reshard->time * summing->exposed / 100 : reshard->time;
 }
 
-/* A tensor's way to its readers: once to each place. */
-static enum status sum_tensor(struct summing *summing, uint32_t tensor)
+/* A place that readers need: of one phase where it is gathered anew for each. */
+struct need {
+	struct placement at;
+	uint8_t phases, only;      /* of its readers; the phase that it is for, or ANY */
+	bool early, late;
+	struct reshard way;        /* from where the tensor is written */
+};
+#define ANY UINT8_MAX
+
+static bool gathered_per_phase(const struct summing *summing, uint32_t tensor, const struct reshard *way)
+{
+	bool persistent = summing->graph->storage[summing->graph->tensor[tensor].storage].persistent;
+	for (uint32_t i = 0; i < way->moves; i++)
+		if (way->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || summing->sharding->regather_axes >> way->move[i].axis & 1))
+			return true;
+	return false;
+}
+
+/* The places that a tensor's readers need besides the one where it is. */
+static enum status find_needs(struct summing *summing, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
 {
 	const struct graph *graph = summing->graph;
 	const struct sharding *sharding = summing->sharding;
-	bool hidden = sharding_hides(graph, tensor, &summing->readers);
-	struct { struct placement at; bool early, late; } need[NEEDS_MAX];
-	uint32_t needs = 0;
-	enum status status = OK;
+	*needs = 0;
 	FOR_ROW(i, &summing->readers, tensor) {
 		uint32_t op = summing->readers.item[i];
+		uint8_t phase = graph->op[op].phase;
 		FOR_ROW(j, &graph->reads, op) {
 			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
 				continue;
 			uint32_t n = 0;
-			while (n < needs && !placement_equal(need[n].at, sharding->needed[j]))
+			while (n < *needs && !(placement_equal(need[n].at, sharding->needed[j]) && (need[n].only == ANY || need[n].only == phase)))
 				n++;
 			if (n == NEEDS_MAX)
 				return INFEASIBLE;
-			if (n == needs) {
-				need[needs].at = sharding->needed[j];
-				need[needs].early = need[needs].late = false;
-				needs++;
-				status = move(summing, tensor, sharding->produced[tensor], sharding->needed[j], hidden);
+			if (n == *needs) {
+				need[n] = (struct need) { .at = sharding->needed[j] };
+				enum status status = reshard_find(summing->units, &sharding->mesh, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
 				if (status != OK)
 					return status;
+				need[n].only = gathered_per_phase(summing, tensor, &need[n].way) ? phase : ANY;
+				++*needs;
 			}
-			need[n].early |= graph->op[op].phase == PHASE_FORWARD;
+			need[n].phases |= (uint8_t)(1 << phase);
+			need[n].early |= phase == PHASE_FORWARD;
 			need[n].late |= summing->late[op];
 		}
 	}
-	for (uint32_t n = 0; n < needs; n++)
+	return OK;
+}
+
+static bool serves(const struct need *from, const struct need *to)
+{
+	return from != to && (from->only == ANY || to->phases == 1 << from->only);
+}
+
+/* The time of all needs where one of them (NONE: none) may be the source of others. */
+static enum status time_with(struct summing *summing, uint32_t tensor, const struct need *need, uint32_t needs, uint32_t hub, int64_t *time,
+	struct reshard *way)
+{
+	*time = 0;
+	for (uint32_t n = 0; n < needs; n++) {
+		way[n] = need[n].way;
+		if (hub != NONE && serves(&need[hub], &need[n])) {
+			struct reshard other;
+			enum status status = reshard_find(summing->units, &summing->sharding->mesh, tensor, need[hub].at, need[n].at, &other);
+			if (status == NO_MEMORY)
+				return status;
+			if (status == OK && other.time < way[n].time)
+				way[n] = other;
+		}
+		*time += way[n].time;
+	}
+	return OK;
+}
+
+/* A tensor's way to its readers: once to each place, from where it is written or from one of the places. */
+static enum status sum_tensor(struct summing *summing, uint32_t tensor)
+{
+	const struct graph *graph = summing->graph;
+	struct need *need = summing->need;
+	struct reshard *way = summing->way, *best = summing->best;
+	uint32_t needs, hubs;
+	int64_t least = INT64_MAX;
+	enum status status = find_needs(summing, tensor, need, &needs);
+	hubs = needs > 1 ? needs : 0;
+	for (uint32_t hub = 0; hub <= hubs && status == OK; hub++) {
+		int64_t time;
+		status = time_with(summing, tensor, need, needs, hub < hubs ? hub : NONE, &time, way);
+		if (status == OK && time < least) {
+			least = time;
+			memcpy(best, way, needs * sizeof *best);
+		}
+	}
+	for (uint32_t n = 0; n < needs && status == OK; n++) {
+		pay(summing, &best[n], sharding_hides(graph, tensor, &summing->readers));
 		if (need[n].early && need[n].late)
 			stay(summing, &summing->cost->saved, tensor, need[n].at);
-	return OK;
+	}
+	return status;
 }
 
 /* The last in-place write to a kept tensor: back to where it is kept. */
@@ -128,7 +189,12 @@ static enum status sum_return(struct summing *summing, uint32_t root)
 	}
 	if (last == NONE || graph->tensor[last].writer != slot)
 		return OK;
-	return move(summing, last, summing->sharding->produced[last], summing->sharding->produced[root], false);
+	struct reshard way;
+	enum status status = reshard_find(summing->units, &summing->sharding->mesh, last, summing->sharding->produced[last],
+		summing->sharding->produced[root], &way);
+	if (status == OK)
+		pay(summing, &way, false);
+	return status;
 }
 
 static bool has_user(const struct graph *graph, uint32_t storage, enum phase phase)
@@ -168,7 +234,10 @@ enum status sharding_cost(const struct units *units, const struct sharding *shar
 	struct summing summing = { .units = units, .graph = graph, .sharding = sharding, .exposed = exposed, .cost = cost };
 	*cost = (struct sharding_cost) { 0 };
 	summing.late = arena_alloc(&arena, graph->ops, sizeof *summing.late);
-	enum status status = summing.late ? csr_transpose(&arena, &graph->reads, graph->ops, graph->tensors, &summing.readers) : NO_MEMORY;
+	summing.need = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.need);
+	summing.way = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.way);
+	summing.best = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.best);
+	enum status status = summing.late && summing.need && summing.way && summing.best ? csr_transpose(&arena, &graph->reads, graph->ops, graph->tensors, &summing.readers) : NO_MEMORY;
 	if (status == OK) {
 		csr_unique(&summing.readers, graph->tensors);
 		find_late(&summing);

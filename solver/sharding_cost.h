@@ -15,7 +15,8 @@ struct sharding_cost {
 	int64_t redundant;           /* of usage: what would go if every byte were on one device alone: bytes * (copies - 1) / devices */
 };
 
-/* Every tensor goes once to each placement that its readers need, by the cheapest collectives; updated tensors go back to where they are kept.
+/* Every tensor goes once to each placement that its readers need (gathered ones once a phase, parameters where sharding->regather_axes says
+ * so), from where it is written or by way of one of these placements; updated tensors go back to where they are kept.
  * exposed as in struct network_options. INFEASIBLE: a placement that can't be reached; NO_MEMORY. O(arguments). */
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
 	struct sharding_cost *cost);

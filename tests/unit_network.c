@@ -133,3 +133,111 @@ static int64_t solve(const struct units *units, const struct mesh *mesh, const s
 	network_free(&network);
 	return found;
 }
+
+/* Readers of a tensor: with more than three of them two copies may be shared, and the network prices one. */
+static uint32_t most_readers(const struct graph *graph)
+{
+	uint32_t most = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		uint32_t readers = 0;
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			bool reads = false;
+			FOR_ROW(i, &graph->reads, op)
+				reads |= graph->reads.item[i] == t;
+			readers += reads;
+		}
+		most = readers > most ? readers : most;
+	}
+	return most;
+}
+
+Test(network, small_steps_cost_the_least_of_all_their_placements)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed(), random = seed;
+	uint64_t placements = 0;
+	for (uint32_t round = 0; round < 1500; round++) {
+		int64_t scale = (int64_t)(random_next(&random) % 200);
+		bool two = random_next(&random) % 8 == 0;
+		struct graph *graph = random_step(&random, two ? 2 : 2 + (uint32_t)(random_next(&random) % 2), 8);
+		struct mesh mesh = two ? mesh_of(2, 2) : mesh_of(random_next(&random) % 2 ? 2 : 4, 1);
+		struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 100 };
+		struct units units;
+		struct trying trying;
+		struct sharding_cost cost;
+		cr_assert(graph);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		brute_force(&units, &mesh, options.clock, -1, &trying);
+		placements += trying.tried;
+		for (int prune = 0; prune < 2; prune++) {
+			int64_t found = solve(&units, &mesh, &options, -1, prune, &cost);
+			cr_assert(cost.total + cost.ties <= found && found >= trying.best, "SEED=%lu round %u: network %ld, sum %ld, best %ld", (unsigned long)seed,
+				round, (long)found, (long)(cost.total + cost.ties), (long)trying.best);
+			cr_assert(most_readers(graph) > 3 || found == trying.best, "SEED=%lu round %u: network %ld, best of all %ld", (unsigned long)seed,
+				round, (long)found, (long)trying.best);
+		}
+		struct network_options bytes = options;
+		bytes.minimal_memory = true;
+		int64_t least = solve(&units, &mesh, &bytes, -1, true, &cost);
+		cr_assert_eq(cost.usage < trying.least ? cost.usage : least, trying.least, "SEED=%lu round %u", (unsigned long)seed, round);
+		units_free(&units);
+		graph_release(graph);
+	}
+	cr_log_info("%lu placements", (unsigned long)placements);
+	rules_free(rules);
+}
+
+Test(network, failed_allocations_are_reported_and_nothing_leaks)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = 7;
+	int64_t scale = 3;
+	struct graph *graph = random_step(&random, 6, 8);
+	struct mesh mesh = mesh_of(4, 2);
+	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 50 };
+	struct units units;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct network network;
+		struct error error;
+		memory_allow(n);
+		status = network_build(&units, &mesh, &options, &network, &error);
+		if (status == OK) {
+			status = network_prune(&network);
+			network_free(&network);
+		}
+		memory_allow(-1);
+		cr_assert(status == OK || status == NO_MEMORY);
+		cr_assert_eq(memory_blocks(), before, "leak after %ld allocations", n);
+	}
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
+Test(network, contradictory_pins_name_their_tensor)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = 7;
+	int64_t scale = 3;
+	struct graph *graph = random_step(&random, 6, 8);
+	struct mesh mesh = mesh_of(4, 1);
+	uint32_t w = graph_find_tensor(graph, "w");
+	struct placement_pin pin[2] = { { w, 0, 0 }, { w, 0, 1 } };
+	struct network_options options = { .free = 1, .clock = { element_time, &scale }, .exposed = 100, .pin = pin, .pins = 2 };
+	struct units units;
+	struct network network;
+	struct error error;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), INFEASIBLE);
+	cr_assert(strstr(error.text, "w "), "%s", error.text);
+	options.pins = 1;
+	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), OK);
+	cr_assert_eq(network.chain.first[network.kept_node[w] + 1] - network.chain.first[network.kept_node[w]], 1);
+	network_free(&network);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}

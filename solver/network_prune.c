@@ -1,0 +1,148 @@
+/* network_prune.c: strategies that another one of the same node is never worse than, whatever the neighbours do.
+ *
+ * Dead-end elimination (Desmet et al., Nature 356, 1992) with Goldstein's criterion: s goes where for some t cost(t) - cost(s) plus, for each edge,
+ * the most that t pays more than s is not above zero, and t takes no more memory.
+ */
+#include <string.h>
+
+#include "network_build.h"
+
+struct pruning {
+	struct network *network;
+	struct csr near;               /* node -> edges */
+	bool *gone;                    /* [choices] */
+	uint32_t dropped;
+};
+
+static int64_t pair_of(const struct shard_chain *chain, const struct chain_edge *edge, bool is_from, uint32_t own, uint32_t other)
+{
+	uint32_t columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	return chain->pair[edge->table + (is_from ? (size_t)own * columns + other : (size_t)other * columns + own)];
+}
+
+/* The most that t pays more than s on an edge; SHARD_FORBIDDEN where s may and t may not. */
+static int64_t most_more(const struct pruning *pruning, const struct chain_edge *edge, bool is_from, uint32_t s, uint32_t t)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t other = is_from ? edge->to : edge->from;
+	int64_t most = INT64_MIN;
+	for (uint32_t i = 0; i < chain->first[other + 1] - chain->first[other]; i++) {
+		int64_t of_s = pair_of(chain, edge, is_from, s, i), of_t = pair_of(chain, edge, is_from, t, i);
+		if (pruning->gone[chain->first[other] + i] || of_s >= SHARD_FORBIDDEN)
+			continue;
+		if (of_t >= SHARD_FORBIDDEN)
+			return SHARD_FORBIDDEN;
+		most = of_t - of_s > most ? of_t - of_s : most;
+	}
+	return most;
+}
+
+/* True where an edge may be missing in some copies of the node. */
+static bool sometimes(const struct chain_edge *edge, bool is_from)
+{
+	uint8_t where = is_from ? edge->from_where : edge->to_where;
+	return edge->step || where == CHAIN_FIRST || where == CHAIN_LAST;
+}
+
+static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t first = chain->first[node];
+	int64_t more = chain->cost[first + t] - chain->cost[first + s];
+	if (chain->usage[first + t] > chain->usage[first + s])
+		return false;
+	FOR_ROW(i, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[pruning->near.item[i]];
+		if (edge->from == edge->to)
+			return false;
+		int64_t most = most_more(pruning, edge, edge->from == node, s, t);
+		if (most >= SHARD_FORBIDDEN)
+			return false;
+		if (sometimes(edge, edge->from == node) && most < 0)
+			most = 0;
+		if (most == INT64_MIN)  /* nothing goes with s */
+			return true;
+		more += most;
+	}
+	return more <= 0;
+}
+
+static bool prune_node(struct pruning *pruning, uint32_t node)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t first = chain->first[node], count = chain->first[node + 1] - first, before = pruning->dropped;
+	for (uint32_t s = 0; s < count; s++)
+		for (uint32_t t = 0; t < count && !pruning->gone[first + s]; t++)
+			if (t != s && !pruning->gone[first + t] && dominates(pruning, node, t, s)) {
+				pruning->gone[first + s] = true;
+				pruning->dropped++;
+			}
+	return pruning->dropped > before;
+}
+
+static enum status find_near(struct pruning *pruning, struct arena *arena)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row), *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
+	for (uint32_t e = 0; row && item && e < chain->edges; e++)
+		for (int end = 0; end < (chain->edge[e].from == chain->edge[e].to ? 1 : 2); end++) {
+			row[pairs] = end ? chain->edge[e].to : chain->edge[e].from;
+			item[pairs++] = e;
+		}
+	enum status status = row && item ? csr_of_pairs(arena, chain->nodes, pairs, row, item, &pruning->near) : NO_MEMORY;
+	mem_free(row);
+	mem_free(item);
+	return status;
+}
+
+/* Closes the gaps: choices and tables keep their order. */
+static void compact(struct pruning *pruning)
+{
+	struct network *network = pruning->network;
+	struct shard_chain *chain = &network->chain;
+	size_t at = 0;
+	for (uint32_t e = 0; e < chain->edges; e++) {
+		struct chain_edge *edge = &chain->edge[e];
+		size_t from = edge->table;
+		edge->table = at;
+		for (uint32_t i = chain->first[edge->from]; i < chain->first[edge->from + 1]; i++)
+			for (uint32_t j = chain->first[edge->to]; j < chain->first[edge->to + 1]; j++, from++)
+				if (!pruning->gone[i] && !pruning->gone[j])
+					chain->pair[at++] = chain->pair[from];
+	}
+	chain->pairs = at;
+	uint32_t kept = 0, begin = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		uint32_t end = chain->first[node + 1];
+		for (uint32_t i = begin; i < end; i++)
+			if (!pruning->gone[i]) {
+				chain->cost[kept] = chain->cost[i];
+				chain->usage[kept] = chain->usage[i];
+				network->choice[kept++] = network->choice[i];
+			}
+		begin = end;
+		chain->first[node + 1] = kept;
+	}
+}
+
+enum status network_prune(struct network *network)
+{
+	struct arena arena = { 0 };
+	struct pruning pruning = { .network = network };
+	enum status status = find_near(&pruning, &arena);
+	pruning.gone = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.gone);
+	if (!pruning.gone)
+		status = NO_MEMORY;
+	bool more = status == OK;
+	for (int round = 0; round < 4 && more; round++) {
+		more = false;
+		for (uint32_t node = 0; node < network->chain.nodes; node++)
+			more |= prune_node(&pruning, node);
+	}
+	if (status == OK) {
+		compact(&pruning);
+		network->dropped = pruning.dropped;
+	}
+	arena_free(&arena);
+	return status;
+}
