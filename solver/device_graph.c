@@ -191,33 +191,9 @@ static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struc
 	return result;
 }
 
-/* Shards become summands only by way of the whole tensor, which the search for chains leaves out. */
-static enum status chain_to_sum(const struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
-{
-	struct placement middle = to;
-	struct reshard rest;
-	for (uint32_t a = 0; a < walk->mesh->axes; a++)
-		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
-			middle.on[a] = PLACE_WHOLE;
-	enum status status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(walk->units, walk->mesh, tensor, from, middle, chain);
-	if (status == OK)
-		status = reshard_find(walk->units, walk->mesh, tensor, middle, to, &rest);
-	if (status == OK && chain->moves + rest.moves > RESHARD_MOVES)
-		status = INFEASIBLE;
-	for (uint32_t i = 0; status == OK && i < rest.moves; i++)
-		chain->move[chain->moves++] = rest.move[i];
-	if (status == OK) {
-		chain->time += rest.time;
-		chain->sent += rest.sent;
-	}
-	return status;
-}
-
 static enum status find_chain(struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
 {
-	enum status status = reshard_find(walk->units, walk->mesh, tensor, from, to, chain);
-	if (status == INFEASIBLE)
-		status = chain_to_sum(walk, tensor, from, to, chain);
+	enum status status = reshard_any(walk->units, walk->mesh, tensor, from, to, chain);
 	if (status == INFEASIBLE) {
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);

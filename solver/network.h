@@ -14,7 +14,7 @@
 
 /* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. */
 struct op_clock {
-	int64_t (*time)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
+	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 	const void *context;
 };
 

@@ -92,7 +92,7 @@ static const struct distance *look_up(struct distances *distances, uint32_t tens
 	if (slot->class == class)
 		return slot;
 	struct reshard reshard;
-	enum status status = reshard_find(distances->units, distances->mesh, tensor, from, to, &reshard);
+	enum status status = reshard_any(distances->units, distances->mesh, tensor, from, to, &reshard);
 	if (status == NO_MEMORY || (2 * distances->count > distances->room && !grow(distances)))
 		return NULL;
 	slot = slot_of(distances->entry, distances->room, class, key);

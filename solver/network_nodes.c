@@ -214,7 +214,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 		if (!split_fits(building, op, choice.split))
 			continue;
 		int64_t ties = 0, usage = usage_of(building, op, choice.split, &ties);
-		int64_t cost = options->clock.time(options->clock.context, units, building->mesh, op, choice.split);
+		int64_t cost = options->clock.takes(options->clock.context, units, building->mesh, op, choice.split);
 		if (split_pinned_away(building, op, choice.split))
 			*pinned = true;
 		else if (cost < SHARD_FORBIDDEN)

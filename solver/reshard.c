@@ -215,3 +215,28 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 	arena_free(&arena);
 	return status;
 }
+
+enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
+	struct reshard *reshard)
+{
+	enum status status = reshard_find(units, mesh, tensor, from, to, reshard);
+	struct placement middle = to;
+	struct reshard rest;
+	if (status != INFEASIBLE)
+		return status;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
+			middle.on[a] = PLACE_WHOLE;
+	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
+	if (status == OK)
+		status = reshard_find(units, mesh, tensor, middle, to, &rest);
+	if (status == OK && reshard->moves + rest.moves > RESHARD_MOVES)
+		status = INFEASIBLE;
+	for (uint32_t i = 0; status == OK && i < rest.moves; i++)
+		reshard->move[reshard->moves++] = rest.move[i];
+	if (status == OK) {
+		reshard->time += rest.time;
+		reshard->sent += rest.sent;
+	}
+	return status;
+}

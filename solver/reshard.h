@@ -30,4 +30,8 @@ struct reshard {
 enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
 	struct reshard *reshard);
 
+/* The same, but shards become summands by way of the whole tensor, which costs a gather. */
+enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
+	struct reshard *reshard);
+
 #endif

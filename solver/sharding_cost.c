@@ -4,7 +4,7 @@
 #include "reshard.h"
 #include "sharding_cost.h"
 
-#define NEEDS_MAX 64
+#define NEEDS_MAX 20
 
 struct summing {
 	const struct units *units;
@@ -109,7 +109,7 @@ static enum status find_needs(struct summing *summing, uint32_t tensor, struct n
 				return INFEASIBLE;
 			if (n == *needs) {
 				need[n] = (struct need) { .at = sharding->needed[j] };
-				enum status status = reshard_find(summing->units, &sharding->mesh, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
+				enum status status = reshard_any(summing->units, &sharding->mesh, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
 				if (status != OK)
 					return status;
 				need[n].only = gathered_per_phase(summing, tensor, &need[n].way) ? phase : ANY;
@@ -137,7 +137,7 @@ static enum status time_with(struct summing *summing, uint32_t tensor, const str
 		way[n] = need[n].way;
 		if (hub != NONE && serves(&need[hub], &need[n])) {
 			struct reshard other;
-			enum status status = reshard_find(summing->units, &summing->sharding->mesh, tensor, need[hub].at, need[n].at, &other);
+			enum status status = reshard_any(summing->units, &summing->sharding->mesh, tensor, need[hub].at, need[n].at, &other);
 			if (status == NO_MEMORY)
 				return status;
 			if (status == OK && other.time < way[n].time)
@@ -190,7 +190,7 @@ static enum status sum_return(struct summing *summing, uint32_t root)
 	if (last == NONE || graph->tensor[last].writer != slot)
 		return OK;
 	struct reshard way;
-	enum status status = reshard_find(summing->units, &summing->sharding->mesh, last, summing->sharding->produced[last],
+	enum status status = reshard_any(summing->units, &summing->sharding->mesh, last, summing->sharding->produced[last],
 		summing->sharding->produced[root], &way);
 	if (status == OK)
 		pay(summing, &way, false);
@@ -250,7 +250,7 @@ enum status sharding_cost(const struct units *units, const struct sharding *shar
 	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
 		sum_storage(&summing, s);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		cost->compute += clock.time(clock.context, units, &sharding->mesh, op, sharding->split[op]);
+		cost->compute += clock.takes(clock.context, units, &sharding->mesh, op, sharding->split[op]);
 	cost->total = cost->compute + cost->communication;
 	arena_free(&arena);
 	return status;

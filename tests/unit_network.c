@@ -97,13 +97,25 @@ static void try_all(struct trying *trying, uint32_t at)
 		}
 }
 
+static bool is_read(const struct graph *graph, uint32_t tensor)
+{
+	for (uint32_t i = 0; i < graph->reads.start[graph->ops]; i++)
+		if (graph->reads.item[i] == tensor)
+			return true;
+	return false;
+}
+
 static void brute_force(const struct units *units, const struct mesh *mesh, struct op_clock clock, int64_t limit, struct trying *trying)
 {
 	*trying = (struct trying) { .units = units, .clock = clock, .best = INT64_MAX, .least = INT64_MAX, .limit = limit };
 	cr_assert_eq(sharding_new(units, mesh, &trying->sharding), OK);
 	for (uint32_t t = 0; t < units->graph->tensors; t++)
-		if (units->graph->tensor[t].writer == NONE)
+		if (units->graph->tensor[t].writer == NONE && is_read(units->graph, t)) {
 			trying->kept[trying->kepts++] = t;
+		} else if (units->graph->tensor[t].writer == NONE) {  /* least memory */
+			trying->sharding.produced[t].on[0] = 0;
+			trying->sharding.produced[t].on[1] = mesh->axes > 1 ? 1 : PLACE_WHOLE;
+		}
 	try_all(trying, 0);
 	sharding_free(&trying->sharding);
 }
@@ -156,10 +168,10 @@ Test(network, small_steps_cost_the_least_of_all_their_placements)
 	struct rules *rules = rules_new();
 	uint64_t seed = test_seed(), random = seed;
 	uint64_t placements = 0;
-	for (uint32_t round = 0; round < 1500; round++) {
+	for (uint32_t round = 0; round < 250; round++) {
 		int64_t scale = (int64_t)(random_next(&random) % 200);
 		bool two = random_next(&random) % 8 == 0;
-		struct graph *graph = random_step(&random, two ? 2 : 2 + (uint32_t)(random_next(&random) % 2), 8);
+		struct graph *graph = random_step(&random, two || round % 3 ? 1 : round % 40 == 0 ? 3 : 2, 8);
 		struct mesh mesh = two ? mesh_of(2, 2) : mesh_of(random_next(&random) % 2 ? 2 : 4, 1);
 		struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 100 };
 		struct units units;
