@@ -403,7 +403,8 @@ static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t
 	return NONE;
 }
 
-/* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum. */
+/* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum, or reads what
+ * is made of it then. */
 static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axis, uint32_t op)
 {
 	const struct graph *graph = walk->graph;
@@ -417,7 +418,9 @@ static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axi
 			continue;
 		FOR_ROW(i, &graph->reads, user)
 			if (graph->tensor[graph->reads.item[i]].storage == storage) {
-				if (graph->reads.item[i] != tensor || walk->sharding->needed[i].on[axis] == PLACE_PARTIAL)
+				uint32_t read = graph->reads.item[i], writer = graph->tensor[read].writer;
+				bool later = writer != NONE && writer > op;
+				if (!later && (read != tensor || walk->sharding->needed[i].on[axis] == PLACE_PARTIAL))
 					return false;
 				reads = true;
 			}

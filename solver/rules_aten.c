@@ -134,6 +134,7 @@ const struct rule rules_aten[] = {
 	CONSTANT("bitwise_not"), CONSTANT("logical_not"), CONSTANT("bitwise_and"), CONSTANT("bitwise_or"), CONSTANT("logical_and"),
 	CONSTANT("logical_or"), CONSTANT("eq"), CONSTANT("ne"), CONSTANT("lt"), CONSTANT("le"), CONSTANT("gt"), CONSTANT("ge"),
 	CONSTANT("sign"), CONSTANT("bernoulli"), CONSTANT("fill"), CONSTANT("zero"), CONSTANT("uniform"), CONSTANT("normal"),
+	CONSTANT("_amp_foreach_non_finite_check_and_unscale"), /* of one gradient; devices that share it combine the flag, one number a step */
 	CONSTANT("ones_like"), CONSTANT("zeros_like"), CONSTANT("empty_like"), CONSTANT("rand_like"), CONSTANT("full_like"),
 
 	/* from nothing */

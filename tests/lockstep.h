@@ -256,11 +256,12 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
 		struct cell *cell = &device->cell[graph->inplace[i].in];
 		const struct array *with = call.results > 0 ? &out[call.results - 1] : NULL;
+		bool like = with && with->rank == cell->shape.rank && memcmp(with->whole, cell->shape.whole, (size_t)with->rank * sizeof *with->whole) == 0;
 		if (graph->inplace[i].out != NONE)
 			continue;
 		load(cell);
 		for (int64_t j = 0; j < cell->shape.count; j++)
-			cell->shape.value[j] = 0.9 * cell->shape.value[j] + (with && with->count == cell->shape.count ? 0.1 * with->value[j] : 0.05);
+			cell->shape.value[j] = 0.9 * cell->shape.value[j] + (like ? 0.1 * with->value[j] : 0.05);
 		store(cell, cell->shape.value);
 	}
 	return true;

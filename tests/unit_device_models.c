@@ -60,7 +60,7 @@ static struct mesh mesh_of(uint32_t first, uint32_t second)
 
 static const struct model_training trainings[] = {
 	{ .optimizer = OPTIMIZER_ADAM }, { .optimizer = OPTIMIZER_ADAMW, .policy = GRADIENT_IDEAL, .recompute = RECOMPUTE_FULL },
-	{ .optimizer = OPTIMIZER_ADAFACTOR, .accumulate = true }, { .optimizer = OPTIMIZER_MOMENTUM, .precision = PRECISION_BF16 },
+	{ .optimizer = OPTIMIZER_ADAFACTOR, .accumulate = true }, { .optimizer = OPTIMIZER_MOMENTUM, .precision = PRECISION_MIXED },
 };
 
 Test(device_models, shardings_by_roles_compute_the_dense_result)
@@ -113,4 +113,60 @@ Test(device_models, random_shardings_compute_the_dense_result)
 		}
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- memory: Korthikanti et al. (arXiv 2205.05198), table 2 ------------------------------------------------------------- */
+
+/* Bytes that the layers of a device keep between the passes: what the forward pass of a layer makes and the backward pass reads, less
+ * its weights in half precision. */
+static int64_t layer_activations(const struct graph *graph)
+{
+	uint32_t turn = 0;
+	int64_t bytes = 0;
+	while (graph->op[turn].phase != PHASE_BACKWARD)
+		turn++;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		const struct tensor *root = &graph->tensor[storage->root];
+		if (storage->allocator == NONE || storage->allocator > turn || graph->users.item[graph->users.start[s + 1] - 1] < turn)
+			continue;
+		const struct op *op = &graph->op[storage->allocator];
+		bool weight = strncmp(op->type, "aten.t.", 7) == 0;
+		if (strncmp(op->module, "h.", 2) == 0 && !weight && root->dtype != DTYPE_F32)
+			bytes += storage->bytes;
+	}
+	return bytes;
+}
+
+Test(device_models, activations_are_what_the_published_formulas_say)
+{
+	struct rules *rules = rules_new();
+	struct model_config config = model_find("megatron-22b")->config;
+	int64_t sbh = config.seq * config.batch * config.hidden, scores = 5 * config.heads * config.seq * config.batch * config.seq, t = 8;
+	config.layers = 4;
+	for (int mode = 0; mode < 4; mode++) {
+		bool parallel = mode & 1, selective = mode & 2;
+		struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
+			.recompute = selective ? RECOMPUTE_SELECTIVE : RECOMPUTE_NONE };
+		struct mesh mesh = mesh_of(1, 8);
+		struct axis_roles roles[2] = { roles_data, parallel ? roles_tensor_sp : roles_tensor };
+		struct error error = { 0 };
+		enum status status;
+		struct units units;
+		struct sharding sharding;
+		struct graph *graph = model_step("megatron-22b", &config, &training, &error, &status);
+		cr_assert_not_null(graph);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error, &status);
+		cr_assert_not_null(local, "%s", error.text);
+		int64_t layer = (parallel ? 34 * sbh / t : 10 * sbh + 24 * sbh / t) + (selective ? 0 : scores / t);
+		cr_expect_eq(layer_activations(local), layer * config.layers, "sequence parallel %d, selective %d: %ld, not %ld", parallel, selective,
+			(long)layer_activations(local), (long)(layer * config.layers));
+		graph_release(local);
+		sharding_free(&sharding);
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
 }
