@@ -108,6 +108,20 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 	}
 }
 
+/* What a loss tells apart is the vocabulary, also where no table shares it: untied output projections, classifiers. */
+static void name_classes(const struct naming *naming, const struct rules *rules)
+{
+	const struct graph *graph = naming->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rules_find(rules, graph->op[op].type) : NULL;
+		if (!rule || csr_length(&graph->reads, op) < 2 || strcmp(rule->type, "aten.nll_loss_forward") != 0)
+			continue;
+		uint32_t classes = single(naming, graph->reads.item[graph->reads.start[op]], 1);
+		if (classes != NONE && naming->factors->factor[classes].fixed)
+			name(naming, classes, ROLE_VOCABULARY);
+	}
+}
+
 /* What follows heads inside one dim. */
 static void name_head_size(const struct naming *naming)
 {
@@ -154,6 +168,7 @@ bool factor_roles_find(const struct graph *graph, const struct rules *rules, str
 		name_by_op(&naming, rule, op, &most);
 		mark_inner(&naming, rule, op, inner);
 	}
+	name_classes(&naming, rules);
 	name_head_size(&naming);
 	for (uint32_t i = 0; i < factors->factors; i++)
 		if (inner[i] == 3 && factors->factor[i].fixed)

@@ -62,14 +62,16 @@ static int format_of(uint8_t dtype)
 
 enum machine_format machine_format_of(const struct graph *graph, uint32_t op)
 {
-	int widest = -1, small = -1;
+	int found = -1;
+	int64_t most = -1;
 	FOR_ROW(i, &graph->reads, op) {
 		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
-		int format = format_of(tensor->dtype), *kept = tensor->rank > 1 ? &widest : &small;
-		if (format >= 0 && (*kept < 0 || format < *kept))
-			*kept = format;
+		int format = format_of(tensor->dtype);
+		int64_t elements = format >= 0 ? tensor->bytes * 8 / dtype_bits[tensor->dtype] : -1;
+		if (elements > most || (elements == most && format < found)) {
+			found = format;
+			most = elements;
+		}
 	}
-	if (widest >= 0 || small >= 0)
-		return (enum machine_format)(widest >= 0 ? widest : small);
-	return FORMAT_F32;
+	return found >= 0 ? (enum machine_format)found : FORMAT_F32;
 }

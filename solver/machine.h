@@ -25,6 +25,7 @@ struct machine {
 	int64_t launch;                  /* picoseconds: no op takes less */
 	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
 	struct efficiency traffic;       /* of memory_rate, by bytes moved */
+	uint16_t fused;                  /* thousandths of the traffic of other ops that fused kernels leave, in estimates of whole steps */
 	struct link near, far;           /* as reached, within a node and between nodes */
 };
 
@@ -34,7 +35,7 @@ uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size);
 int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes);
 /* True for ops that run on matrix units. */
 bool machine_is_matrix(const struct rule *rule);
-/* The format of an op's arithmetic: of its widest floating-point operand of more than one dim, so that small statistics don't count. */
+/* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */
 enum machine_format machine_format_of(const struct graph *graph, uint32_t op);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct profile {
 	struct efficiency matrix, vector, traffic;
-	uint16_t near_share, far_share;
+	uint16_t near_share, far_share, fused;
 	uint16_t launch;   /* nanoseconds */
 	const char *source;
 };
@@ -19,15 +19,15 @@ struct profile {
 #define VECTOR { { { 50 * M, 100 }, { 500 * M, 300 }, { 4 * G, 700 }, { 16 * G, 950 } } }
 #define TRAFFIC { { { 128000, 300 }, { 2 * M, 600 }, { 20 * M, 750 }, { 100 * M, 900 } } }
 
-static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
 	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
-static const struct profile profile_B200 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+static const struct profile profile_B200 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
 	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
-static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, 600, 900, 2000,
+static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
 	"no measurements: efficiencies of an A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
 	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
-	700, 900, 1000, "no measurements: 70 % of the peaks" };
+	700, 900, 1000, 1000, "no measurements: 70 % of the peaks" };
 
 /* ---- presets ---------------------------------------------------------------------------------------------------- */
 
@@ -53,6 +53,7 @@ struct device_preset device_preset(enum device device)
 	preset.machine.matrix = profile->matrix;
 	preset.machine.vector = profile->vector;
 	preset.machine.traffic = profile->traffic;
+	preset.machine.fused = profile->fused;
 	preset.machine.launch = profile->launch * INT64_C(1000);
 	preset.machine.near.rate = preset.machine.near.rate / 1000 * profile->near_share;
 	preset.machine.far.rate = preset.machine.far.rate / 1000 * profile->far_share;

@@ -1,0 +1,301 @@
+/* blocks.c: where a step can be cut into pipeline stages. */
+#include <string.h>
+
+#include "blocks.h"
+
+#define SMALL 4096   /* elements: scalars and statistics on their way to the loss don't hinder a cut */
+
+/* What a storage is made of. */
+enum { OF_INPUT = 1, OF_PARAMETER = 2 };
+
+struct cutting {
+	const struct graph *graph;
+	struct blocks *blocks;
+	uint8_t *made_of;      /* [storages] */
+	uint32_t *first, *last;/* [storages] forward ops that write it and that read it last; NONE */
+	uint32_t *crossings;   /* [ops] storages that cross the gap behind an op */
+	bool *anchor;          /* [ops] reads a parameter of more than one dim */
+	bool *shared;          /* [storages] nothing writes it, and forward ops of several blocks read it */
+};
+
+static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
+{
+	return graph->tensor[tensor].storage;
+}
+
+static int64_t elements(const struct tensor *tensor)
+{
+	int64_t product = 1;
+	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+		product *= tensor->shape[d];
+	return tensor->shape ? product : tensor->bytes;
+}
+
+static void find_uses(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint8_t kind = graph->storage[s].kind;
+		bool there = graph->storage[s].allocator == NONE;
+		cutting->made_of[s] = !there ? 0 : kind == KIND_PARAMETER ? OF_PARAMETER : kind == KIND_BUFFER || kind == KIND_CONSTANT ? 0 : OF_INPUT;
+		cutting->first[s] = cutting->last[s] = NONE;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint8_t of = 0;
+		if (graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t s = storage_of(graph, graph->reads.item[i]);
+			of |= cutting->made_of[s];
+			cutting->last[s] = op;
+			cutting->anchor[op] |= graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE
+				&& graph->tensor[graph->storage[s].root].rank > 1;
+		}
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t s = storage_of(graph, graph->writes.item[i]);
+			if (graph->storage[s].allocator == NONE) {  /* a view of a parameter: reading it is what counts */
+				cutting->anchor[op] = false;
+				continue;
+			}
+			cutting->made_of[s] |= of;
+			if (cutting->first[s] == NONE)
+				cutting->first[s] = op;
+		}
+	}
+}
+
+static bool counts(const struct cutting *cutting, uint32_t s)
+{
+	const struct graph *graph = cutting->graph;
+	return cutting->first[s] != NONE && cutting->last[s] != NONE && cutting->made_of[s] == (OF_INPUT | OF_PARAMETER)
+		&& elements(&graph->tensor[graph->storage[s].root]) > SMALL;
+}
+
+static void count_crossings(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (counts(cutting, s) && cutting->last[s] > cutting->first[s]) {
+			cutting->crossings[cutting->first[s]]++;
+			cutting->crossings[cutting->last[s]]--;
+		}
+	for (uint32_t op = 1; op < graph->ops; op++)
+		cutting->crossings[op] += cutting->crossings[op - 1];
+}
+
+/* Cuts at the last gap before an anchor that one storage crosses, if there is an anchor before it. */
+static void cut(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	uint32_t gap = NONE, block = 0;
+	bool anchored = false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		if (cutting->anchor[op] && gap != NONE) {
+			block++;
+			for (uint32_t i = gap + 1; i < op; i++)
+				blocks->of[i] = graph->op[i].phase == PHASE_FORWARD ? block : blocks->of[i];
+			gap = NONE;
+		}
+		anchored |= cutting->anchor[op];
+		blocks->of[op] = block;
+		if (anchored && cutting->crossings[op] == 1)
+			gap = op;
+	}
+	blocks->blocks = block + 1;
+}
+
+/* ---- which block the other phases belong to -------------------------------------------------------------------- */
+
+static void find_crossing(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	memset(blocks->crossing, 0xff, blocks->blocks * sizeof *blocks->crossing);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		if (!counts(cutting, s))
+			continue;
+		for (uint32_t b = blocks->of[cutting->first[s]]; b < blocks->of[cutting->last[s]]; b++)
+			blocks->crossing[b] = graph->storage[s].root;
+	}
+}
+
+bool blocks_views_state(const struct graph *graph, uint32_t op)
+{
+	bool all = csr_length(&graph->writes, op) > 0;
+	FOR_ROW(i, &graph->writes, op)
+		all &= graph->storage[storage_of(graph, graph->writes.item[i])].allocator == NONE;
+	return all && graph->op[op].phase == PHASE_FORWARD;
+}
+
+static void find_homes(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		blocks->home[s] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (int side = 0; side < 2 && graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op); side++) {
+			const struct csr *of = side ? &graph->writes : &graph->reads;
+			FOR_ROW(i, of, op) {
+				uint32_t s = storage_of(graph, of->item[i]), *home = &blocks->home[s];
+				*home = *home == NONE ? blocks->of[op] : *home;
+				cutting->shared[s] |= !side && graph->storage[s].allocator == NONE && *home != blocks->of[op];
+			}
+		}
+}
+
+/* False for what several blocks share: inputs, constants and what is made of them alone, scalars. */
+static bool tells(const struct cutting *cutting, uint32_t s)
+{
+	const struct graph *graph = cutting->graph;
+	const struct storage *storage = &graph->storage[s];
+	if (elements(&graph->tensor[storage->root]) < 2 || cutting->shared[s])
+		return false;
+	if (storage->allocator == NONE)
+		return storage->kind == KIND_PARAMETER || storage->kind == KIND_OPTIMIZER;
+	return graph->op[storage->allocator].phase != PHASE_FORWARD || (cutting->made_of[s] & OF_PARAMETER);
+}
+
+/* The forward op that an op runs again, or NONE; see recompute_apply(). */
+static uint32_t original_of(const struct graph *graph, uint32_t op)
+{
+	static const char again[] = ".again";
+	const char *name = graph->op[op].name;
+	size_t length = strlen(name);
+	char original[256];
+	if (length < sizeof again || length >= sizeof original || strcmp(name + length - (sizeof again - 1), again) != 0)
+		return NONE;
+	memcpy(original, name, length);
+	original[length - (sizeof again - 1)] = '\0';
+	return graph_find_op(graph, original);
+}
+
+/* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither tells. */
+static uint32_t block_of(const struct cutting *cutting, uint32_t op)
+{
+	const struct graph *graph = cutting->graph;
+	const struct blocks *blocks = cutting->blocks;
+	uint32_t latest = NONE, earliest = NONE;
+	uint32_t original = original_of(graph, op);
+	if (original != NONE)
+		return blocks->of[original];
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t s = storage_of(graph, graph->reads.item[i]), home = blocks->home[s], writer = graph->storage[s].allocator;
+		if (home == NONE || !tells(cutting, s))
+			continue;
+		if (home + 1 < blocks->blocks && blocks->crossing[home] == graph->storage[s].root)
+			home++; /* what crosses is an operand behind the cut */
+		if (writer != NONE && graph->op[writer].phase != PHASE_FORWARD && original_of(graph, writer) == NONE)
+			earliest = home < earliest ? home : earliest;
+		else
+			latest = latest == NONE || home > latest ? home : latest;
+	}
+	return latest != NONE ? latest : earliest;
+}
+
+/* Ops that nothing tells of (the decay of a moment) follow the storages they touch: those are placed by other ops. */
+static void place_others(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			if (graph->op[op].phase == PHASE_FORWARD || (pass == 1 && blocks->of[op] != NONE))
+				continue;
+			blocks->of[op] = block_of(cutting, op);
+			if (blocks->of[op] == NONE && pass == 1)
+				blocks->of[op] = blocks->blocks - 1;
+			for (int side = 0; side < 2 && blocks->of[op] != NONE; side++) {
+				const struct csr *of = side ? &graph->writes : &graph->reads;
+				FOR_ROW(i, of, op) {
+					uint32_t *home = &blocks->home[storage_of(graph, of->item[i])];
+					*home = *home == NONE ? blocks->of[op] : *home;
+				}
+			}
+		}
+}
+
+static uint64_t tensor_signature(const struct tensor *tensor)
+{
+	uint64_t hash = hash_join(tensor->dtype, (uint64_t)tensor->bytes);
+	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+		hash = hash_join(hash, (uint64_t)tensor->shape[d]);
+	return hash;
+}
+
+static void describe(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint64_t *hash = &blocks->signature[blocks->of[op]];
+		if (graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		for (const char *c = graph->op[op].type; *c; c++)
+			*hash = hash_join(*hash, (unsigned char)*c);
+		FOR_ROW(i, &graph->reads, op)
+			*hash = hash_join(*hash, tensor_signature(&graph->tensor[graph->reads.item[i]]));
+		FOR_ROW(i, &graph->writes, op)
+			*hash = hash_join(*hash, tensor_signature(&graph->tensor[graph->writes.item[i]]));
+	}
+}
+
+enum status blocks_find(const struct graph *graph, struct blocks *blocks)
+{
+	struct arena scratch = { 0 };
+	struct cutting cutting = { .graph = graph, .blocks = blocks };
+	*blocks = (struct blocks) { 0 };
+	cutting.made_of = arena_alloc(&scratch, graph->storages, 1);
+	cutting.first = arena_alloc(&scratch, graph->storages, sizeof *cutting.first);
+	cutting.last = arena_alloc(&scratch, graph->storages, sizeof *cutting.last);
+	cutting.crossings = arena_alloc(&scratch, graph->ops, sizeof *cutting.crossings);
+	cutting.anchor = arena_alloc(&scratch, graph->ops, sizeof *cutting.anchor);
+	cutting.shared = arena_alloc(&scratch, graph->storages, sizeof *cutting.shared);
+	blocks->of = arena_alloc(&blocks->arena, graph->ops, sizeof *blocks->of);
+	blocks->home = arena_alloc(&blocks->arena, graph->storages, sizeof *blocks->home);
+	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor && cutting.shared && blocks->of && blocks->home;
+	if (fine) {
+		find_uses(&cutting);
+		count_crossings(&cutting);
+		cut(&cutting);
+		blocks->crossing = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->crossing);
+		blocks->signature = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->signature);
+		fine = blocks->crossing && blocks->signature;
+	}
+	if (fine) {
+		find_crossing(&cutting);
+		find_homes(&cutting);
+		place_others(&cutting);
+		describe(&cutting);
+	}
+	arena_free(&scratch);
+	if (!fine)
+		blocks_free(blocks);
+	return fine ? OK : NO_MEMORY;
+}
+
+void blocks_free(struct blocks *blocks)
+{
+	arena_free(&blocks->arena);
+	*blocks = (struct blocks) { 0 };
+}
+
+bool blocks_period(const struct blocks *blocks, uint32_t *first, uint32_t *length, uint32_t *period)
+{
+	uint32_t best = 0;
+	for (uint32_t p = 1; 2 * p <= blocks->blocks; p++)
+		for (uint32_t begin = 0, end; begin + p < blocks->blocks; begin = end + 1) {
+			for (end = begin; end + p < blocks->blocks && blocks->signature[end] == blocks->signature[end + p]; end++)
+				;
+			if (end - begin >= p && end - begin + p > best) {
+				best = end - begin + p;
+				*first = begin;
+				*length = best;
+				*period = p;
+			}
+		}
+	return best > 0;
+}

@@ -1,0 +1,31 @@
+/* blocks.h: a training step cut into blocks one after the other, as pipeline stages are made of.
+ *
+ * A cut lies where one activation alone goes from the forward ops before it to those behind it: at a residual stream between
+ * attention and feed-forward layers. Tensors made of parameters alone (position biases) or of inputs alone (masks) don't count,
+ * every stage makes its own. Structure alone decides, no names.
+ */
+#ifndef TIDEMARK_BLOCKS_H
+#define TIDEMARK_BLOCKS_H
+
+#include "graph.h"
+
+struct blocks {
+	uint32_t blocks;
+	uint32_t *of;            /* [ops] backward and update ops belong to the block of what they differentiate and update */
+	uint32_t *crossing;      /* [blocks] the tensor that goes from a block to the next; NONE after the last */
+	uint64_t *signature;     /* [blocks] of the forward ops: types, shapes, dtypes; equal blocks have equal ones */
+	uint32_t *home;          /* [storages] the block that first reads what nothing writes, or that writes it */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY. At least one block. O(size). */
+enum status blocks_find(const struct graph *graph, struct blocks *blocks);
+void blocks_free(struct blocks *blocks);
+
+/* True for an op that only gives other names to what nothing writes: a transposed parameter. It belongs to its readers. */
+bool blocks_views_state(const struct graph *graph, uint32_t op);
+
+/* The longest run of blocks that repeats: blocks first .. first + length with a period, at least two periods long; false where none is. */
+bool blocks_period(const struct blocks *blocks, uint32_t *first, uint32_t *length, uint32_t *period);
+
+#endif

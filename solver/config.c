@@ -1,0 +1,378 @@
+/* config.c: memory and time of one configuration. */
+#include <string.h>
+
+#include "config.h"
+
+const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
+
+uint32_t config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
+{
+	uint32_t p = config->pp, m = config->microbatches, v = config->chunks, most;
+	if (p == 1)
+		return 1;
+	if (config->schedule == SCHEDULE_GPIPE)
+		return m;
+	if (v < 2)
+		return p - rank < m ? p - rank : m;
+	/* groups of p microbatches go through the chunks in turn; a rank is 2 (p - rank - 1) + 1 pieces ahead in its last chunk */
+	uint32_t ahead = 2 * (p - rank - 1) + 1;
+	if (chunk + 1 < v)
+		most = p + (chunk == 0 && ahead > p ? ahead - p : 0);
+	else
+		most = ahead < p ? ahead : p;
+	return most < m ? most : m;
+}
+
+/* Devices that share the states of a class of parameters. */
+static uint32_t group_of(const struct config *config, uint32_t class)
+{
+	return config->dp * (class & WHOLE_ON_CONTEXT ? config->cp : 1) * (class & WHOLE_ON_EXPERTS ? config->ep : 1);
+}
+
+static int64_t share(int64_t bytes, uint32_t devices)
+{
+	return (bytes + devices - 1) / devices;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
+{
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		uint32_t group = group_of(config, class);
+		memory->parameters += sign * share(states->parameter[class], config->zero >= 3 ? group : 1);
+		memory->gradients += sign * share(states->gradient[class], config->zero >= 2 ? group : 1);
+		memory->optimizer += sign * share(states->optimizer[class], config->zero >= 1 ? group : 1);
+	}
+}
+
+static int64_t parameters_of(const struct block_states *states)
+{
+	int64_t sum = 0;
+	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		sum += states->parameter[class];
+	return sum;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
+	uint32_t in_flight, bool with_shared, struct rank_memory *memory)
+{
+	const struct block_cost *cost = &model->cost[block];
+	add_states(config, &cost->states, 1, memory);
+	if (!overheads->vectors)
+		add_states(config, &cost->vectors, -1, memory);
+	if (with_shared)
+		add_states(config, &cost->shared, 1, memory);
+	memory->activations += in_flight * (cost->saved - (overheads->small ? 0 : cost->saved_small));
+	if (overheads->transient)
+		memory->transient = larger(memory->transient, cost->transient);
+	if (overheads->gathered && config->zero >= 3)
+		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
+}
+
+void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
+	uint32_t rank, struct rank_memory *memory)
+{
+	*memory = (struct rank_memory) { 0 };
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
+		uint32_t piece = chunk * config->pp + rank, in_flight = config_in_flight(config, rank, chunk);
+		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
+			uint32_t with = model->cost[b].shared_with;
+			bool here = false;
+			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
+				here |= with >= first[c * config->pp + rank] && with < first[c * config->pp + rank + 1];
+			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
+		}
+	}
+	memory->overhead = overheads->context + (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
+	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
+		+ memory->overhead;
+}
+
+/* ---- cuts ------------------------------------------------------------------------------------------------------------ */
+
+static int64_t block_time(const struct block_cost *cost)
+{
+	return cost->forward + cost->backward;
+}
+
+struct cutting {
+	const struct config_model *model;
+	const struct config *config;
+	uint32_t pieces, blocks;
+	int64_t fixed;              /* bytes of every rank */
+	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
+	int64_t *best;              /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
+	uint32_t *from;
+};
+
+static bool fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
+{
+	uint32_t rank = piece % cutting->config->pp, chunk = piece / cutting->config->pp;
+	int64_t limit = cutting->model->limit;
+	int64_t bytes = cutting->state[end] - cutting->state[begin]
+		+ (cutting->saved[end] - cutting->saved[begin]) * config_in_flight(cutting->config, rank, chunk);
+	return limit < 0 || cutting->config->chunks > 1 || bytes <= limit - cutting->fixed;
+}
+
+/* best[k + 1][end] over all begins that fit: best[k][begin] grows with begin and the piece's time falls: they cross once. */
+static void extend(struct cutting *cutting, uint32_t k, uint32_t end)
+{
+	uint32_t width = cutting->blocks + 1, low = k, high = end - 1;
+	const int64_t *before = cutting->best + (size_t)k * width;
+	int64_t *best = cutting->best + (size_t)(k + 1) * width + end;
+	while (low < high && !fits(cutting, k, low, end)) {   /* the first begin that fits */
+		uint32_t middle = (low + high) / 2;
+		if (fits(cutting, k, middle, end))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (!fits(cutting, k, low, end))
+		return;
+	uint32_t least = low;
+	for (high = end - 1; low < high;) {
+		uint32_t middle = (low + high) / 2;
+		if (before[middle] >= cutting->time[end] - cutting->time[middle])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (uint32_t begin = low > least ? low - 1 : low; begin <= low; begin++) {
+		int64_t slowest = larger(before[begin], cutting->time[end] - cutting->time[begin]);
+		if (before[begin] < INT64_MAX && slowest < *best) {
+			*best = slowest;
+			cutting->from[(size_t)(k + 1) * width + end] = begin;
+		}
+	}
+}
+
+/* True where a cut was found. */
+static bool cut(struct cutting *cutting, uint32_t *first)
+{
+	uint32_t width = cutting->blocks + 1, n = cutting->pieces;
+	for (size_t i = 0; i < (size_t)(n + 1) * width; i++)
+		cutting->best[i] = INT64_MAX;
+	cutting->best[0] = 0;
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t end = k + 1; end + (n - k - 1) <= cutting->blocks; end++)
+			extend(cutting, k, end);
+	int64_t slowest = cutting->best[(size_t)n * width + cutting->blocks];
+	if (slowest == INT64_MAX)
+		return false;
+	first[n] = cutting->blocks;
+	/* from the back, each piece as long as the slowest allows */
+	for (uint32_t k = n, end = cutting->blocks; k-- > 0; end = first[k]) {
+		uint32_t begin = cutting->from[(size_t)(k + 1) * width + end];
+		while (begin > k && cutting->time[end] - cutting->time[begin - 1] <= slowest && fits(cutting, k, begin - 1, end)
+			&& cutting->best[(size_t)k * width + begin - 1] <= slowest)
+			begin--;
+		first[k] = begin;
+	}
+	return true;
+}
+
+enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
+{
+	struct arena arena = { 0 };
+	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks, .blocks = model->blocks };
+	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
+	if (cutting.pieces > cutting.blocks)
+		return INFEASIBLE;
+	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
+	cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
+	cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
+	if (!cutting.time || !cutting.best || !cutting.from) {
+		arena_free(&arena);
+		return NO_MEMORY;
+	}
+	cutting.state = cutting.time + width;
+	cutting.saved = cutting.state + width;
+	for (uint32_t b = 0; b < model->blocks; b++) {
+		struct rank_memory memory = { 0 };
+		add_block(model, config, overheads, b, 1, model->cost[b].shared_with != NONE, &memory);
+		cutting.time[b + 1] = cutting.time[b] + block_time(&model->cost[b]);
+		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
+		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
+		cutting.fixed = larger(cutting.fixed, overheads->context + memory.transient + memory.gathered);
+	}
+	if (!cut(&cutting, first)) {
+		struct config_model unlimited = *model;
+		unlimited.limit = -1;
+		cutting.model = &unlimited;
+		cut(&cutting, first);
+	}
+	arena_free(&arena);
+	return OK;
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------------- */
+
+/* The devices that share a class's states, as one axis outside those that cut it. */
+static struct mesh_axis group_axis(const struct config_model *model, const struct config *config, uint32_t class)
+{
+	uint32_t group = group_of(config, class), inside = config->tp * config->cp * config->ep * config->dp / group, near = 1;
+	for (uint32_t i = 2; i <= group && (uint64_t)i * inside <= model->devices_per_node; i++)
+		if (group % i == 0)
+			near = i;
+	return (struct mesh_axis) { .size = group, .near_size = near, .near = model->machine->near, .far = model->machine->far };
+}
+
+/* What reducing a rank's gradients takes beyond what the backward pass hides. */
+static int64_t exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
+	uint32_t end)
+{
+	int64_t once = 0, each = 0, backward = 0, compute = 0;
+	for (uint32_t b = begin; b < end; b++) {
+		backward += model->cost[b].backward - model->cost[b].backward_link;
+		compute += block_time(&model->cost[b]) - model->cost[b].backward_link - model->cost[b].forward_link;
+	}
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		struct mesh_axis axis = group_axis(model, config, class);
+		int64_t parameters = 0, gradients = 0;
+		for (uint32_t b = begin; b < end; b++) {
+			parameters += model->cost[b].states.parameter[class];
+			gradients += model->cost[b].states.gradient[class];
+		}
+		if (config->zero == 0)
+			once += collective_time(&axis, COLLECTIVE_ALL_REDUCE, gradients);
+		else if (config->zero < 3)
+			once += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
+		else
+			each += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + 2 * collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
+	}
+	int64_t hidden = backward / 1000 * overheads->overlap, hidden_each = compute / 1000 * overheads->overlap;
+	return larger(0, once - hidden) + config->microbatches * larger(0, each - hidden_each);
+}
+
+/* Reading and writing all states once. */
+static int64_t update_time(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
+{
+	int64_t bytes = 0;
+	for (uint32_t b = begin; b < end; b++)
+		for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+			const struct block_states *states = &model->cost[b].states;
+			bytes += share(2 * states->optimizer[class] + states->gradient[class] + states->parameter[class],
+				config->zero >= 1 ? group_of(config, class) : 1);
+		}
+	return machine_time(model->machine, false, FORMAT_F32, bytes / 8, bytes);
+}
+
+static int64_t send_time(const struct config_model *model, const struct config *config, int64_t bytes)
+{
+	uint32_t stage = config->dp * config->tp * config->cp * config->ep;
+	struct mesh_axis axis = { .size = 2, .near_size = 2 * stage <= model->devices_per_node ? 2 : 1, .near = model->machine->near, .far = model->machine->far };
+	return config->pp > 1 ? collective_time(&axis, COLLECTIVE_SEND, bytes) : 0;
+}
+
+/* Times of pieces. */
+struct pieces { int64_t *forward, *backward, *send; };
+
+static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first, struct arena *arena,
+	struct pieces *pieces)
+{
+	uint32_t n = config->pp * config->chunks;
+	pieces->forward = arena_alloc(arena, 3 * (size_t)n, sizeof *pieces->forward);
+	if (!pieces->forward)
+		return NO_MEMORY;
+	pieces->backward = pieces->forward + n;
+	pieces->send = pieces->backward + n;
+	for (uint32_t k = 0; k < n; k++) {
+		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
+			pieces->forward[k] += model->cost[b].forward;
+			pieces->backward[k] += model->cost[b].backward;
+		}
+		pieces->send[k] = k + 1 < n ? send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
+	}
+	return OK;
+}
+
+/* The busiest rank's work for one microbatch. */
+static int64_t busiest(const struct config *config, const struct pieces *pieces)
+{
+	int64_t most = 0;
+	for (uint32_t r = 0; r < config->pp; r++) {
+		int64_t work = 0;
+		for (uint32_t c = 0; c < config->chunks; c++)
+			work += pieces->forward[c * config->pp + r] + pieces->backward[c * config->pp + r];
+		most = larger(most, work);
+	}
+	return most;
+}
+
+/* One microbatch through all pieces once a round, the slowest rank for the others; interleaved rounds are chunks times shorter. */
+static int64_t closed_form(const struct config *config, const struct pieces *pieces)
+{
+	uint32_t n = config->pp * config->chunks;
+	int64_t all = 0, most = busiest(config, pieces);
+	for (uint32_t k = 0; k < n; k++)
+		all += pieces->forward[k] + pieces->backward[k] + 2 * pieces->send[k];
+	return config->chunks > 1 ? (int64_t)config->microbatches * most + larger(0, all - most) / config->chunks
+		: (config->microbatches - 1) * most + all;
+}
+
+static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time)
+{
+	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = config->pp, .chunks = config->chunks,
+		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .send = pieces->send };
+	struct pipeline_plan plan;
+	struct error ignored;
+	*time = closed_form(config, pieces);
+	if (!exact || config->pp == 1)
+		return OK;
+	enum status status = pipeline_run(&pipeline, &plan, &ignored);
+	if (status == OK) {
+		*time = plan.time;
+		pipeline_free(&plan);
+	}
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	const uint32_t *first, bool exact, struct config_result *result)
+{
+	struct arena arena = { 0 };
+	struct pieces pieces;
+	*result = (struct config_result) { 0 };
+	for (uint32_t rank = 0; rank < config->pp; rank++) {
+		struct rank_memory memory;
+		config_rank_memory(model, config, overheads, first, rank, &memory);
+		if (rank == 0)
+			result->first = memory;
+		result->last = memory;
+		if (rank == 0 || memory.total > result->worst.total) {
+			result->worst = memory;
+			result->worst_rank = rank;
+		}
+	}
+	for (uint32_t rank = 0; rank < config->pp; rank++) {
+		int64_t exposed = 0, update = 0, link = 0, flops = 0;
+		for (uint32_t c = 0; c < config->chunks; c++) {
+			uint32_t begin = first[c * config->pp + rank], end = first[c * config->pp + rank + 1];
+			exposed += exposed_time(model, config, overheads, begin, end);
+			update += update_time(model, config, begin, end);
+			for (uint32_t b = begin; b < end; b++) {
+				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
+				flops += model->cost[b].flops * config->microbatches;
+			}
+		}
+		result->exposed = larger(result->exposed, exposed);
+		result->update = larger(result->update, update);
+		result->link = larger(result->link, link);
+		result->flops = larger(result->flops, flops);
+	}
+	enum status status = pieces_find(model, config, first, &arena, &pieces);
+	if (status == OK)
+		status = schedule_time(config, &pieces, exact, &result->time);
+	if (status == OK) {
+		result->bubble = larger(0, result->time - config->microbatches * busiest(config, &pieces));
+		result->time += result->exposed + result->update;
+	}
+	arena_free(&arena);
+	return status;
+}
