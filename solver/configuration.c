@@ -1,7 +1,7 @@
-/* config.c: memory and time of one configuration. */
+/* configuration.c: memory and time of one configuration. */
 #include <string.h>
 
-#include "config.h"
+#include "configuration.h"
 
 const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
 

@@ -1,10 +1,10 @@
-/* config.h: one whole configuration of a training run: memory of every pipeline rank and the time of a step.
+/* configuration.h: one whole configuration of a training run: memory of every pipeline rank and the time of a step.
  *
  * In-flight activations of GPipe, 1F1B and interleaved schedules (Narayanan et al., arXiv 2104.04473;
  * Korthikanti et al., arXiv 2205.05198) and ZeRO (Rajbhandari et al., arXiv 1910.02054), applied to costs of blocks that come from a graph.
  */
-#ifndef TIDEMARK_CONFIG_H
-#define TIDEMARK_CONFIG_H
+#ifndef TIDEMARK_CONFIGURATION_H
+#define TIDEMARK_CONFIGURATION_H
 
 #include "block_costs.h"
 #include "pipeline.h"

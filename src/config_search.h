@@ -1,0 +1,54 @@
+/* config_search.h: all whole configurations of a model on a cluster, evaluated and ranked. */
+#ifndef TIDEMARK_CONFIG_SEARCH_H
+#define TIDEMARK_CONFIG_SEARCH_H
+
+#include "models.h"
+#include "scenario.h"
+#include "solver/configuration.h"
+
+/* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT where the graph
+ * can't have that batch. */
+typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status);
+
+struct config_request {
+	config_step *step;
+	void *context;
+	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
+	uint32_t layers_in_graph;    /* with repeat: how many there are */
+	uint32_t devices, devices_per_node;
+	int64_t batch;               /* samples of a step, of all devices */
+	struct machine machine;      /* memory < 0: no limit */
+	struct overheads overheads;
+	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
+	uint32_t dp, tp, pp, cp, ep, microbatches;
+	int zero, sp, recompute, schedule;
+};
+
+struct config_entry {
+	struct config config;
+	struct config_result result;
+	bool fits;
+	bool front;                  /* no other that fits is faster and takes no more memory */
+};
+
+struct config_list {
+	struct config_entry *entry;  /* those that fit first, by time, then memory; then the others by memory */
+	uint32_t entries, fitting;
+	uint32_t graphs, splits;     /* steps built, shardings evaluated */
+};
+
+/* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them), microbatches of
+ * 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic. Free with config_list_free().
+ * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
+enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
+void config_list_free(struct config_list *list);
+
+/* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time. NONE: none fits. */
+uint32_t config_nearest(const struct config_list *list, const struct config *wanted);
+/* The request with what is wanted of another: for the way out of an infeasible one. Changes between two configurations, in words:
+ * "tp 4 -> 8, zero 0 -> 1". Returns text. */
+char *config_changes(const struct config *from, const struct config *to, char *text, size_t size);
+/* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */
+char *config_text(const struct config *config, char *text, size_t size);
+
+#endif

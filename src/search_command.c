@@ -1,0 +1,395 @@
+/* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "batch.h"
+#include "config_search.h"
+#include "devices.h"
+#include "subcommands.h"
+#include "transform.h"
+
+#define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
+#define TOP 10
+
+struct search {
+	struct scenario scenario;
+	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
+	const char *name, *output;
+	uint32_t top;
+	bool json, helped, all_overheads;
+	/* the model */
+	const struct model_preset *preset;
+	struct graph *graph;
+	struct model_config config;
+	struct stage_context stage;
+	struct rules *rules;
+	struct store *store;
+	struct config_request request;
+	struct control control;         /* of the stages before */
+};
+
+/* ---- the step of a batch ------------------------------------------------------------------------------------------------ */
+
+static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+{
+	struct search *search = context;
+	static const enum precision precisions[] = { PRECISION_MIXED, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_MIXED };
+	struct model_config config = search->config;
+	int64_t optimizer = search->scenario.value[K_optimizer];
+	struct model_training training = { .precision = precisions[search->scenario.value[K_precision]], .recompute = recompute,
+		.optimizer = optimizer > 0 ? (enum optimizer)optimizer : OPTIMIZER_ADAM };
+	config.batch = batch;
+	return model_step(search->preset->name, &config, &training, error, status);
+}
+
+static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+{
+	struct search *search = context;
+	struct scenario scenario;
+	struct graph *graph = NULL;
+	*status = scenario_copy(&scenario, &search->scenario);
+	if (*status != OK)
+		return NULL;
+	scenario.value[K_batch] = batch;
+	scenario.value[K_recompute] = recompute;
+	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
+	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
+		scenario.value[apart[i]] = knobs[apart[i]].normal;
+	struct transformed *transformed = stage_transform(&search->stage, search->graph, &scenario, false, error, status);
+	if (transformed)
+		graph = graph_retain(transformed->graph);
+	transformed_release(transformed);
+	scenario_done(&scenario);
+	return graph;
+}
+
+/* Few layers are built where all are alike. */
+static void open_built_in(struct search *search)
+{
+	struct model_config *config = &search->config;
+	*config = search->preset->config;
+	enum model_family family = config->family;
+	if (search->scenario.value[K_seq] != KNOB_GIVEN)
+		config->seq = search->scenario.value[K_seq];
+	if (config->positions && config->positions < config->seq)
+		config->positions = config->seq;
+	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE;
+	if (alike && config->layers > LAYERS_BUILT + 1) {
+		search->request.repeat = (uint32_t)(config->layers - LAYERS_BUILT);
+		config->layers = LAYERS_BUILT;
+	}
+	search->request.step = built_in;
+}
+
+static int open_model(struct search *search)
+{
+	int code = EXIT_FINE;
+	search->preset = model_find(search->name);
+	search->request.context = search;
+	if (search->preset) {
+		open_built_in(search);
+		return EXIT_FINE;
+	}
+	search->graph = batch_open(search->name, &code);
+	search->rules = rules_new();
+	search->store = store_new();
+	search->stage = (struct stage_context) { .store = search->store, .rules = search->rules, 	.control = &search->control };
+	search->request.step = from_file;
+	if (search->graph && (!search->rules || !search->store))
+		return complain(NULL, &(struct error) { .text = "out of memory" }, NO_MEMORY);
+	if (search->store)
+		store_set_limit(search->store, (size_t)1 << 28);
+	return search->graph ? EXIT_FINE : code;
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t wanted(const struct search *search, enum knob_id knob)
+{
+	return search->set[knob] && search->scenario.value[knob] > 0 ? (uint32_t)search->scenario.value[knob] : 0;
+}
+
+static int wanted_choice(const struct search *search, enum knob_id knob)
+{
+	return search->set[knob] ? (int)search->scenario.value[knob] : -1;
+}
+
+static void fill_request(struct search *search)
+{
+	struct config_request *request = &search->request;
+	const int64_t *value = search->scenario.value;
+	request->devices = (uint32_t)value[K_devices];
+	request->devices_per_node = (uint32_t)value[K_devices_per_node];
+	scenario_machine(&search->scenario, &request->machine);
+	request->overheads = overheads_all;
+	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
+	request->dp = wanted(search, K_dp);
+	request->tp = wanted(search, K_tp);
+	request->pp = wanted(search, K_pp);
+	request->cp = wanted(search, K_cp);
+	request->ep = wanted(search, K_ep);
+	request->microbatches = wanted(search, K_microbatches);
+	request->zero = wanted_choice(search, K_zero);
+	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
+	request->schedule = wanted_choice(search, K_schedule);
+	request->recompute = value[K_recompute] > RECOMPUTE_FULL ? -1 : wanted_choice(search, K_recompute);
+}
+
+/* The same with every choice free: for the way out. */
+static struct config_request freed(const struct config_request *request)
+{
+	struct config_request free_one = *request;
+	free_one.dp = free_one.tp = free_one.pp = free_one.cp = free_one.ep = free_one.microbatches = 0;
+	free_one.zero = free_one.sp = free_one.schedule = free_one.recompute = -1;
+	return free_one;
+}
+
+/* ---- printing ----------------------------------------------------------------------------------------------------------------- */
+
+static double gib(int64_t bytes)
+{
+	return (double)bytes / 1073741824.0;
+}
+
+static void print_entry(FILE *file, uint32_t number, const struct config_entry *entry)
+{
+	char text[200];
+	const struct config_result *result = &entry->result;
+	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %8.2f  %8.2f  %5.1f%%  %s %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
+		gib(result->first.total), gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
+		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text));
+}
+
+static void print_memory(FILE *file, const char *which, const struct rank_memory *memory)
+{
+	fprintf(file, "  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  overhead %.2f  = %.2f GiB\n",
+		which, gib(memory->parameters), gib(memory->gradients), gib(memory->optimizer), gib(memory->activations), gib(memory->transient),
+		gib(memory->gathered), gib(memory->overhead), gib(memory->total));
+}
+
+/* What is largest decides. */
+static const char *biggest(const struct rank_memory *memory)
+{
+	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
+		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
+		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
+	size_t most = 0;
+	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
+		if (part[i].bytes > part[most].bytes)
+			most = i;
+	return part[most].name;
+}
+
+static void print_text(const struct search *search, FILE *file, const struct config_list *list)
+{
+	const struct config_request *request = &search->request;
+	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
+	fprintf(file, "%s on %u devices (%s", search->name, request->devices, device_preset((enum device)search->scenario.value[K_device]).name);
+	if (request->machine.memory >= 0)
+		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
+	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit\n", request->batch, list->fitting, list->entries);
+	if (shown > 0)
+		fprintf(file, "rank       time     worst rank     first      last  bubble  front configuration\n");
+	for (uint32_t i = 0; i < shown; i++)
+		print_entry(file, i + 1, &list->entry[i]);
+	for (uint32_t i = shown, more = 0; i < list->fitting; i++)
+		if (list->entry[i].front) {
+			if (more++ == 0)
+				fprintf(file, "less memory, more time:\n");
+			print_entry(file, i + 1, &list->entry[i]);
+		}
+	if (shown > 0) {
+		const struct config_result *best = &list->entry[0].result;
+		fprintf(file, "the fastest:\n");
+		print_memory(file, "first rank", &best->first);
+		print_memory(file, "last rank", &best->last);
+		print_memory(file, "worst rank", &best->worst);
+		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
+			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
+	}
+}
+
+/* Nothing fits: why, and the smallest change that does. */
+static enum status print_way_out(const struct search *search, FILE *file, const struct config_list *list, struct control *control, struct error *error)
+{
+	const struct config_entry *least = &list->entry[0];
+	char text[300];
+	struct config_list others = { 0 };
+	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; most of it are %s (%.2f GiB)\n",
+		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
+		gib(least->result.worst.total - search->request.machine.memory), biggest(&least->result.worst), gib(least->result.worst.total));
+	print_memory(file, "worst rank", &least->result.worst);
+	struct config_request request = freed(&search->request);
+	enum status status = config_search(&request, control, &others, error);
+	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
+	if (nearest != NONE) {
+		fprintf(file, "the smallest change that fits: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
+		print_entry(file, nearest + 1, &others.entry[nearest]);
+	}
+	if (status == OK)
+		config_list_free(&others);
+	for (int i = 0; i < 8 && status == OK && nearest == NONE; i++) {
+		request.devices *= 2;
+		request.batch = request.batch % request.devices == 0 || request.batch > request.devices ? request.batch : request.devices;
+		status = config_search(&request, control, &others, error);
+		nearest = status == OK && others.fitting > 0 ? 0 : NONE;
+		if (nearest != NONE) {
+			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step:\n", search->request.devices, request.devices, request.batch);
+			print_entry(file, 1, &others.entry[0]);
+		}
+		if (status == OK)
+			config_list_free(&others);
+	}
+	if (status == OK && nearest == NONE)
+		fprintf(file, "nothing fits %u devices either\n", request.devices);
+	return status;
+}
+
+static json_t *memory_json(const struct rank_memory *memory)
+{
+	return json_pack("{sI sI sI sI sI sI sI sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
+		"optimizer", (json_int_t)memory->optimizer, "activations", (json_int_t)memory->activations, "transient", (json_int_t)memory->transient,
+		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "total", (json_int_t)memory->total);
+}
+
+static json_t *entry_json(const struct config_entry *entry)
+{
+	const struct config *config = &entry->config;
+	const struct config_result *result = &entry->result;
+	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
+		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
+		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
+		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
+		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "first_rank", memory_json(&result->first),
+		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank);
+}
+
+static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
+{
+	const struct config_request *request = &search->request;
+	json_t *entries = json_array();
+	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
+		json_array_append_new(entries, entry_json(&list->entry[i]));
+	for (uint32_t i = search->top; i < list->fitting; i++)
+		if (list->entry[i].front)
+			json_array_append_new(entries, entry_json(&list->entry[i]));
+	json_t *root = json_pack("{ss si si sI sI si si so}", "model", search->name, "devices", (int)request->devices, "devices_per_node",
+		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
+		(int)list->entries, "fitting", (int)list->fitting, "configurations", entries);
+	if (!root)
+		return NO_MEMORY;
+	json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	fputc('\n', file);
+	json_decref(root);
+	return OK;
+}
+
+/* ---- options -------------------------------------------------------------------------------------------------------------------- */
+
+static int print_help(void)
+{
+	subcommand_usage("search");
+	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
+	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
+	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n\n"
+	     "  --devices N, --device PRESET, --memory BYTES, --batch SAMPLES   as --set devices=N ...\n"
+	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
+	     "  --top N         how many to print (10)\n"
+	     "  --json          print a JSON object\n"
+	     "  -o, --output F  the file to write");
+	return EXIT_FINE;
+}
+
+static int set_knob(struct search *search, const char *name, const char *value)
+{
+	char text[300];
+	snprintf(text, sizeof text, value ? "%s=%s" : "%s", name, value);
+	int code = batch_set(&search->scenario, text);
+	text[strcspn(text, "=")] = '\0';
+	enum knob_id knob = knob_find(text);
+	if (code == EXIT_FINE && knob < KNOB_COUNT)
+		search->set[knob] = true;
+	return code;
+}
+
+static int parse(struct search *search, int argc, char **argv)
+{
+	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
+		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
+		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	int letter, code = EXIT_FINE;
+	char *end;
+	opterr = 0;
+	while (code == EXIT_FINE && (letter = getopt_long(argc, argv, "s:n:d:m:b:t:jo:h", options, NULL)) != -1)
+		switch (letter) {
+		case 's': code = set_knob(search, optarg, NULL); break;
+		case 'n': code = set_knob(search, "devices", optarg); break;
+		case 'd': code = set_knob(search, "device", optarg); break;
+		case 'm': code = set_knob(search, "memory", optarg); break;
+		case 'b': code = set_knob(search, "batch", optarg); break;
+		case 't':
+			search->top = (uint32_t)strtoul(optarg, &end, 10);
+			code = end == optarg || *end ? usage_error("search", "--top %s: expected a number", optarg) : EXIT_FINE;
+			break;
+		case 'j': search->json = true; break;
+		case 'o': search->output = optarg; break;
+		case 'h': search->helped = true; break;
+		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
+		}
+	if (code == EXIT_FINE && !search->helped && optind != argc - 1)
+		code = usage_error("search", "one model or graph is expected, see --help");
+	if (code == EXIT_FINE && !search->helped)
+		search->name = argv[optind];
+	return code;
+}
+
+static int run(struct search *search)
+{
+	struct control control = { .cancel = batch_cancel() };
+	struct config_list list;
+	struct error error = { 0 };
+	FILE *file = search->output ? fopen(search->output, "w") : stdout;
+	if (!file)
+		return usage_error("search", "%s: can't be written", search->output);
+	enum status status = config_search(&search->request, &control, &list, &error);
+	int code = EXIT_FINE;
+	if (status == OK) {
+		if (search->json)
+			status = print_json(search, file, &list);
+		else
+			print_text(search, file, &list);
+		if (status == OK && list.fitting == 0 && !search->json)
+			status = print_way_out(search, file, &list, &control, &error);
+		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
+		config_list_free(&list);
+	}
+	if (search->output)
+		fclose(file);
+	return status != OK ? complain(NULL, &error, status) : code;
+}
+
+int search_command(int argc, char **argv)
+{
+	struct search search = { .top = TOP };
+	scenario_init(&search.scenario);
+	int code = parse(&search, argc, argv);
+	batch_limit(0);
+	if (code == EXIT_FINE && search.helped)
+		code = print_help();
+	else if (code == EXIT_FINE && (code = open_model(&search)) == EXIT_FINE) {
+		fill_request(&search);
+		code = run(&search);
+	}
+	graph_release(search.graph);
+	rules_free(search.rules);
+	store_free(search.store);
+	scenario_done(&search.scenario);
+	int signalled = batch_signal();
+	return signalled ? signalled : code;
+}
