@@ -63,6 +63,8 @@ enum context {
 	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
 	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "pin this plan as the baseline that others are compared with") \
 	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
+	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
+	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
 	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen: what is seen now, as text or SVG") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE", "turn a knob") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \

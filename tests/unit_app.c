@@ -325,3 +325,44 @@ Test(app, the_prompts_lines_are_kept_between_runs)
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* True where the key's command is in the footer or the help overlay of what has the keys. */
+static bool key_is_told(const struct app *app, const char *key)
+{
+	enum command_id command = command_of_key(key, app_context(app));
+	return command < COMMAND_COUNT && (commands[command].context & app_context(app)) && *commands[command].keys;
+}
+
+Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
+{
+	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };
+	char directory[] = "/tmp/tidemark-newcomer-XXXXXX", place[4096], sample[5000];
+	cr_assert(getcwd(place, sizeof place));
+	snprintf(sample, sizeof sample, "%s/samples/gpt2_b1_s1024_adam.jsonl.gz", place);
+	struct session *session = session_on(sample, NULL);
+	cr_assert(mkdtemp(directory) && chdir(directory) == 0);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	cr_assert_leq(sizeof keys / sizeof *keys, 15);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		if (app->mode == MODE_VIEW)
+			cr_assert(key_is_told(app, keys[i]), "%s", keys[i]);
+		screenshot_keys(app, keys[i]);
+		redraw(app);
+		if (strcmp(keys[i], "p") == 0)
+			expect(app, "4.26 GiB = peak");
+		if (strcmp(keys[i], "right") == 0)
+			cr_assert_eq(session_scenario(session)->value[K_order], ORDER_PROGRAM);
+		if (strcmp(keys[i], "D") == 0 && knob_unavailable(K_devices))
+			expect(app, knob_unavailable(K_devices));
+		else if (strcmp(keys[i], "D") == 0)
+			cr_assert_eq(session_scenario(session)->value[K_devices], 2);
+		if (strcmp(keys[i], "B") == 0)
+			expect(app, "order: program, was best");
+	}
+	expect(app, "wrote gpt2_b1_s1024_adam-timeline.svg");
+	cr_assert_eq(unlink("gpt2_b1_s1024_adam-timeline.svg"), 0);
+	cr_assert_eq(chdir(place), 0);
+	rmdir(directory);
+	app_free(app);
+	session_free(session);
+}

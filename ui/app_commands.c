@@ -124,13 +124,50 @@ static void run_export(struct app *app, enum command_id command, const char *lin
 		run_session(app, command, line);
 }
 
+/* What Enter alone would export: the figure that fits the view, or the screen. The file is named after the graph. */
+static void suggest_export(struct app *app)
+{
+	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
+		{ &view_overview, "svg", "timeline", " --view timeline" }, { &view_map, "svg", "map", " --view map" }, { &view_graph, "svg", "graph", "" },
+	};
+	char text[LINE_SIZE], name[60];
+	const char *kind = "screen", *what = views[app->view]->name, *options = "";
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (views[app->view] == figures[i].view) {
+			kind = figures[i].kind;
+			what = figures[i].name;
+			options = figures[i].options;
+		}
+	snprintf(name, sizeof name, "%s", app->model.plan ? app->model.plan->input->name : "");
+	for (char *at = name; *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))
+			*at = '_';
+	snprintf(text, sizeof text, "export %s %s-%s.svg%s", kind, name, what, options);
+	app_open_line(app, MODE_PROMPT, text);
+}
+
+static void scale_devices(struct app *app, bool up)
+{
+	const char *reason = knob_unavailable(K_devices);
+	int64_t devices = app->model.scenario->value[K_devices], wanted = up ? devices * 2 : devices / 2;
+	char line[64];
+	if (reason || wanted < knobs[K_devices].minimum || wanted > knobs[K_devices].maximum) {
+		view_say(&app->model, "devices: %s", reason ? reason : up ? "there can't be more" : "there is one");
+		return;
+	}
+	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
+	app_run_line(app, line);
+}
+
 /* An export to a file that exists asks first; a session never replaces one. */
 static void run_writing(struct app *app, enum command_id command, const char *line)
 {
 	const char *arguments = command_arguments(line);
 	struct export_line words;
 	bool export = command == COMMAND_EXPORT && export_line_parse(arguments, &words, NULL) == OK;
-	if (!*arguments) {
+	if (!*arguments && command == COMMAND_EXPORT)
+		suggest_export(app);
+	else if (!*arguments) {
 		char text[32];
 		snprintf(text, sizeof text, "%s ", commands[command].word);
 		app_open_line(app, MODE_PROMPT, text);
@@ -221,6 +258,8 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		if (*arguments >= '1' && *arguments < '1' + VIEWS)
 			app_show_view(app, *arguments - '1');
 		return true;
+	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
+	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
 	case COMMAND_DIFFERENCES:
 		app_show_view(app, VIEWS - 1);
 		return true;
