@@ -121,7 +121,10 @@ static void draw_view(struct app *app, const struct screen *screen)
 static void find_factors(struct app *app)
 {
 	bool shown = app->plan && views[app->view] == &view_graph;
-	app->model.factors = shown ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
+	/* A thread that is done is waited for in any view. */
+	bool look = shown || (app->plan && graph_factors_pending(&app->factors));
+	const struct factors *factors = look ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
+	app->model.factors = shown ? factors : NULL;
 }
 
 /* What the panel's knob would do: asked for only while the panel has the keys. */

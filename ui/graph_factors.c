@@ -1,26 +1,98 @@
 /* graph_factors.c: factors kept from one plan to the next, and shapes in words. */
-#include <inttypes.h>
-
 #include "graph_factors.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+
 #include "src/export_factors.h"
+
+/* Above so many tensors factors are found by a thread of their own: it takes longer than a frame may. */
+enum { AT_ONCE = 20000 };
+
+struct factors_job {
+	pthread_t thread;
+	struct graph *graph;
+	const char *rules_file;
+	struct factors *factors;
+	atomic_bool done;
+};
+
+static struct factors *find(const struct graph *graph, const char *rules_file)
+{
+	struct error error;
+	struct factors *factors = mem_alloc(1, sizeof *factors);
+	if (!factors || factors_of_graph(graph, rules_file, factors, &error) == OK)
+		return factors;
+	mem_free(factors);
+	return NULL;
+}
+
+static void *run(void *argument)
+{
+	struct factors_job *job = argument;
+	job->factors = find(job->graph, job->rules_file);
+	atomic_store(&job->done, true);
+	return NULL;
+}
+
+/* NULL where there is no memory or no thread. */
+static struct factors_job *start(const struct graph *graph, const char *rules_file)
+{
+	sigset_t all, before;
+	struct factors_job *job = mem_alloc(1, sizeof *job);
+	if (!job)
+		return NULL;
+	job->graph = graph_retain((struct graph *)(uintptr_t)graph);
+	job->rules_file = rules_file;
+	/* The thread takes no signals: they belong to the screen. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool started = pthread_create(&job->thread, NULL, run, job) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started)
+		return job;
+	graph_release(job->graph);
+	mem_free(job);
+	return NULL;
+}
+
+void graph_factors_wait(struct graph_factors *kept)
+{
+	struct factors_job *job = kept->job;
+	if (!job)
+		return;
+	pthread_join(job->thread, NULL);
+	kept->factors = job->factors;
+	kept->job = NULL;
+	graph_release(job->graph);
+	mem_free(job);
+}
+
+bool graph_factors_pending(const struct graph_factors *kept)
+{
+	return kept->job != NULL;
+}
 
 const struct factors *graph_factors_of(struct graph_factors *kept, const struct graph *graph, const char *rules_file)
 {
-	struct error error;
+	if (kept->job && !atomic_load(&kept->job->done))
+		return NULL;
+	graph_factors_wait(kept);
 	if (kept->asked && kept->fingerprint == graph->fingerprint)
 		return kept->factors;
 	graph_factors_free(kept);
-	struct factors *factors = mem_alloc(1, sizeof *factors);
-	if (factors && factors_of_graph(graph, rules_file, factors, &error) != OK) {
-		mem_free(factors);
-		factors = NULL;
-	}
-	*kept = (struct graph_factors){ .asked = true, .fingerprint = graph->fingerprint, .factors = factors };
-	return factors;
+	*kept = (struct graph_factors){ .asked = true, .fingerprint = graph->fingerprint };
+	if (graph->tensors <= AT_ONCE)
+		kept->factors = find(graph, rules_file);
+	else
+		kept->job = start(graph, rules_file);
+	return kept->factors;
 }
 
 void graph_factors_free(struct graph_factors *kept)
 {
+	graph_factors_wait(kept);
 	if (kept->factors)
 		factors_free(kept->factors);
 	mem_free(kept->factors);

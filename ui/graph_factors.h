@@ -11,11 +11,15 @@ struct graph_factors {
 	bool asked;
 	uint64_t fingerprint;        /* of the graph that they were asked for */
 	struct factors *factors;     /* NULL when they could not be found */
+	struct factors_job *job;     /* the thread that looks for them, or NULL */
 };
 
 /* The factors of a graph: those from the last call when the graph is equal. rules_file: a user's operator rules, or NULL.
- * NULL when memory is out or the rules can't be read. */
+ * NULL when memory is out or the rules can't be read, and for large graphs while a thread of its own looks for them. */
 const struct factors *graph_factors_of(struct graph_factors *kept, const struct graph *graph, const char *rules_file);
+/* True while that thread has not been waited for; graph_factors_of() or graph_factors_wait() do so. */
+bool graph_factors_pending(const struct graph_factors *kept);
+void graph_factors_wait(struct graph_factors *kept);
 void graph_factors_free(struct graph_factors *kept);
 
 /* A tensor's type and dims with what they carry, "f32[1024=batch*sequence, 2304]"; "" where the shape is unknown.

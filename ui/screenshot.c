@@ -115,10 +115,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 	int x, y;
 	do {
 		session_wait_preview(app->session);
+		graph_factors_wait(&app->factors);
 		app_look(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session));
+	} while (session_previewing(app->session) || graph_factors_pending(&app->factors));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

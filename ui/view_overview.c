@@ -7,17 +7,21 @@ struct overview {
 	uint32_t *alive;       /* the storages alive at `position` of plan `serial`, largest first */
 	uint32_t count, position;
 	uint64_t serial;
+	uint32_t reasons_from, reasons; /* rows whose reasons are known, of the same position and plan */
+	enum alive_reason *reason;
 	int width, list;       /* the window, and the list's first row, when it was drawn last */
 	int list_x;
 };
 
-enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36, ROWS_MAX = 200 };
+enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36 };
 
 static void overview_free(void *state)
 {
 	struct overview *overview = state;
 	mem_free(overview->alive);
+	mem_free(overview->reason);
 	overview->alive = NULL;
+	overview->reason = NULL;
 }
 
 /* The list is kept until the cursor moves or the plan changes. */
@@ -107,21 +111,35 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
+/* Why the storages of some rows are alive: kept, because finding it goes through the graph. */
+static bool find_reasons(struct overview *overview, const struct model *model, uint32_t from, uint32_t rows)
+{
+	if (overview->reason && overview->reasons_from == from && overview->reasons == rows)
+		return true;
+	enum alive_reason *reason = mem_resize(overview->reason, rows ? rows : 1, sizeof *reason);
+	if (!reason)
+		return false;
+	overview->reason = reason;
+	overview->reasons_from = from;
+	overview->reasons = rows;
+	plan_reasons(model->plan, overview->position, overview->alive + from, rows, reason);
+	return true;
+}
+
 static void draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
 {
 	char count[32];
 	int x = frame_print(frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
 	if (rect.width >= WHY_FROM && x < rect.width - WHY)
 		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
-	enum alive_reason reason[ROWS_MAX];
-	int rows = rect.height - 1 < ROWS_MAX ? rect.height - 1 : ROWS_MAX;
+	int rows = rect.height - 1;
 	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
 	if (overview->count - overview->top < (uint32_t)(rows > 0 ? rows : 0))
 		rows = (int)(overview->count - overview->top);
-	if (rows > 0)
-		plan_reasons(model->plan, overview->position, overview->alive + overview->top, (uint32_t)rows, reason);
+	if (rows <= 0 || !find_reasons(overview, model, overview->top, (uint32_t)rows))
+		return;
 	for (int i = 0; i < rows; i++)
-		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], reason[i]);
+		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[i]);
 }
 
 /* A note at the curve's upper right: what a column stands for, and what is cut off. */
