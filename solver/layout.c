@@ -133,6 +133,18 @@ static enum status try_fit(struct attempt *attempt, const struct recipe *recipe,
 	return status;
 }
 
+/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
+static bool has_skyline(const struct layout_model *part)
+{
+	return !part->pins || !part->windowed;
+}
+
+/* A dive where it can be done, else first fit in the same order. */
+static enum status try_skyline(struct attempt *attempt, const struct recipe *recipe, struct control *control)
+{
+	return has_skyline(&attempt->part) ? try_dive(attempt, recipe, control) : try_fit(attempt, recipe, false, control);
+}
+
 struct hinted { int64_t offset; uint32_t buffer; };
 
 static int compare_hinted(const void *left, const void *right)
@@ -174,8 +186,7 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
 	int64_t enough = attempt->enough;
 	enum status status = attempt->part.n <= FIT_MOST ? try_hints(attempt, control) : OK;
-	/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
-	bool skyline = !attempt->part.pins || !attempt->part.windowed;
+	bool skyline = has_skyline(&attempt->part);
 	for (size_t i = 0; skyline && i < COUNT(dives) && status == OK && attempt->height > enough; i++)
 		status = try_dive(attempt, &dives[i], control);
 	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && (attempt->part.n <= FIT_MOST || !skyline); i++)
@@ -183,21 +194,7 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 	return status;
 }
 
-/* The skyline knows neither pins nor holes; models that have them go through first fit in the same order. */
-static enum status try_skyline(struct attempt *attempt, const struct recipe *recipe, struct control *control)
-{
-	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
-		return try_fit(attempt, recipe, false, control);
-	int64_t height;
-	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
-	if (status == OK)
-		status = layout_skyline(&attempt->part, attempt->order, attempt->trial, &height, control);
-	if (status == OK)
-		keep(attempt, height, recipe->name);
-	return status;
-}
-
-/* As above; the tree knows neither pins nor holes. */
+/* The tree knows neither pins nor holes; models that have them go through first fit. */
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
 	static const struct recipe long_lived_first = { "WZ", "long-lived first" };

@@ -15,8 +15,6 @@
  */
 #include "layout_steps.h"
 
-#define STEP_TICKS 96
-
 /* A node of the tree. Below a uniform node all sections have its top and its children's heights are stale. */
 struct node {
 	int64_t top;         /* highest top below */
@@ -308,6 +306,8 @@ static void step(struct dive *dive)
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
 			struct control *control)
 {
+	if (!model->pins && !model->gapped && !model->windowed)
+		return layout_skyline(model, order, limit, offset, height, control);
 	struct dive dive = { .model = model, .order = order, .offset = offset };
 	enum status status = set_up(&dive, model);
 	*height = 0;

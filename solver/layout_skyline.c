@@ -1,103 +1,126 @@
 /* layout_skyline.c: lowest segment first, in the manner of LLFB (Sekiyama, Imai, Negishi, Raymond:
  * "Profile-guided memory optimization for deep neural networks", arXiv 1804.10001).
  *
- * The skyline is a list of segments of sections with one height. The lowest segment, leftmost among equals, takes the
- * first buffer in order that lives within it; where there is none, it is filled up to the lower of its walls.
+ * The skyline is a list of segments of sections with one height. The lowest segment takes the first buffer in order that
+ * lives within it; where there is none, it is filled up to the lower of its walls. What goes into a segment depends on
+ * nothing beyond its walls, so any segment between two higher ones will do: the work stays where it is until a valley is full.
  */
+#include "layout_nest.h"
 #include "layout_steps.h"
 
-struct segment { uint32_t first, last; int64_t height; };
+/* A segment is known by its first section. */
+struct segment { uint32_t last, before; int64_t height; };
 
 struct skyline {
 	const struct layout_model *model;
-	struct segment *segment;
-	uint32_t count;
-	bool *placed;
+	struct segment *segment;   /* [sections + 1] */
+	struct nest nest;
 };
 
-static uint32_t lowest(const struct skyline *skyline)
+/* The segment after this one, or NONE. */
+static uint32_t after(const struct skyline *skyline, uint32_t i)
 {
-	uint32_t low = 0;
-	for (uint32_t i = 1; i < skyline->count; i++)
-		if (skyline->segment[i].height < skyline->segment[low].height)
-			low = i;
-	return low;
+	return skyline->segment[i].last < skyline->model->sections ? skyline->segment[i].last : NONE;
 }
 
-/* Equal neighbours become one. */
-static void join_around(struct skyline *skyline, uint32_t i)
+static int64_t wall(const struct skyline *skyline, uint32_t i)
+{
+	return i == NONE ? INT64_MAX : skyline->segment[i].height;
+}
+
+/* Sections [first, last) as a segment of its own; joins the one before where that is as high. Returns the segment. */
+static uint32_t set(struct skyline *skyline, uint32_t before, uint32_t first, uint32_t last, int64_t height)
 {
 	struct segment *segment = skyline->segment;
-	uint32_t from = i > 0 && segment[i - 1].height == segment[i].height ? i - 1 : i;
-	uint32_t to = i + 1 < skyline->count && segment[i + 1].height == segment[i].height ? i + 1 : i;
-	if (from == to)
-		return;
-	segment[from].last = segment[to].last;
-	memmove(segment + from + 1, segment + to + 1, (skyline->count - to - 1) * sizeof *segment);
-	skyline->count -= to - from;
+	if (wall(skyline, before) == height) {
+		segment[before].last = last;
+		return before;
+	}
+	segment[first] = (struct segment){ last, before, height };
+	return first;
 }
 
-static void fill_up(struct skyline *skyline, uint32_t i)
+/* The segment's neighbour after it is joined if it is as high, and learns of it otherwise. */
+static void close(struct skyline *skyline, uint32_t i)
 {
-	int64_t left = i > 0 ? skyline->segment[i - 1].height : INT64_MAX;
-	int64_t right = i + 1 < skyline->count ? skyline->segment[i + 1].height : INT64_MAX;
-	skyline->segment[i].height = left < right ? left : right;
-	join_around(skyline, i);
+	uint32_t next = after(skyline, i);
+	if (next != NONE && skyline->segment[next].height == skyline->segment[i].height) {
+		skyline->segment[i].last = skyline->segment[next].last;
+		next = after(skyline, i);
+	}
+	if (next != NONE)
+		skyline->segment[next].before = i;
 }
 
-/* Puts the buffer on its segment, which falls into up to three. */
-static void put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_t top)
-{
-	struct segment old = skyline->segment[i], pieces[3];
-	uint32_t first = skyline->model->first[buffer], last = skyline->model->last[buffer], count = 0, middle;
-	if (old.first < first)
-		pieces[count++] = (struct segment){ old.first, first, old.height };
-	middle = i + count;
-	pieces[count++] = (struct segment){ first, last, top };
-	if (last < old.last)
-		pieces[count++] = (struct segment){ last, old.last, old.height };
-	memmove(skyline->segment + i + count, skyline->segment + i + 1, (skyline->count - i - 1) * sizeof old);
-	memcpy(skyline->segment + i, pieces, count * sizeof old);
-	skyline->count += count - 1;
-	join_around(skyline, middle);
-}
-
-static uint32_t first_that_fits(const struct skyline *skyline, const uint32_t *order, const struct segment *segment)
+/* Puts a buffer on its segment, which falls into up to three. Returns the first of them that is left at the old height, or the
+ * buffer's own. */
+static uint32_t put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_t top)
 {
 	const struct layout_model *model = skyline->model;
-	for (uint32_t k = 0; k < model->n; k++) {
-		uint32_t b = order[k];
-		if (!skyline->placed[b] && model->first[b] >= segment->first && model->last[b] <= segment->last)
-			return b;
-	}
-	return NONE;
+	struct segment old = skyline->segment[i];
+	uint32_t first = model->first[buffer], last = model->last[buffer], before = old.before;
+	if (i < first)
+		before = set(skyline, before, i, first, old.height);
+	uint32_t middle = set(skyline, before, first, last, top), end = middle;
+	if (last < old.last)
+		end = set(skyline, middle, last, old.last, old.height);
+	close(skyline, end);
+	return i < first ? i : end;
 }
 
-enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t *offset, int64_t *height,
+/* Raises a segment to the lower of its walls. */
+static uint32_t fill_up(struct skyline *skyline, uint32_t i)
+{
+	struct segment old = skyline->segment[i];
+	int64_t left = wall(skyline, old.before), right = wall(skyline, after(skyline, i));
+	uint32_t joined = set(skyline, old.before, i, old.last, left < right ? left : right);
+	close(skyline, joined);
+	return joined;
+}
+
+/* From a segment downhill to one between higher walls. */
+static uint32_t descend(const struct skyline *skyline, uint32_t i)
+{
+	for (;;) {
+		uint32_t before = skyline->segment[i].before, next = after(skyline, i);
+		if (wall(skyline, before) < skyline->segment[i].height)
+			i = before;
+		else if (wall(skyline, next) < skyline->segment[i].height)
+			i = next;
+		else
+			return i;
+	}
+}
+
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
 			   struct control *control)
 {
-	struct skyline skyline = { .model = model, .count = 1 };
-	skyline.segment = mem_alloc((size_t)model->n * 2 + 3, sizeof *skyline.segment);
-	skyline.placed = mem_alloc(model->n, sizeof *skyline.placed);
-	enum status status = skyline.segment && skyline.placed ? OK : NO_MEMORY;
+	struct skyline skyline = { .model = model };
+	skyline.segment = mem_alloc((size_t)model->sections + 1, sizeof *skyline.segment);
+	enum status status = skyline.segment ? nest_build(&skyline.nest, model, order) : NO_MEMORY;
 	if (status == OK)
-		skyline.segment[0] = (struct segment){ 0, model->sections, 0 };
-	for (uint32_t left = model->n; left > 0 && status == OK;) {
-		uint32_t i = lowest(&skyline);
-		uint32_t b = first_that_fits(&skyline, order, &skyline.segment[i]);
-		if (control_spend(control, 1 + (skyline.count + model->n) / 16))
+		skyline.segment[0] = (struct segment){ model->sections, NONE, 0 };
+	*height = 0;
+	for (uint32_t left = model->n, i = 0; left > 0 && status == OK && *height < limit;) {
+		i = descend(&skyline, i);
+		uint32_t rank = nest_best(&skyline.nest, i, skyline.segment[i].last);
+		if (control_spend(control, STEP_TICKS))
 			status = control_status(control);
-		if (b == NONE) {
-			fill_up(&skyline, i);
+		if (rank == NONE) {
+			i = fill_up(&skyline, i);
 			continue;
 		}
+		uint32_t b = order[rank];
 		offset[b] = align_up(skyline.segment[i].height, model->alignment[b]);
-		skyline.placed[b] = true;
-		put(&skyline, i, b, offset[b] + model->size[b]);
+		nest_remove(&skyline.nest, b);
+		if (offset[b] + model->size[b] > *height)
+			*height = offset[b] + model->size[b];
+		i = put(&skyline, i, b, offset[b] + model->size[b]);
 		left--;
 	}
-	*height = status == OK ? layout_model_height(model, offset) : INT64_MAX;
+	if (*height >= limit)
+		*height = INT64_MAX;
+	nest_free(&skyline.nest);
 	mem_free(skyline.segment);
-	mem_free(skyline.placed);
 	return status;
 }

@@ -8,6 +8,8 @@
 
 #include "layout_model.h"
 
+#define STEP_TICKS 96      /* of one move of a dive or a skyline */
+
 /* Lowest offset first; order: rank -> buffer, see layout_rank(). O((n + moves) log sections), O(n + sections) memory.
  * Windows are taken for the piece's whole height from the buffer's bottom; not for pins with windows. */
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
@@ -19,8 +21,9 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 		       int64_t *height, struct control *control);
 
 /* Into the lowest segment of the skyline goes the first buffer in order that fits between its walls; where none does the
- * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). For models without pins and gaps. O(n sections). */
-enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t *offset, int64_t *height,
+ * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). Gives what the dive gives, without its moves. For
+ * models without pins, gaps and windows. O(n log^2 n) or so. */
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
 			   struct control *control);
 
 /* Improves a layout of `height`, the dive's in this order, by moving what sticks out of `enough` forward in the order, until
