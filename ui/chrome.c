@@ -80,7 +80,7 @@ static void draw_inputs(struct frame *frame, int *x, int end, const struct model
 void chrome_status(struct frame *frame, const struct model *model)
 {
 	const struct session_status *status = &model->status;
-	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 16, x = 0;
+	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 13, x = 0;
 	char text[100] = "";
 	int room = slot - (status->stale ? 6 : 0);
 	if (status->solving && status->fraction >= 0)

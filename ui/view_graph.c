@@ -130,9 +130,10 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 {
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
-	char text[32];
-	frame_right(frame, right, y, ROLE_FAINT, bytes_text(model->plan->live[model->plan->position[line->id]], text, sizeof text));
-	right -= AMOUNT;
+	char text[48], bytes[32];
+	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->live[model->plan->position[line->id]], bytes, sizeof bytes));
+	frame_right(frame, right, y, ROLE_FAINT, text);
+	right -= AMOUNT + 5;
 	x += frame_name(frame, x, y, right - x, ROLE_TEXT, op->name) + 2;
 	if (right - x > text_cells(op->type) + 1)
 		frame_text(frame, x, y, right - x, ROLE_FAINT, op->type);
@@ -145,6 +146,17 @@ static void draw_header(struct frame *frame)
 	for (int i = columns - 1; i >= 0; i--, right -= AMOUNT)
 		frame_right(frame, right, 0, ROLE_LABEL, titles[i]);
 	frame_text(frame, 0, 0, right, ROLE_LABEL, "modules");
+}
+
+/* Type, dims with what they carry, and the placement of a sharded tensor. Returns the cells of text. */
+static int describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
+{
+	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
+	if (model->plan->sharded) {
+		text[used] = ' ';
+		sharded_place_here(model->plan->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
+	}
+	return text_cells(text);
 }
 
 /* A tensor with its shape and the ops on the other side; where these don't fit beside each other, the shape has a second
@@ -163,18 +175,16 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, storage_role(model->plan, tensor->storage), tensor->name) + 2;
-	size_t used = strlen(carried_text(graph, id, model->factors, shape, 200));
-	if (model->plan->sharded) {
-		shape[used] = ' ';
-		sharded_place_here(model->plan->sharded, graph, id, shape + used + (used > 0), sizeof shape - used - 1);
-	}
-	int cells = text_cells(shape);
+	int cells = describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
+	/* The sizes are worth more than what they carry. */
+	if (cells > most)
+		cells = describe(model, NULL, id, shape);
 	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
 	if (cells > 0 && (beside || rows < 2))
-		x += frame_text(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
+		x += frame_name(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
 	else if (cells > 0)
-		frame_text(frame, SHAPE_AT, y + 1, frame->window.width - SHAPE_AT, ROLE_TEXT, shape);
-	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, other);
+		frame_name(frame, SHAPE_AT, y + 1, most, ROLE_TEXT, shape);
+	frame_name(frame, x, y, frame->window.width - x, ROLE_FAINT, other);
 	return cells > 0 && !beside && rows >= 2 ? 2 : 1;
 }
 

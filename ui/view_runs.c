@@ -16,7 +16,7 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8 };
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, ARENA = 33 };
 
 static void runs_free(void *state)
 {
@@ -48,13 +48,21 @@ static double gap_of(const struct plan *plan)
 	return bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0;
 }
 
+/* In narrow windows the knobs take the place of the arena. */
+static int knobs_column(const struct frame *frame)
+{
+	return frame->window.width >= 48 ? ARENA + 2 : 25;
+}
+
 static void draw_header(struct frame *frame, int y, const struct model *model)
 {
 	frame_right(frame, 4, y, ROLE_LABEL, "#");
 	frame_right(frame, 14, y, ROLE_LABEL, "peak");
 	frame_right(frame, 23, y, ROLE_LABEL, "gap");
-	frame_right(frame, 33, y, ROLE_LABEL, "arena");
-	frame_text(frame, 35, y, 30, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
+	int knobs_at = knobs_column(frame);
+	if (knobs_at > ARENA)
+		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
+	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
 }
 
 static void draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
@@ -71,9 +79,11 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
 	snprintf(text, sizeof text, "%.2f %%", gap_of(plan));
 	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN, plan->order_proved ? "proved" : text);
-	frame_right(frame, 33, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
+	int knobs_at = knobs_column(frame);
+	if (knobs_at > ARENA)
+		frame_right(frame, ARENA, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
 	scenario_text(&plan->scenario, text, sizeof text);
-	frame_name(frame, 35, y, frame->window.width - 35, ROLE_TEXT, text);
+	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }

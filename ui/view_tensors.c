@@ -232,12 +232,21 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 		x += frame_text(frame, x, y, width, ROLE_LABEL, "a view of ");
 		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;
 	}
-	x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
-	x += frame_name(frame, x, y, width / 3, ROLE_TEXT, tensor->writer == NONE ? "nobody: there from the start" : graph->op[tensor->writer].name);
+	if (tensor->writer == NONE)
+		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "there from the start");
+	else {
+		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
+		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+	}
 	uint32_t users = csr_length(&graph->users, tensor->storage);
-	if (users == 0)
+	char text[48];
+	snprintf(text, sizeof text, ", used by %u", users);
+	if (users == 0 || width - x < text_cells(text))
 		return;
-	x += frame_print(frame, x, y, ROLE_LABEL, ", used by %u, last ", users);
+	x += frame_text(frame, x, y, width - x, ROLE_LABEL, text);
+	if (width - x < 12)
+		return;
+	x += frame_text(frame, x, y, width - x, ROLE_LABEL, ", last ");
 	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
 	FOR_ROW(i, &graph->users, tensor->storage)
 		if (model->plan->position[graph->users.item[i]] > model->plan->position[last])
