@@ -25,4 +25,11 @@
 struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error,
 	enum status *status);
 
+/* Verifies the graph of a device from its own words and the sharding: every op of the step is there, in order, and reads and writes
+ * its operands in the placements that it is split for; collectives change one axis as they say; extents and bytes are those of the
+ * placements; rules fit the pieces where these are in one piece; whatever is read is the latest version of its storage, and what
+ * stays is up to date at the end. INFEASIBLE with what is wrong; NO_MEMORY. Nearly linear. */
+enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules, const struct graph *device,
+	struct error *error);
+
 #endif

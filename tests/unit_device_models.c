@@ -43,6 +43,7 @@ static struct lockstep execute(const struct units *units, const struct sharding 
 	struct lockstep run;
 	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
+	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, sharding, local, rules);
 	cr_assert(same, "%s: %s", what, run.why);
 	graph_release(local);

@@ -1,0 +1,318 @@
+/* device_check.c: verifies the graph of one device, by its own words: nothing here knows how it was built.
+ *
+ * Ops and their operands are those of the whole step, each in the placement that the sharding says; every collective does what its
+ * members say, on one axis, with the right sizes; and whatever is read is the latest version of its storage.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "device_graph.h"
+
+struct check {
+	const struct units *units;
+	const struct sharding *sharding;
+	const struct rules *rules;
+	const struct graph *whole, *device;
+	struct error *error;
+	uint32_t next;             /* the whole step's next op */
+	uint32_t *of;              /* [device's tensors] the whole step's tensor, or NONE before its collective */
+	struct placement *at;      /* [device's tensors] */
+	uint32_t *version;         /* [device's storages] of the whole step's storage that it holds */
+	uint32_t *only;            /* [device's storages] the slice that alone is up to date, or NONE */
+	uint32_t *summed;          /* [device's storages] the collective that overwrote a partial sum, or 0: older names are of no use then */
+	uint32_t *latest;          /* [the whole step's storages] writes so far */
+	struct binding binding;
+	struct arena arena;
+};
+
+static enum status wrong(const struct check *check, const char *what, const char *name)
+{
+	return fail(check->error, INFEASIBLE, "the graph of a device: %s \"%.100s\"", what, name);
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+/* Reads key:["S(0)","R"], a place for each axis. False where a word is no place of the tensor. */
+static bool read_places(const struct check *check, const char *extra, const char *key, uint32_t tensor, struct placement *placement)
+{
+	const char *at = extra ? strstr(extra, key) : NULL;
+	int parts = (int)(check->units->part_start[tensor + 1] - check->units->part_start[tensor]);
+	memset(placement, PLACE_WHOLE, sizeof *placement);
+	at = at ? strchr(at, '[') : NULL;
+	for (uint32_t a = 0; at && a < check->sharding->mesh.axes; a++) {
+		const char *begin = strchr(at, '"'), *end = begin ? strchr(begin + 1, '"') : NULL;
+		bool found = false;
+		for (int on = PLACE_PARTIAL; end && on < parts; on++) {
+			char text[40];
+			size_t length = strlen(placement_text(check->units, tensor, (int8_t)on, text, sizeof text));
+			if (length == (size_t)(end - begin - 1) && strncmp(begin + 1, text, length) == 0) {
+				placement->on[a] = (int8_t)on;
+				found = true;
+			}
+		}
+		if (!found)
+			return false;
+		at = end + 1;
+	}
+	return at != NULL;
+}
+
+/* The axis that a collective names, or NONE. */
+static uint32_t named_axis(const struct check *check, const char *extra)
+{
+	for (uint32_t a = 0; a < check->sharding->mesh.axes; a++) {
+		char member[40];
+		snprintf(member, sizeof member, "\"axis\":\"%.7s\"", check->sharding->mesh.axis[a].name);
+		if (extra && strstr(extra, member))
+			return a;
+	}
+	return NONE;
+}
+
+/* ---- versions -------------------------------------------------------------------------------------------------------- */
+
+static bool is_slice_view(const struct graph *device, uint32_t tensor)
+{
+	uint32_t writer = device->tensor[tensor].writer;
+	return device->tensor[tensor].alias != NONE && writer != NONE && strcmp(device->op[writer].type, "comm.slice") == 0
+		&& device->inplace_start[writer] == device->inplace_start[writer + 1];
+}
+
+/* The slice that a tensor is a view of, or NONE. */
+static uint32_t slice_of(const struct graph *device, uint32_t tensor)
+{
+	while (tensor != NONE && !is_slice_view(device, tensor))
+		tensor = device->tensor[tensor].alias;
+	return tensor;
+}
+
+/* True where a tensor's memory holds the latest version of what it stands for. */
+static bool up_to_date(const struct check *check, uint32_t tensor)
+{
+	uint32_t storage = check->device->tensor[tensor].storage, only = check->only[storage];
+	if (check->summed[storage] > 0 && check->device->tensor[tensor].writer < check->summed[storage])
+		return false;
+	if (check->version[storage] != check->latest[check->whole->tensor[check->of[tensor]].storage])
+		return false;
+	while (only != NONE && tensor != only && tensor != NONE)
+		tensor = check->device->tensor[tensor].alias;
+	return tensor != NONE;
+}
+
+/* ---- ops of the step ---------------------------------------------------------------------------------------------------- */
+
+/* True where a dim of some argument is cut in blocks: local extents then say less than the rule wants to know. */
+static bool strided(const struct check *check, uint32_t id)
+{
+	const struct graph *device = check->device;
+	for (uint32_t k = 0; k < op_arguments(device, id); k++) {
+		uint32_t reads = csr_length(&device->reads, id);
+		uint32_t t = k < reads ? device->reads.item[device->reads.start[id] + k] : device->writes.item[device->writes.start[id] + k - reads];
+		const struct part *part = check->units->part + check->units->part_start[check->of[t]];
+		for (uint32_t a = 0; a < check->sharding->mesh.axes; a++) {
+			int8_t on = check->at[t].on[a];
+			if (on > 0 && part[on].dim == part[on - 1].dim)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A rule that fits the whole op fits the pieces. */
+static enum status check_rule(struct check *check, uint32_t id, uint32_t of)
+{
+	struct error ignored;
+	const struct rule *rule = rules_find(check->rules, check->whole->op[of].type);
+	if (!rule || strided(check, id))
+		return OK;
+	enum status status = rule_bind_op(rule, check->whole, of, &check->binding, &ignored);
+	if (status == OK && rule_bind_op(rule, check->device, id, &check->binding, &ignored) == BAD_INPUT)
+		return wrong(check, "shapes don't fit the rule of", check->device->op[id].name);
+	return status == NO_MEMORY ? status : OK;
+}
+
+static enum status check_reads(struct check *check, uint32_t id, uint32_t of)
+{
+	for (uint32_t k = 0; k < csr_length(&check->device->reads, id); k++) {
+		uint32_t t = check->device->reads.item[check->device->reads.start[id] + k], i = check->whole->reads.start[of] + k;
+		if (check->of[t] != check->whole->reads.item[i] || !placement_equal(check->at[t], check->sharding->needed[i]))
+			return wrong(check, "another operand than the step's is read by", check->device->op[id].name);
+		if (!up_to_date(check, t))
+			return wrong(check, "an old version is read by", check->device->op[id].name);
+	}
+	return OK;
+}
+
+static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
+{
+	const struct graph *device = check->device, *whole = check->whole;
+	uint32_t pairs = whole->inplace_start[of + 1] - whole->inplace_start[of];
+	if (device->inplace_start[id + 1] - device->inplace_start[id] != pairs)
+		return wrong(check, "other writes in place than the step's in", device->op[id].name);
+	for (uint32_t k = 0; k < csr_length(&device->writes, id); k++) {
+		uint32_t t = device->writes.item[device->writes.start[id] + k];
+		if (check->of[t] != whole->writes.item[whole->writes.start[of] + k])
+			return wrong(check, "another result than the step's is written by", device->op[id].name);
+		if (device->tensor[t].alias == NONE)
+			check->version[device->tensor[t].storage] = check->latest[whole->tensor[check->of[t]].storage];
+	}
+	for (uint32_t k = 0; k < pairs; k++) {
+		struct inplace pair = whole->inplace[whole->inplace_start[of] + k], local = device->inplace[device->inplace_start[id] + k];
+		uint32_t storage = whole->tensor[pair.in].storage;
+		bool again = false;
+		if (check->of[local.in] != pair.in || (pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
+			return wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
+		for (uint32_t j = 0; j < k; j++)
+			again |= whole->tensor[whole->inplace[whole->inplace_start[of] + j].in].storage == storage;
+		check->latest[storage] += !again;
+		check->version[device->tensor[local.in].storage] = check->latest[storage];
+		check->only[device->tensor[local.in].storage] = slice_of(device, local.in);
+	}
+	return OK;
+}
+
+static enum status check_op(struct check *check, uint32_t id)
+{
+	const struct op *op = &check->device->op[id];
+	uint32_t of = check->next++;
+	if (of >= check->whole->ops || strcmp(check->whole->op[of].name, op->name) != 0 || strcmp(check->whole->op[of].type, op->type) != 0
+		|| csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id)
+		|| csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
+		return wrong(check, "not the step's next op:", op->name);
+	enum status status = check_reads(check, id, of);
+	if (status == OK)
+		status = check_writes(check, id, of);
+	return status == OK ? check_rule(check, id, of) : status;
+}
+
+/* ---- collectives ------------------------------------------------------------------------------------------------------------ */
+
+/* The word for a change on one axis. */
+static const char *word_of(int8_t from, int8_t to)
+{
+	if (from == PLACE_PARTIAL)
+		return to == PLACE_WHOLE ? "comm.all_reduce" : "comm.reduce_scatter";
+	if (from == PLACE_WHOLE)
+		return to == PLACE_PARTIAL ? "comm.keep_one" : "comm.slice";
+	return to == PLACE_WHOLE ? "comm.all_gather" : to >= 0 ? "comm.all_to_all" : "";
+}
+
+static enum status check_move(const struct check *check, uint32_t id, uint32_t from, uint32_t to)
+{
+	const struct op *op = &check->device->op[id];
+	const struct mesh *mesh = &check->sharding->mesh;
+	uint32_t axis = named_axis(check, op->extra);
+	struct placement said;
+	if (!read_places(check, op->extra, "\"from\"", check->of[from], &said) || !placement_equal(said, check->at[from]))
+		return wrong(check, "begins in another placement than its operand's:", op->name);
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (axis == NONE || (check->at[from].on[a] != check->at[to].on[a]) != (a == axis))
+			return wrong(check, "changes not just the axis that it names:", op->name);
+	int8_t before = check->at[from].on[axis], after = check->at[to].on[axis];
+	if (strcmp(op->type, word_of(before, after)) != 0)
+		return wrong(check, "has another type than what it does:", op->name);
+	int64_t n = mesh->axis[axis].size, in = check->device->tensor[from].bytes, out = check->device->tensor[to].bytes;
+	if (in * (before >= 0 ? n : 1) != out * (after >= 0 ? n : 1))
+		return wrong(check, "has an operand and a result whose sizes don't belong together:", op->name);
+	return OK;
+}
+
+static enum status check_collective(struct check *check, uint32_t id)
+{
+	const struct graph *device = check->device;
+	const struct op *op = &device->op[id];
+	uint32_t pair = device->inplace_start[id];
+	if (csr_length(&device->reads, id) != 1 || csr_length(&device->writes, id) != 1)
+		return wrong(check, "a collective that isn't of one tensor:", op->name);
+	uint32_t from = device->reads.item[device->reads.start[id]], to = device->writes.item[device->writes.start[id]];
+	uint32_t into = pair < device->inplace_start[id + 1] ? device->inplace[pair].in : NONE;
+	check->of[to] = check->of[from];
+	if (!read_places(check, op->extra, "\"to\"", check->of[to], &check->at[to]))
+		return wrong(check, "doesn't say where it goes:", op->name);
+	if (!up_to_date(check, from))
+		return wrong(check, "an old version is read by", op->name);
+	if (into != NONE && (check->of[into] != check->of[to] || (into != from && !placement_equal(check->at[into], check->at[to]))))
+		return wrong(check, "overwrites another tensor:", op->name);
+	if (into == NONE && device->tensor[to].alias != NONE && device->tensor[to].alias != from)
+		return wrong(check, "is a view of another tensor than its operand:", op->name);
+	uint32_t source = device->tensor[from].storage, target = device->tensor[to].storage;
+	if (source != target)
+		check->version[target] = check->version[source];
+	if (into != NONE)
+		check->only[target] = NONE;
+	if (into == from)
+		check->summed[target] = id;
+	return check_move(check, id, from, to);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Every tensor has the extents and bytes of its placement. */
+static enum status check_sizes(const struct check *check)
+{
+	for (uint32_t t = 0; t < check->device->tensors; t++) {
+		const struct tensor *tensor = &check->device->tensor[t];
+		int64_t shape[RANK_MAX];
+		if (check->of[t] == NONE)
+			return wrong(check, "nothing of the step is behind", tensor->name);
+		if (!placement_divides(check->units, &check->sharding->mesh, check->of[t], check->at[t])
+			|| tensor->bytes != placement_bytes(check->units, &check->sharding->mesh, check->of[t], check->at[t]))
+			return wrong(check, "the size isn't that of the placement:", tensor->name);
+		placement_shape(check->units, &check->sharding->mesh, check->of[t], check->at[t], shape);
+		for (int d = 0; d < tensor->rank && tensor->shape; d++)
+			if (tensor->shape[d] != shape[d])
+				return wrong(check, "the extents aren't those of the placement:", tensor->name);
+	}
+	return OK;
+}
+
+/* What stays is whole and up to date under the step's own name. */
+static enum status check_end(const struct check *check)
+{
+	if (check->next != check->whole->ops)
+		return wrong(check, "an op of the step is missing:", check->whole->op[check->next].name);
+	for (uint32_t s = 0; s < check->whole->storages; s++) {
+		const char *name = check->whole->tensor[check->whole->storage[s].root].name;
+		uint32_t t = graph_find_tensor(check->device, name);
+		if (t == NONE || (check->whole->storage[s].live_out && !up_to_date(check, t)))
+			return wrong(check, "the latest version is never brought back to", name);
+	}
+	return OK;
+}
+
+static bool start(struct check *check)
+{
+	const struct graph *device = check->device;
+	check->of = arena_alloc(&check->arena, device->tensors, sizeof *check->of);
+	check->at = arena_alloc(&check->arena, device->tensors, sizeof *check->at);
+	check->version = arena_alloc(&check->arena, device->storages, sizeof *check->version);
+	check->only = arena_alloc(&check->arena, device->storages, sizeof *check->only);
+	check->summed = arena_alloc(&check->arena, device->storages, sizeof *check->summed);
+	check->latest = arena_alloc(&check->arena, check->whole->storages, sizeof *check->latest);
+	if (!check->of || !check->at || !check->version || !check->only || !check->summed || !check->latest)
+		return false;
+	for (uint32_t t = 0; t < device->tensors; t++) {
+		check->of[t] = graph_find_tensor(check->whole, device->tensor[t].name);
+		if (check->of[t] != NONE)
+			check->at[t] = check->sharding->produced[check->of[t]];
+	}
+	for (uint32_t s = 0; s < device->storages; s++)
+		check->only[s] = NONE;
+	return true;
+}
+
+enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules, const struct graph *device,
+	struct error *error)
+{
+	struct check check = { .units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error };
+	enum status status = start(&check) ? OK : fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t id = 0; id < device->ops && status == OK; id++)
+		status = strncmp(device->op[id].type, "comm.", 5) == 0 ? check_collective(&check, id) : check_op(&check, id);
+	if (status == OK)
+		status = check_sizes(&check);
+	if (status == OK)
+		status = check_end(&check);
+	binding_free(&check.binding);
+	arena_free(&check.arena);
+	return status;
+}
