@@ -23,7 +23,7 @@ const struct rule rules_aten[] = {
 	{ "aten.mv", "m k+, k+ -> m", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
 	{ "aten.dot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL },
 	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL },
-	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., (g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
+	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL },
 
 	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp */

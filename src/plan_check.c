@@ -8,6 +8,7 @@
 #include "plan_check_shard.h"
 #include "rules_file.h"
 #include "scenario.h"
+#include "solver/device_graph.h"
 #include "transform.h"
 
 #define PLAN_BYTES_MAX ((size_t)1 << 30)
@@ -110,8 +111,12 @@ static enum status read_scenario(struct check *check)
 static enum status check_shard(struct check *check, const struct sharded *sharded)
 {
 	enum status status = shard_check(json_object_get(check->plan, "shard"), sharded, check->error);
+	if (status != OK)
+		return status;
+	passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
+	status = device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error);
 	if (status == OK)
-		passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
+		passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
 	return status;
 }
 

@@ -153,15 +153,15 @@ static inline void run_convolution(const struct call *call)
 	convolve(call->in, call->in + 1, y, 0);
 }
 
-/* Results are any of the gradients of input, weight and bias; their shapes tell which. */
+/* Results are any of the gradients of input, weight and bias; their shapes tell which. The weight is read for the input's alone. */
 static inline void run_convolution_backward(const struct call *call)
 {
 	const struct array *g = call->in, *x = g + 1, *w = g + 2;
 	for (int r = 0; r < call->results; r++) {
 		struct array *out = &call->out[r];
-		bool weight = out->rank == 4 && memcmp(out->whole, w->whole, 4 * sizeof *w->whole) == 0 && (r > 0 || memcmp(x->whole, w->whole, 4 * sizeof *w->whole) != 0);
+		bool to_input = out->rank == 4 && r == 0 && call->operands > 2 && memcmp(out->whole, x->whole, 4 * sizeof *x->whole) == 0;
 		if (out->rank == 4)
-			convolve(weight ? x : out, weight ? out : w, g, weight ? 2 : 1);
+			convolve(to_input ? out : x, to_input ? w : out, g, to_input ? 1 : 2);
 		for (int64_t i = 0; i < g->count && out->rank == 1; i++)
 			out->value[i / (g->shape[2] * g->shape[3]) % g->shape[1]] += g->value[i];
 	}
