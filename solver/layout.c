@@ -27,6 +27,7 @@ struct solve {
 	int64_t enough;          /* units: an arena this high will do */
 	int64_t bound;           /* units: no arena is lower */
 	bool complete;           /* every part has a layout */
+	bool late;               /* effort or time is up: what is left gets the first layout */
 };
 
 /* ---- what lives through everything --------------------------------------------------------------- */
@@ -48,6 +49,12 @@ static bool resident(const struct layout_model *model, uint32_t b)
 		&& span->from == 0 && span->to == model->size[b];
 }
 
+/* Whether the buffer is taken out and stacked. */
+static bool lifted(const struct layout_model *model, uint32_t b)
+{
+	return !model->pins && !model->aligned && !model->windowed && resident(model, b);
+}
+
 /* Stacks the residents and lists the rest. Exact where nothing is pinned, aligned or windowed: then any layout can be
  * turned into one with the residents at the bottom. */
 static enum status lift_residents(struct solve *solve)
@@ -60,7 +67,7 @@ static enum status lift_residents(struct solve *solve)
 		return NO_MEMORY;
 	}
 	for (uint32_t b = 0; b < model->n; b++) {
-		if (!model->pins && !model->aligned && !model->windowed && resident(model, b)) {
+		if (lifted(model, b)) {
 			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
 			solve->base += model->size[b];
 		} else {
@@ -83,6 +90,7 @@ struct attempt {
 	int64_t height;          /* of offset; INT64_MAX: none yet */
 	int64_t enough;          /* a layout this high will do */
 	int64_t bound;           /* none is lower */
+	struct layout_core core; /* why it is above the load */
 	const char *strategy;
 	const struct recipe *dive; /* the best dive so far, or NULL */
 };
@@ -194,6 +202,13 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 	return status;
 }
 
+/* One layout, whatever control says. */
+static enum status try_first(struct attempt *attempt)
+{
+	struct control none = { 0 };
+	return try_skyline(attempt, &dives[0], &none);
+}
+
 /* The tree knows neither pins nor holes; models that have them go through first fit. */
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
@@ -246,7 +261,7 @@ static enum status try_search(struct attempt *attempt, const struct layout_optio
 		status = layout_windows(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, &attempt->bound, control);
 	else
 		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
-				      &attempt->bound, control);
+				      &attempt->bound, &attempt->core, control);
 	if (attempt->height < height)
 		attempt->strategy = "exact search";
 	return status;
@@ -289,19 +304,33 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	}
 }
 
-/* A search has shown that the part needs more than was thought. */
+static int compare_numbers(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* A search has shown that the part needs more than was thought. What lies below it belongs to the core, too. */
 static enum status raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
 {
+	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
+	uint32_t count = attempt->core.count ? attempt->core.count : attempt->part.n;
 	mem_free(layout->core);
-	layout->core = mem_alloc(attempt->part.n, sizeof *layout->core);
+	layout->core = mem_alloc(model->n, sizeof *layout->core);
 	layout->core_count = 0;
 	if (!layout->core)
 		return NO_MEMORY;
-	for (uint32_t b = 0; b < attempt->part.n; b++)
-		layout->core[layout->core_count++] = solve->model.origin[attempt->part.origin[b]];
+	for (uint32_t i = 0; i < count; i++)
+		layout->core[layout->core_count++] = model->origin[attempt->part.origin[attempt->core.count ? attempt->core.buffer[i] : i]];
+	for (uint32_t b = 0; b < model->n; b++)
+		if (lifted(model, b))
+			layout->core[layout->core_count++] = model->origin[b];
+	qsort(layout->core, layout->core_count, sizeof *layout->core, compare_numbers);
+	/* Without a resident the others need less if they fill what the bound says. */
+	layout->irreducible = attempt->core.irreducible && (solve->base == 0 || attempt->height == attempt->bound);
 	solve->bound = solve->base + attempt->bound * scale;
-	layout->bound = solve->bound * solve->model.unit;
+	layout->bound = solve->bound * model->unit;
 	layout->proof = LAYOUT_PROOF_SEARCH;
 	return status;
 }
@@ -329,14 +358,34 @@ static void fingerprint(const struct attempt *attempt, const struct layout_optio
 	key[0] = hash;
 }
 
-/* What the cache keeps of a part: a header, then the offsets. */
-struct kept { int64_t height, bound; const char *strategy; };
+/* What the cache keeps of a part: a header, the offsets, the core. */
+struct kept { int64_t height, bound; const char *strategy; uint32_t core_count; bool irreducible; };
+
+static void keep_result(const struct attempt *attempt, struct kept *kept)
+{
+	int64_t *offset = (int64_t *)(kept + 1);
+	*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy, attempt->core.count, attempt->core.irreducible };
+	memcpy(offset, attempt->offset, attempt->part.n * sizeof *offset);
+	memcpy(offset + attempt->part.n, attempt->core.buffer, attempt->part.n * sizeof *attempt->core.buffer);
+}
+
+static void reuse_result(struct attempt *attempt, const struct kept *kept)
+{
+	const int64_t *offset = (const int64_t *)(kept + 1);
+	attempt->height = kept->height;
+	attempt->bound = kept->bound;
+	attempt->strategy = kept->strategy;
+	attempt->core.count = kept->core_count;
+	attempt->core.irreducible = kept->irreducible;
+	memcpy(attempt->offset, offset, attempt->part.n * sizeof *offset);
+	memcpy(attempt->core.buffer, offset + attempt->part.n, attempt->part.n * sizeof *attempt->core.buffer);
+}
 
 /* Solves the part, or takes what an equal part came to before. */
 static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 {
 	const struct layout_cache *cache = solve->options->cache;
-	size_t offsets = attempt->part.n * sizeof *attempt->offset, bytes = sizeof(struct kept) + offsets;
+	size_t bytes = sizeof(struct kept) + attempt->part.n * (sizeof *attempt->offset + sizeof *attempt->core.buffer);
 	uint64_t key[2] = { 0, 0 };
 	struct kept *kept = cache ? mem_alloc(1, bytes) : NULL;
 	if (!kept)
@@ -344,15 +393,11 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 	enum status status = OK;
 	fingerprint(attempt, solve->options, key);
 	if (cache->lookup(cache->context, key, kept, bytes)) {
-		attempt->height = kept->height;
-		attempt->bound = kept->bound;
-		attempt->strategy = kept->strategy;
-		memcpy(attempt->offset, kept + 1, offsets);
+		reuse_result(attempt, kept);
 	} else {
 		status = try_strategy(attempt, solve->options, solve->control);
 		if (status == OK) {
-			*kept = (struct kept){ attempt->height, attempt->bound, attempt->strategy };
-			memcpy(kept + 1, attempt->offset, offsets);
+			keep_result(attempt, kept);
 			cache->store(cache->context, key, kept, bytes);
 		}
 	}
@@ -370,12 +415,13 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	attempt.offset = mem_alloc(n, sizeof *attempt.offset);
 	attempt.trial = mem_alloc(n, sizeof *attempt.trial);
 	attempt.order = mem_alloc(n, sizeof *attempt.order);
-	status = attempt.offset && attempt.trial && attempt.order ? OK : NO_MEMORY;
+	attempt.core.buffer = mem_alloc(n, sizeof *attempt.core.buffer);
+	status = attempt.offset && attempt.trial && attempt.order && attempt.core.buffer ? OK : NO_MEMORY;
 	int64_t scale = attempt.part.unit / solve->model.unit;
 	attempt.bound = attempt.part.max_load;
 	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
 	if (status == OK)
-		status = solve_or_reuse(solve, &attempt);
+		status = solve->late ? try_first(&attempt) : solve_or_reuse(solve, &attempt);
 	if (solve->base + attempt.bound * scale > solve->bound)
 		status = raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
@@ -392,6 +438,7 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	mem_free(attempt.offset);
 	mem_free(attempt.trial);
 	mem_free(attempt.order);
+	mem_free(attempt.core.buffer);
 	layout_model_free(&attempt.part);
 	return status;
 }
@@ -402,7 +449,7 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 static enum status solve_parts(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
-	enum status status = OK;
+	enum status status = OK, stopped = OK;
 	uint32_t from = 0;
 	solve->complete = true;
 	while (from < solve->rest_count && status == OK) {
@@ -412,9 +459,15 @@ static enum status solve_parts(struct solve *solve)
 				end = model->last[solve->rest[to]];
 		status = solve_part(solve, from, to, model->first[solve->rest[from]], end);
 		from = to;
+		/* Stopped while a layout was improved: it counts, and so shall the rest. */
+		if ((status == LIMIT || status == CANCELLED) && solve->complete) {
+			stopped = status;
+			solve->late = true;
+			status = OK;
+		}
 	}
 	solve->complete &= from == solve->rest_count;
-	return status;
+	return status == OK ? stopped : status;
 }
 
 /* The load, or a single buffer that reaches higher. */
@@ -434,10 +487,33 @@ static enum status simple_bound(struct solve *solve)
 			return NO_MEMORY;
 		layout->core[0] = model->origin[b];
 		layout->core_count = 1;
+		layout->irreducible = true;
 		layout->bound = top;
 		layout->proof = LAYOUT_PROOF_BUFFER;
 	}
 	return OK;
+}
+
+/* No layout fits the capacity: says so, and which buffers are alive together where the load does not. */
+static enum status refuse(struct solve *solve)
+{
+	const struct layout_model *model = &solve->model;
+	struct layout *layout = solve->layout;
+	int64_t capacity = solve->options->capacity;
+	if (layout->proof == LAYOUT_PROOF_LOAD) {
+		struct layout_core core = { .buffer = mem_alloc(model->n, sizeof *core.buffer) };
+		if (!core.buffer || layout_core_of_load(model, capacity / model->unit, &core) != OK) {
+			mem_free(core.buffer);
+			return NO_MEMORY;
+		}
+		for (uint32_t i = 0; i < core.count; i++)
+			core.buffer[i] = model->origin[core.buffer[i]];
+		mem_free(layout->core);
+		layout->core = core.buffer;
+		layout->core_count = core.count;
+		layout->irreducible = core.irreducible;
+	}
+	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->bound);
 }
 
 /* Two pinned buffers in each other's way. */
@@ -472,10 +548,30 @@ static enum status solve_caching(struct solve *solve)
 	return OK;
 }
 
+/* Residents, then the parts. */
+static enum status place_all(struct solve *solve)
+{
+	struct layout *layout = solve->layout;
+	const struct layout_options *options = solve->options;
+	enum status status = lift_residents(solve);
+	solve->height = solve->base;
+	solve->bound = layout->bound / solve->model.unit;
+	solve->enough = options->capacity > layout->bound ? options->capacity / solve->model.unit : solve->bound;
+	if (status == OK)
+		status = solve_parts(solve);
+	if (!solve->complete) {
+		mem_free(layout->offset);
+		layout->offset = NULL;
+	}
+	layout->arena = solve->height * solve->model.unit;
+	return status;
+}
+
 enum status layout_solve(const struct buffers *buffers, const struct layout_options *options, struct control *control,
 			 struct layout *layout, struct error *error)
 {
-	struct solve solve = { .buffers = buffers, .options = options, .control = control, .layout = layout, .error = error };
+	struct layout_options wanted = *options;
+	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error };
 	*layout = (struct layout){ .strategy = "nothing to place" };
 	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE;
 	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
@@ -483,27 +579,16 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		return status;
 	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
 	status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
+	/* What cannot fit is not worth a search. */
+	if (wanted.capacity > 0 && layout->bound > wanted.capacity)
+		wanted.effort = 0;
 	if (status == OK)
 		status = check_pins(&solve.model, error);
-	if (status == OK && caching) {
-		status = solve_caching(&solve);
-	} else if (status == OK) {
-		status = lift_residents(&solve);
-		solve.height = solve.base;
-		solve.bound = layout->bound / solve.model.unit;
-		solve.enough = options->capacity > layout->bound ? options->capacity / solve.model.unit : solve.bound;
-		if (status == OK)
-			status = solve_parts(&solve);
-		if (!solve.complete) {
-			mem_free(layout->offset);
-			layout->offset = NULL;
-		}
-		layout->arena = solve.height * solve.model.unit;
-	}
+	if (status == OK)
+		status = caching ? solve_caching(&solve) : place_all(&solve);
 	layout->proved = layout->offset && layout->arena == layout->bound;
-	if (status == OK && options->capacity > 0 && layout->bound > options->capacity)
-		status = fail(error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)options->capacity,
-			      (long long)layout->bound);
+	if (status == OK && wanted.capacity > 0 && layout->bound > wanted.capacity)
+		status = refuse(&solve);
 	if (status == NO_MEMORY)
 		layout_free(layout);
 	mem_free(solve.rest);

@@ -65,8 +65,9 @@ struct layout {
 	bool proved;               /* arena == bound */
 	enum layout_proof proof;   /* of the bound */
 	int64_t moment;            /* the first step with the load */
-	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending */
-	uint32_t core_count;
+	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
+	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
+	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
 };
 
@@ -108,9 +109,14 @@ void layout_free(struct layout *layout);
 int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *moment);
 
 /* The independent checker: offsets are >= 0, aligned and as pinned, nothing that is alive at one step overlaps, the arena
- * holds everything, and a bound by load or by one buffer is worked out again from scratch. Shares no code with the
- * solvers. BAD_INPUT with the culprits in error. O(n log n). */
+ * holds everything, and a bound by load or by one buffer is worked out again from scratch, one by search as far as a
+ * small effort goes. Shares no code with the solvers. BAD_INPUT with the culprits in error. O(n log n). */
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
+
+/* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers, for what
+ * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, windows, or the nodes are spent. NO_MEMORY. */
+enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
+			      int64_t capacity, uint64_t nodes);
 
 /* ---- the caching allocator, the baseline that users know ------------------------------------- */
 

@@ -195,6 +195,20 @@ static int64_t alive(const struct check *check, int64_t moment)
 	return sum;
 }
 
+#define CORE_NODES 20000   /* enough for a core of a dozen buffers or two */
+
+static enum status check_core(const struct check *check, const struct layout *layout, struct error *error)
+{
+	for (uint32_t i = 0; i < layout->core_count; i++)
+		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
+			return fail(error, BAD_INPUT, "the core of the bound is no ascending list of buffers");
+	enum status status = layout_check_core(check->buffers, layout->core, layout->core_count, check->alignment, layout->bound - 1,
+					       CORE_NODES);
+	if (status == OK)
+		return fail(error, BAD_INPUT, "the core of the bound %lld fits below it", (long long)layout->bound);
+	return status == NO_MEMORY ? status : OK;
+}
+
 static enum status check_bound(const struct check *check, const struct layout *layout, struct error *error)
 {
 	const struct buffers *buffers = check->buffers;
@@ -211,7 +225,7 @@ static enum status check_bound(const struct check *check, const struct layout *l
 		if (fixed + rounded(check, i) != layout->bound)
 			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->bound);
 	}
-	return OK;
+	return layout->proof == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;
 }
 
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error)

@@ -16,6 +16,10 @@ static const struct { const char *keys; unsigned rules; } ways[] = {
 	{ "CTA", LAYOUT_RULES_ALL }, { "TAW", NO_FILL }, { "TAW", LAYOUT_RULES_ALL }, { "OTA", NO_FILL }, { "OTA", LAYOUT_RULES_ALL },
 };
 #define WAYS (sizeof ways / sizeof *ways)
+#define CORE_ROUND 3       /* from this one on cores are looked for */
+#define CORE_SHARE 8       /* with so many times the nodes of other searches: windows are small */
+#define CORE_NODES 1000    /* for each search that shrinks one, at first, */
+#define CORE_NODES_MOST 32000 /* and then */
 #define BOX_WAYS 4         /* of them, for the many variants of boxes */
 
 struct exact {
@@ -26,6 +30,7 @@ struct exact {
 	int64_t enough;
 	bool plain;                /* boxes can be made */
 	bool decide;               /* whether there is one within enough is all that is asked */
+	struct layout_core *core, trial_core; /* of the bound, or NULL */
 	struct control *control;
 };
 
@@ -41,6 +46,17 @@ static void found(struct exact *exact)
 	memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
 }
 
+/* Keeps what is needed of the core of a new bound. */
+static enum status shrink_core(struct exact *exact)
+{
+	if (!exact->core)
+		return OK;
+	enum status status = layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES, exact->core, exact->control);
+	if (status == OK && !exact->core->irreducible)
+		status = layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES_MOST, exact->core, exact->control);
+	return status;
+}
+
 /* One search. LIMIT: undecided. */
 static enum status search_at(struct exact *exact, int64_t capacity, size_t way, uint64_t nodes)
 {
@@ -50,6 +66,24 @@ static enum status search_at(struct exact *exact, int64_t capacity, size_t way, 
 		found(exact);
 	} else if (status == INFEASIBLE) {
 		exact->bound = capacity + 1;
+		for (uint32_t b = 0; exact->core && b < exact->model->n; b++)
+			exact->core->buffer[b] = b;
+		if (exact->core)
+			exact->core->count = exact->model->n;
+		return shrink_core(exact) == NO_MEMORY ? NO_MEMORY : status;
+	}
+	return status;
+}
+
+/* Tries to refute the lowest capacity by a few buffers. */
+static enum status search_core(struct exact *exact, int64_t capacity, uint64_t nodes)
+{
+	enum status status = layout_core_find(exact->model, capacity, nodes, &exact->trial_core, exact->control);
+	if (status == INFEASIBLE) {
+		exact->bound = capacity + 1;
+		exact->core->count = exact->trial_core.count;
+		memcpy(exact->core->buffer, exact->trial_core.buffer, exact->core->count * sizeof *exact->core->buffer);
+		return shrink_core(exact) == NO_MEMORY ? NO_MEMORY : status;
 	}
 	return status;
 }
@@ -122,6 +156,11 @@ static enum status search_target(struct exact *exact, int number, uint32_t round
 
 static enum status run_round(struct exact *exact, uint32_t round, uint64_t nodes)
 {
+	enum status found_core = INFEASIBLE;
+	while (exact->core && round >= CORE_ROUND && found_core == INFEASIBLE && !finished(exact))
+		found_core = search_core(exact, target(exact, 0), nodes * CORE_SHARE);
+	if (found_core == NO_MEMORY)
+		return NO_MEMORY;
 	for (int number = 0; number < (exact->decide ? 1 : 3); number++) {
 		while (!finished(exact) && (number == 0 || target(exact, number) > target(exact, 0))) {
 			enum status status = search_target(exact, number, round, nodes);
@@ -138,15 +177,16 @@ static enum status run_round(struct exact *exact, uint32_t round, uint64_t nodes
 }
 
 enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
-			 int64_t *height, int64_t *bound, struct control *control)
+			 int64_t *height, int64_t *bound, struct layout_core *core, struct control *control)
 {
 	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
 			       .plain = !model->pins && !model->aligned && !model->gapped && !model->windowed, .decide = decide,
-			       .control = &own };
+			       .core = core, .control = &own };
 	exact.search = layout_search_new(model);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
-	enum status status = exact.search && exact.trial ? OK : NO_MEMORY;
+	exact.trial_core.buffer = mem_alloc(model->n, sizeof *exact.trial_core.buffer);
+	enum status status = exact.search && exact.trial && exact.trial_core.buffer ? OK : NO_MEMORY;
 	uint32_t round = 0;
 	for (uint64_t nodes = model->n * UINT64_C(2); status == OK && !finished(&exact); nodes *= 2)
 		status = run_round(&exact, round++, nodes);
@@ -155,5 +195,6 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 	*bound = exact.bound;
 	layout_search_free(exact.search);
 	mem_free(exact.trial);
+	mem_free(exact.trial_core.buffer);
 	return status == LIMIT ? control_status(control) : status;
 }

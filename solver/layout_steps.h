@@ -31,11 +31,33 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 enum status layout_wheel(const struct layout_model *model, const uint32_t *order, int64_t enough, uint64_t effort, uint64_t seed,
 			 int64_t *offset, int64_t *height, struct control *control);
 
+/* Buffers of a model that alone do not fit. */
+struct layout_core {
+	uint32_t *buffer;          /* [n of the model], the first `count` in use, ascending */
+	uint32_t count;
+	bool irreducible;          /* without any one of them the others fit */
+};
+
 /* Improves a layout of `height` by exact search until it is within `enough`, is known to be the smallest, or `effort` ticks
  * are spent. bound: no layout is lower; it rises as the search proves it. decide: stop once it is above `enough`, too.
+ * core: where the bound has risen, buffers that need it; NULL: not asked for.
  * For models without windows. OK also when the effort was not enough. */
 enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
-			 int64_t *height, int64_t *bound, struct control *control);
+			 int64_t *height, int64_t *bound, struct layout_core *core, struct control *control);
+
+/* Looks for buffers that alone do not fit the capacity, among the largest ones of one stretch of time after another.
+ * INFEASIBLE: core has them. LIMIT: none found; nodes: what a search through all buffers would be given. For models
+ * without windows. core->buffer is overwritten. */
+enum status layout_core_find(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
+			     struct control *control);
+
+/* Drops buffers from the core as long as what is left does not fit. */
+enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
+			       struct control *control);
+
+/* The fewest and largest of those that are alive at the fullest section that together exceed the capacity, which the load
+ * does. */
+enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core);
 
 /* ROAM's tree: what crosses a cut of the order at the bottom, what lives between two cuts apart. For models without
  * pins, gaps and windows. O(n log n) but for the leaves, each of which is solved exactly as far as a small effort goes. */

@@ -142,7 +142,7 @@ static enum status solve_leaf(struct tree *tree, const struct layout_model *part
 		return status;
 	if (part->n <= ILP_MOST && !part->aligned)
 		return layout_ilp(part, offset, tree->control);
-	return layout_exact(part, bound, false, LEAF_EFFORT, offset, &height, &bound, tree->control);
+	return layout_exact(part, bound, false, LEAF_EFFORT, offset, &height, &bound, NULL, tree->control);
 }
 
 static enum status place_leaf(struct tree *tree, const struct range *range)

@@ -186,17 +186,30 @@ static json_t *core_names(const struct buffers_csv *csv, const struct layout *la
 	return names;
 }
 
-static bool print_json(const struct buffers_csv *csv, const struct layout *layout, bool limited, double time)
+#define CHECK_NODES 5000000    /* some seconds for a core of 64 buffers */
+
+/* Whether a second, independent search confirms that the core needs what the certificate says. */
+static bool core_confirmed(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+{
+	int64_t capacity = layout->proof == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->bound - 1;
+	return layout_check_core(&csv->buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
+}
+
+static bool print_json(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, bool limited, double time)
 {
 	json_t *offsets = json_array();
 	for (uint32_t i = 0; i < csv->buffers.n; i++)
 		json_array_append_new(offsets, json_integer(layout->offset[i]));
 	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->proof], "moment",
 					(json_int_t)layout->moment);
-	if (layout->proof != LAYOUT_PROOF_LOAD)
+	if (layout->core_count) {
 		json_object_set_new(certificate, "core", core_names(csv, layout));
-	json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "arena_bytes",
-				   (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->bound, "load_bytes",
+		json_object_set_new(certificate, "irreducible", json_boolean(layout->irreducible));
+		json_object_set_new(certificate, "confirmed", json_boolean(core_confirmed(request, csv, layout)));
+	}
+	bool infeasible = request->options.capacity > 0 && layout->bound > request->options.capacity;
+	json_t *object = json_pack("{s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "infeasible", infeasible,
+				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->bound, "load_bytes",
 				   (json_int_t)layout->load, "proved", layout->proved, "limited", limited, "seconds", time,
 				   "certificate", certificate, "offsets", offsets);
 	bool done = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
@@ -216,11 +229,17 @@ static bool write_csv(const struct request *request, const struct buffers_csv *c
 }
 
 /* Names buffers in messages as the file does. */
-static void say_core(const struct buffers_csv *csv, const struct layout *layout)
+static void say_core(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	if (!layout->core_count)
 		return;
-	fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64 ":", layout->core_count, layout->bound);
+	if (layout->proof == LAYOUT_PROOF_LOAD)
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", layout->core_count,
+			layout->moment);
+	else
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, layout->core_count, layout->bound);
+	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
+		core_confirmed(request, csv, layout) ? " (confirmed by a second search)" : "");
 	for (uint32_t i = 0; i < layout->core_count; i++)
 		fprintf(stderr, " %.*s", (int)csv->id[layout->core[i]].length, csv->id[layout->core[i]].text);
 	fputc('\n', stderr);
@@ -232,7 +251,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	int64_t capacity = request->options.capacity;
 	if (layout->offset) {
 		bool limited = status == CANCELLED || status == LIMIT;
-		if ((request->json && !print_json(csv, layout, limited, time)) || !write_csv(request, csv, layout)
+		if ((request->json && !print_json(request, csv, layout, limited, time)) || !write_csv(request, csv, layout)
 		    || fflush(stdout) != 0) {
 			fprintf(stderr, "tidemark: layout: %s: %s\n", request->output ? request->output : "output", strerror(errno));
 			return EXIT_INPUT;
@@ -242,7 +261,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		return 128 + signal_number;
 	if (status == INFEASIBLE) {
 		fprintf(stderr, "tidemark: %s: %s\n", request->path, error->text);
-		say_core(csv, layout);
+		say_core(request, csv, layout);
 		return EXIT_CONSTRAINT;
 	}
 	if (!layout->offset)

@@ -137,7 +137,7 @@ static void write_layout_certificate(const struct plan *plan, FILE *stream)
 			fputs(i ? ", " : "", stream);
 			json_write_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
 		}
-		putc(']', stream);
+		fprintf(stream, "], \"irreducible\": %s", layout->irreducible ? "true" : "false");
 	}
 	putc('}', stream);
 }
