@@ -109,6 +109,17 @@ void network_free(struct network *network)
 	*network = (struct network) { 0 };
 }
 
+void network_weigh_memory(struct network *network)
+{
+	struct shard_chain *chain = &network->chain;
+	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++) {
+		chain->cost[i] = chain->usage[i];
+		chain->usage[i] = 0;
+	}
+	for (size_t i = 0; i < chain->pairs; i++)
+		chain->pair[i] = chain->pair[i] >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : 0;
+}
+
 enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding)
 {
 	const struct graph *graph = network->units->graph;

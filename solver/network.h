@@ -30,7 +30,6 @@ struct network_options {
 	uint32_t exposed;
 	const struct placement_pin *pin;
 	uint32_t pins;
-	bool minimal_memory;             /* costs are bytes that stay, not time */
 };
 
 enum network_kind { NETWORK_OP, NETWORK_KEPT, NETWORK_COPY };
@@ -61,6 +60,9 @@ struct network {
 enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
 	struct error *error);
 void network_free(struct network *network);
+
+/* Makes memory the cost: bytes that stay, wherever they are moved; usage is then 0. */
+void network_weigh_memory(struct network *network);
 
 /* Drops strategies that another one of the same node is never worse than, whatever the rest does. Keeps an optimum. */
 enum status network_prune(struct network *network);

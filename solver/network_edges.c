@@ -216,13 +216,11 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 	return OK;
 }
 
-/* Time that isn't hidden; nothing where costs are bytes. */
+/* Time that isn't hidden. */
 static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time)
 {
 	if (time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	if (building->options->minimal_memory)
-		return 0;
 	return sharding_hides(building->graph, tensor, &building->readers) ? time * building->options->exposed / 100 : time;
 }
 
@@ -235,7 +233,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 	uint32_t count = 0, k = 0;
 	int64_t cost = 0;
 	/* A view that both passes read: its copy must be one that is counted. */
-	bool held = graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op] && !building->options->minimal_memory;
+	bool held = graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
 	FOR_ROW(i, &graph->reads, reading->op) {
 		struct placement need = argument_place(building->units, reading->op, choice->split, k++);
 		bool known = graph->reads.item[i] != reading->tensor || placement_equal(need, placement) || (second && placement_equal(need, *second));
@@ -291,7 +289,7 @@ static void fill_return(struct building *building, const struct reading *reading
 			int64_t time = distance_find(&building->distances, reading->tensor, from,
 				network->choice[network->chain.first[reading->node] + j].placement, NULL);
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
-				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : building->options->minimal_memory ? 0 : time;
+				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : time;
 		}
 	}
 }
@@ -393,7 +391,7 @@ static enum status doubled_choices(struct building *building, uint32_t writer, u
 	for (uint32_t i = 0; status == OK && i < written->count; i++) {
 		struct network_choice choice = { .placement = written->place[i].at };
 		status = building_choice(building, choice, 0, 0);
-		for (uint32_t j = 0; j < needs->count && status == OK && !building->options->minimal_memory; j++)
+		for (uint32_t j = 0; j < needs->count && status == OK; j++)
 			if (!placement_equal(needs->place[j].at, choice.placement))
 				status = doubled_at(building, tensor, choice, &needs->place[j]);
 	}

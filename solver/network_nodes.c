@@ -45,10 +45,9 @@ enum status building_choice(struct building *building, struct network_choice cho
 			return NO_MEMORY;
 		building->choice_room = room;
 	}
-	bool bytes = building->options->minimal_memory;
 	network->choice[at] = choice;
-	chain->cost[at] = bytes ? usage : cost;
-	chain->usage[at] = bytes ? 0 : usage;
+	chain->cost[at] = cost;
+	chain->usage[at] = usage;
 	chain->first[chain->nodes]++;
 	return OK;
 }

@@ -1,0 +1,180 @@
+/* sharding_find.c: the strategies. */
+#include <string.h>
+
+#include "sharding_job.h"
+
+#define X(id, name, help) name,
+const char *const shard_strategy_names[STRATEGY_COUNT] = { SHARD_STRATEGIES(X) };
+#undef X
+
+const uint32_t sharding_curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
+
+static struct sharding_job job_of(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_report *report, struct error *error)
+{
+	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
+	return (struct sharding_job) { units, mesh, options, control, report, error, options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+}
+
+static bool usable(enum status status)
+{
+	return status == OK || status == LIMIT || status == CANCELLED;
+}
+
+static int64_t more_by(int64_t amount, uint32_t percent)
+{
+	return amount > INT64_MAX / 200 ? INT64_MAX : amount + amount / 100 * percent + amount % 100 * percent / 100;
+}
+
+/* By hand: what the roles of the axes say. */
+static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
+{
+	job->report->space = "one split of each op, by its role";
+	return split_by_roles(job->units, job->mesh, job->options->roles, sharding);
+}
+
+/* ---- least memory first ------------------------------------------------------------------------------------------------ */
+
+/* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the least time
+ * with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that stay is least redundancy. */
+static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = sharding_search(job, -1, true, NULL, 0, sharding, cost);
+	if (usable(status))
+		job->report->least_usage = cost->usage;
+	return status;
+}
+
+/* eps 0: what the network counts as least may be less than what its sharding takes, so the limit is the latter. */
+static enum status minred(struct sharding_job *job, struct sharding *sharding)
+{
+	struct sharding_cost least, cost;
+	struct sharding first;
+	enum status status = least_memory(job, &first, &least);
+	if (!usable(status)) {
+		*sharding = first;
+		return status;
+	}
+	int64_t limit = more_by(least.usage, job->options->slack);
+	if (job->options->memory >= 0 && limit > job->options->memory)
+		limit = job->options->memory > least.usage ? job->options->memory : least.usage;
+	status = sharding_search(job, limit, false, NULL, 0, sharding, &cost);
+	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
+		sharding_free(sharding);
+		*sharding = first;
+		status = status == INFEASIBLE ? OK : status;
+	} else {
+		sharding_free(&first);
+	}
+	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
+		status = INFEASIBLE;
+	return status;
+}
+
+/* ---- least time ---------------------------------------------------------------------------------------------------------- */
+
+/* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
+static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	int64_t slowest = more_by(cost->total, job->options->slack), high = cost->usage, low = 0;
+	for (int step = 0; step < 7 && high - low > high / 64; step++) {
+		struct sharding found;
+		struct sharding_cost of_found;
+		struct sharding_report before = *job->report;
+		int64_t middle = low + (high - low) / 2;
+		enum status status = sharding_search(job, middle, false, NULL, 0, &found, &of_found);
+		bool good = found.split && status == OK && of_found.usage <= middle && of_found.total <= slowest;
+		sharding_free(good ? sharding : &found);
+		if (good) {
+			*sharding = found;
+			*cost = of_found;
+			high = of_found.usage;
+		} else {
+			*job->report = before;
+			low = middle;
+		}
+		if (!usable(status) && status != INFEASIBLE)
+			return status;
+	}
+	return OK;
+}
+
+static enum status least_time(struct sharding_job *job, struct sharding *sharding)
+{
+	struct sharding_cost cost;
+	enum status status = sharding_search(job, job->options->memory, false, NULL, 0, sharding, &cost);
+	if (status == INFEASIBLE) {  /* what comes nearest */
+		struct sharding least;
+		struct sharding_report before = *job->report;
+		enum status found = least_memory(job, &least, &cost);
+		if (usable(found)) {
+			sharding_free(sharding);
+			*sharding = least;
+			before.least_usage = cost.usage;
+		}
+		*job->report = before;
+		return usable(found) || found == INFEASIBLE ? INFEASIBLE : found;
+	}
+	if (status == OK && job->options->slack > 0)
+		status = spend_slack(job, sharding, &cost);
+	return status;
+}
+
+enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding *sharding, struct sharding_report *report, struct error *error)
+{
+	struct sharding_job job = job_of(units, mesh, options, control, report, error);
+	enum status status;
+	*sharding = (struct sharding) { 0 };
+	switch (options->strategy) {
+	case STRATEGY_MINRED:
+		status = minred(&job, sharding);
+		break;
+	case STRATEGY_AUTO:
+		status = least_time(&job, sharding);
+		break;
+	default:
+		status = by_roles(&job, sharding);
+		break;
+	}
+	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)
+		status = NO_MEMORY;
+	if (sharding->split) {
+		enum status summed = sharding_cost(units, sharding, options->clock, options->exposed, &report->cost);
+		status = summed == OK ? status : summed;
+	}
+	if (status == OK && options->memory >= 0 && report->cost.usage > options->memory)
+		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld", (long long)report->cost.usage,
+			(long long)options->memory);
+	return status;
+}
+
+void sharding_report_free(struct sharding_report *report)
+{
+	arena_free(&report->arena);
+	*report = (struct sharding_report) { 0 };
+}
+
+enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
+{
+	struct sharding_report report;
+	struct sharding_job job = job_of(units, mesh, options, control, &report, error);
+	struct sharding_cost least;
+	struct sharding first;
+	enum status status = least_memory(&job, &first, &least);
+	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
+		struct sharding sharding;
+		struct sharding_cost cost;
+		enum status found = sharding_search(&job, more_by(least.usage, sharding_curve_eps[i]), false, NULL, 0, &sharding, &cost);
+		bool there = sharding.split && usable(found);
+		if (found == NO_MEMORY || found == CANCELLED)
+			status = found;
+		if (!there)
+			cost = least;
+		point[i] = (struct sharding_point) { sharding_curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
+		sharding_free(&sharding);
+	}
+	sharding_free(&first);
+	return status;
+}

@@ -1,0 +1,38 @@
+/* sharding_job.h: what the strategies that search share. */
+#ifndef TIDEMARK_SHARDING_JOB_H
+#define TIDEMARK_SHARDING_JOB_H
+
+#include "sharding_find.h"
+
+struct sharding_job {
+	const struct units *units;
+	const struct mesh *mesh;
+	const struct sharding_options *options;
+	struct control *control;
+	struct sharding_report *report;
+	struct error *error;
+	uint64_t effort;                 /* of one solve */
+};
+
+/* What one solve is asked for. */
+struct sharding_aim {
+	uint8_t free;                    /* axes that it decides */
+	const struct sharding *base;     /* decides on the others */
+	int64_t limit;                   /* of bytes that stay; < 0: none */
+	bool memory;                     /* least memory instead of least time */
+	const struct placement_pin *pin; /* besides those of the options */
+	uint32_t pins;
+};
+
+/* The best sharding of an aim, and its cost summed anew. INFEASIBLE: nothing fits (sharding is empty; cost->usage says how much the least takes, where
+ * that is known). LIMIT, CANCELLED: as good as it got, or empty. Records what was searched in the report. */
+enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost);
+
+/* As sharding_solve() for all axes: at once where that is small, else one after the other from what experts write by hand, until nothing gets better. */
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost);
+
+/* TAP's search; see sharding_tap.c. */
+enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);
+
+#endif
