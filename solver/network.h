@@ -30,6 +30,12 @@ struct network_options {
 	uint32_t exposed;
 	const struct placement_pin *pin;
 	uint32_t pins;
+	/* Leaves out what hardly ever pays: activations cut along the hidden size or inside heads (where a product of matrices doesn't make
+	 * them so), sums of activations that stay partial, second copies by all-to-all. Deep graphs need it: layers meet in fewer ways. */
+	bool narrow;
+	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
+	 * same place must be the counted copy. */
+	bool strict;
 };
 
 enum network_kind { NETWORK_OP, NETWORK_KEPT, NETWORK_COPY };

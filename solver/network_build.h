@@ -46,6 +46,7 @@ struct building {
 	uint32_t *node_class;            /* [op nodes, then kept nodes + 1] a node's first class of tensors */
 	uint32_t classes, *class_reading, *class_example;   /* [classes] into reading; a tensor */
 	struct reading *reading;
+	const struct places *needs;      /* of the tensor whose second copies are at hand, or NULL */
 	uint32_t readings, reading_room, edge_room, node_room;
 	size_t choice_room, pair_room;
 	struct error *error;

@@ -224,6 +224,39 @@ static int64_t weigh(const struct building *building, uint32_t tensor, int64_t t
 	return sharding_hides(building->graph, tensor, &building->readers) ? time * building->options->exposed / 100 : time;
 }
 
+#define PLACES 256
+
+struct place {
+	struct placement at;
+	uint8_t readers[PHASE_COUNT];    /* that may need it; two for one that stands for several or must be counted */
+	bool late, view;                 /* the backward pass reads it; by way of a view of the forward pass */
+};
+struct places { struct place place[PLACES]; uint32_t count; };
+
+/* Copies by gathering are made anew in each phase: passing tensors always, parameters on the axes that say so. */
+static bool per_phase(const struct building *building, uint32_t tensor, uint8_t gathers)
+{
+	const struct graph *graph = building->graph;
+	bool persistent = graph->storage[graph->tensor[tensor].storage].persistent;
+	return gathers & (persistent ? building->options->base ? building->options->base->regather_axes : 0 : 0xff);
+}
+
+/* True where a copy for a reader of the backward pass may be one that the forward pass made, and no one counts it. */
+static bool uncounted(struct building *building, const struct reading *reading, struct placement from, struct placement need)
+{
+	uint8_t gathers;
+	if (!building->options->strict || !building->needs || !building->reaches[reading->op])
+		return false;
+	for (uint32_t i = 0; i < building->needs->count; i++) {
+		const struct place *place = &building->needs->place[i];
+		if (!placement_equal(place->at, need) || place->readers[PHASE_FORWARD] == 0)
+			continue;
+		distance_find(&building->distances, reading->tensor, from, need, &gathers);
+		return !per_phase(building, reading->tensor, gathers);
+	}
+	return false;
+}
+
 /* What it costs a reader to get a tensor from where it is written, or from a second copy: one resharding for each place that it needs. */
 static int64_t need_cost(struct building *building, const struct reading *reading, const struct network_choice *choice, struct placement placement,
 	const struct placement *second)
@@ -241,7 +274,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 			known = known || placement_equal(need, seen[j]);
 		if (known)
 			continue;
-		if (held)
+		if (held || uncounted(building, reading, placement, need))
 			return SHARD_FORBIDDEN;
 		if (count < 8)
 			seen[count++] = need;
@@ -296,15 +329,6 @@ static void fill_return(struct building *building, const struct reading *reading
 
 /* ---- second copies ------------------------------------------------------------------------------------------------ */
 
-#define PLACES 256
-
-struct place {
-	struct placement at;
-	uint8_t readers[PHASE_COUNT];    /* that may need it; two for one that stands for several or must be counted */
-	bool late, view;                 /* the backward pass reads it; by way of a view of the forward pass */
-};
-struct places { struct place place[PLACES]; uint32_t count; };
-
 static uint32_t note_place(struct places *places, struct placement placement)
 {
 	uint32_t i = 0;
@@ -342,12 +366,12 @@ static void note_needs(const struct building *building, uint32_t writer, uint32_
 	}
 }
 
-/* Copies by gathering are made anew in each phase: passing tensors always, parameters on the axes that say so. */
-static bool per_phase(const struct building *building, uint32_t tensor, uint8_t gathers)
+static bool has_partial(struct placement placement)
 {
-	const struct graph *graph = building->graph;
-	bool persistent = graph->storage[graph->tensor[tensor].storage].persistent;
-	return gathers & (persistent ? building->options->base ? building->options->base->regather_axes : 0 : 0xff);
+	for (int a = 0; a < MESH_AXES; a++)
+		if (placement.on[a] == PLACE_PARTIAL)
+			return true;
+	return false;
 }
 
 /* The choices with one second copy: for every set of phases in which several may read it. */
@@ -358,6 +382,8 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 	int64_t time = weigh(building, tensor, distance_find(&building->distances, tensor, choice.placement, place->at, &gathers));
 	bool apart = per_phase(building, tensor, gathers);
 	choice.second = place->at;
+	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0)
+		return OK;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
 		readers += place->readers[phase];
 		if (place->readers[phase] > 1) {
@@ -451,6 +477,7 @@ enum status building_edges(struct building *building)
 			uint32_t list = building->class_reading[class];
 			memset(needs, 0, sizeof *needs);
 			note_needs(building, writer, list, needs);
+			building->needs = needs;
 			if (worth_doubling(needs))
 				status = double_tensor(building, writer, class, list, needs);
 			else

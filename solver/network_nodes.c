@@ -174,6 +174,39 @@ static bool split_pinned_away(const struct building *building, uint32_t op, stru
 	return false;
 }
 
+/* A tensor of samples or tokens. */
+static bool passes(const struct units *units, uint32_t tensor)
+{
+	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
+		if (units->part[i].role == ROLE_BATCH || units->part[i].role == ROLE_SEQUENCE)
+			return true;
+	return false;
+}
+
+/* See struct network_options: narrow. */
+static bool hardly_pays(const struct building *building, uint32_t op, int8_t unit)
+{
+	const struct units *units = building->units;
+	const struct graph *graph = building->graph;
+	uint32_t reads = csr_length(&graph->reads, op), in = 0, out = 0;
+	if (graph->op[op].phase == PHASE_UPDATE || unit == UNIT_NONE || (unit == UNIT_PARTIAL && reads < 2))
+		return false;
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+		if (passes(units, argument_of(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
+			*(k < reads ? &in : &out) += 1;
+	uint8_t role = unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
+	return unit == UNIT_PARTIAL ? out > 0 : role == ROLE_HEAD_SIZE ? in > 0 : role == ROLE_HIDDEN && in > 0 && out > 0
+		&& !units->unit[units->unit_start[op] + (uint32_t)unit].reduced;
+}
+
+static bool split_hardly_pays(const struct building *building, uint32_t op, struct split split)
+{
+	for (uint32_t a = 0; building->options->narrow && a < building->mesh->axes; a++)
+		if (building->options->free >> a & 1 && hardly_pays(building, op, split.on[a]))
+			return true;
+	return false;
+}
+
 /* Values that an axis can take: fixed, or low to high. */
 static void axis_range(const struct building *building, uint32_t axis, int8_t fixed, int8_t low, int32_t high, int8_t range[2])
 {
@@ -210,7 +243,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	}
 	enum status status = OK;
 	do {
-		if (!split_fits(building, op, choice.split))
+		if (!split_fits(building, op, choice.split) || split_hardly_pays(building, op, choice.split))
 			continue;
 		int64_t ties = 0, usage = usage_of(building, op, choice.split, &ties);
 		int64_t cost = options->clock.takes(options->clock.context, units, building->mesh, op, choice.split);

@@ -40,12 +40,15 @@ static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
 static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = sharding_search(job, -1, true, NULL, 0, sharding, cost);
-	if (usable(status))
+	if (usable(status)) {
+		/* What the program counts: of tensors that may be copied twice it knows the most that that takes. */
+		if (job->report->objective > cost->usage)
+			cost->usage = job->report->objective;
 		job->report->least_usage = cost->usage;
+	}
 	return status;
 }
 
-/* eps 0: what the network counts as least may be less than what its sharding takes, so the limit is the latter. */
 static enum status minred(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost least, cost;
@@ -137,6 +140,8 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 		status = by_roles(&job, sharding);
 		break;
 	}
+	if (status == LIMIT && sharding->split && (control->limit == 0 || control->ticks < control->limit))
+		status = OK;  /* its own effort is spent: report->bound says how good it is */
 	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)
 		status = NO_MEMORY;
 	if (sharding->split) {

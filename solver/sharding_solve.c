@@ -3,7 +3,8 @@
 
 #include "sharding_job.h"
 
-#define FULL_PAIRS 400000.0      /* pairs of strategies that all axes at once may make */
+#define FULL_PAIRS 60000.0      /* pairs of strategies that all axes at once may make */
+#define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
 
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
@@ -12,7 +13,8 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 {
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
-		.exposed = options->exposed, .pins = options->pins + aim->pins };
+		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = job->units->graph->ops > FULL_OPS,
+		.strict = aim->memory || aim->limit >= 0 };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	if (!pin)
 		return NO_MEMORY;
@@ -73,7 +75,7 @@ static enum status solve_roughly(struct sharding_job *job, const struct network 
 
 static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
 {
-	enum status status = shard_chain_solve(&network->chain, job->effort, job->control, plan, job->error);
+	enum status status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
 	if (status != LIMIT || plan->choice)
 		return status;
 	chain_plan_free(plan);
@@ -89,33 +91,21 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	enum status status = build(job, aim, &network);
 	if (status != OK)
 		return status;
-	/* Readers of different phases that each make a copy of their own share it in the end: then less must do. */
-	int64_t limit = aim->limit;
-	for (int round = 0; round < 4; round++) {
-		struct chain_plan plan = { 0 };
-		network.chain.limit = limit;
-		status = solve_chain(job, &network, &plan);
-		cost->usage = plan.usage;
-		if (plan.choice) {
-			sharding_free(sharding);
-			enum status decoded = network_decode(&network, &plan, aim->base, sharding);
-			if (decoded == OK)
-				decoded = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
-			status = decoded == OK ? status : decoded;
-			job->report->objective = plan.cost;
-			job->report->bound = plan.bound;
-			job->report->proved = plan.proved && round == 0;
-			job->report->bound_kind = plan.bound_kind;
-		}
-		bool over = plan.choice && aim->limit >= 0 && cost->usage > aim->limit;
-		chain_plan_free(&plan);
-		if (!over || (status != OK && status != LIMIT))
-			break;
-		limit -= cost->usage - aim->limit;
-		status = INFEASIBLE;
-		if (limit < 0)
-			break;
+	struct chain_plan plan = { 0 };
+	network.chain.limit = aim->limit;
+	status = solve_chain(job, &network, &plan);
+	cost->usage = plan.usage;
+	if (plan.choice) {
+		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
+		if (decoded == OK)
+			decoded = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+		status = decoded == OK ? status : decoded;
+		job->report->objective = plan.cost;
+		job->report->bound = plan.bound;
+		job->report->proved = plan.proved;
+		job->report->bound_kind = plan.bound_kind;
 	}
+	chain_plan_free(&plan);
 	network_free(&network);
 	return status;
 }
@@ -190,7 +180,7 @@ static enum status descend(struct sharding_job *job, const struct axis_roles *ro
 	if (pinned)  /* the start need not keep to pins */
 		cost->total = cost->usage = INT64_MAX / 2;
 	uint32_t idle = 0, axes = job->mesh->axes;
-	for (uint32_t step = 0; status == OK && step < ROUNDS_MAX * axes && idle < axes; step++) {
+	for (uint32_t step = 0; (status == OK || status == LIMIT) && step < ROUNDS_MAX * axes && idle < axes; step++) {
 		uint32_t axis = axes - 1 - step % axes;
 		if (job->mesh->axis[axis].size < 2)
 			idle++;
@@ -199,6 +189,7 @@ static enum status descend(struct sharding_job *job, const struct axis_roles *ro
 		job->report->rounds = step / axes + 1;
 	}
 	job->report->proved = false;
+	job->report->bound = -1;  /* each axis has one of its own */
 	if (status == OK && limit >= 0 && cost->usage > limit)
 		status = INFEASIBLE;
 	return status;
@@ -210,10 +201,10 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	uint8_t axes = all_axes(job->mesh);
 	if (__builtin_popcount(axes) <= 1 || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles) {
 		struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
-		job->report->space = "every split of every op";
+		job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
 		return sharding_solve(job, &aim, sharding, cost);
 	}
-	job->report->space = "every split of every op on an axis, one axis after the other";
+	job->report->space = "splits of every op that may pay, one axis after the other";
 	struct axis_roles data[MESH_AXES];
 	for (uint32_t a = 0; a < job->mesh->axes; a++) {
 		data[a] = roles_data;
