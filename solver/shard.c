@@ -185,11 +185,11 @@ static enum status take_choice(struct shard_run *run)
 	const struct shard_model *model = &run->model;
 	if (!found(run))
 		return OK;
-	run->plan->choice = mem_alloc(model->nodes, sizeof *run->plan->choice);
+	run->plan->choice = mem_alloc(run->problem->nodes, sizeof *run->plan->choice);
 	if (!run->plan->choice)
 		return NO_MEMORY;
-	for (uint32_t node = 0; node < model->nodes; node++)
-		run->plan->choice[node] = model->original[model->first[node] + run->choice[node]];
+	for (uint32_t node = 0; node < run->problem->nodes; node++)
+		run->plan->choice[node] = shard_original(model, node, run->choice[model->node_of[node]]);
 	return shard_evaluate(run->problem, run->plan->choice, &run->plan->cost, &run->plan->peak, run->error);
 }
 
@@ -239,11 +239,10 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 		if (status == OK && run.searched && !found(&run))
 			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
 	}
-	if (status == OK) {
-		status = take_choice(&run);
-	}
 	if (status == OK)
 		status = take_bound(&run);
+	if (status == OK)
+		status = take_choice(&run);
 	if (status == OK && run.searched && plan->bound < plan->cost) {
 		plan->bound = plan->cost;
 		plan->searched = true;

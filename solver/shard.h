@@ -36,14 +36,16 @@ static inline uint32_t shard_strategies(const struct shard_problem *problem, uin
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error);
 void shard_problem_free(struct shard_problem *problem);
 
-/* Lagrange multipliers of the memory rows, and messages that move costs between edges and nodes, in units of
- * 2^-shift cost. Edges between the same two nodes count as one, under the first of them; only that one has messages. */
+/* Lagrange multipliers of the memory rows, and messages that move costs between edges and nodes, in units of 2^-shift cost.
+ * They are about the merged problem: strategies without a partner over some edge are left out; nodes at the ends of an edge that
+ * leaves every strategy exactly one partner are one node, known by its lowest member and that member's strategies; edges between
+ * the same two nodes count as one, under the first of them, which alone has messages. */
 struct shard_certificate {
 	unsigned shift;
 	uint32_t moments;
 	int64_t *moment;           /* [moments] ascending */
 	int64_t *multiplier;       /* [moments] per byte over the limit, >= 0 */
-	size_t *start;             /* [edges + 1] edge -> its messages: those to from's strategies, then those to to's */
+	size_t *start;             /* [edges + 1] edge -> its messages: to the strategies of from's node's lowest member, then of to's */
 	int64_t *message;          /* [start[edges]] */
 };
 void shard_certificate_free(struct shard_certificate *certificate);

@@ -31,9 +31,13 @@ void shard_dual_price(const struct shard_model *model, const double *multiplier,
 	for (uint32_t i = 0; i < model->slots; i++)
 		before[i + 1] = before[i] + multiplier[i];
 	for (uint32_t node = 0; node < model->nodes; node++) {
-		double price = before[model->end[node]] - before[model->begin[node]];
-		for (uint32_t i = model->first[node]; i < model->first[node + 1]; i++)
-			priced[i] = model->unary[i] + price * model->use[i];
+		uint32_t first = model->first[node], width = shard_width(model, node);
+		memcpy(priced + first, model->unary + first, width * sizeof *priced);
+		FOR_PIECES(piece, model, node) {
+			double price = before[piece->end] - before[piece->begin];
+			for (uint32_t p = 0; p < width && price > 0; p++)
+				priced[first + p] += price * model->use[piece->base + p];
+		}
 	}
 }
 

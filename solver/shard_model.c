@@ -1,4 +1,4 @@
-/* shard_model.c: reduces a sharding problem: arc consistency, parallel and separable edges, maximal live sets.
+/* shard_model.c: reduces a sharding problem: arc consistency, followers, parallel and separable edges, maximal live sets.
  *
  * Repeated layers have equal cost tables: each distinct table is kept once, which lets most of them stay in the cache.
  */
@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard_model.h"
+#include "shard_merge.h"
 
 struct builder {
 	struct shard_model *model;
 	bool *alive;               /* the problem's strategy -> it has a partner over every edge */
-	double *sum;               /* one group's costs */
+	struct shard_merge merge;
+	double *sum;               /* one bundle's costs */
 	uint32_t *bucket;          /* hash -> 1 + an edge with such a table, 0: none */
 	uint32_t buckets;
 	struct arena arena;
@@ -32,7 +33,8 @@ static enum status find_groups(struct shard_model *model)
 	const struct shard_problem *problem = model->problem;
 	model->group = arena_alloc(&model->arena, problem->edges, sizeof *model->group);
 	model->reduced = arena_alloc(&model->arena, problem->edges, sizeof *model->reduced);
-	if (!model->group || !model->reduced)
+	model->bundle = arena_alloc(&model->arena, problem->edges, sizeof *model->bundle);
+	if (!model->group || !model->reduced || !model->bundle)
 		return NO_MEMORY;
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
@@ -45,27 +47,25 @@ static enum status find_groups(struct shard_model *model)
 
 /* ---- arc consistency -------------------------------------------------------------------------------------- */
 
-/* Kills strategies of from or to without a partner; an edge at a time, so parallel edges together forbid no less. */
-static bool prune_edge(struct builder *builder, uint32_t edge)
+/* Kills strategies without a partner over the run of parallel edges that begins at i. */
+static bool prune_group(struct builder *builder, uint32_t i)
 {
 	const struct shard_problem *problem = builder->model->problem;
-	uint32_t from = problem->from[edge], to = problem->to[edge];
-	uint32_t rows = shard_strategies(problem, from), columns = shard_strategies(problem, to);
-	bool *row = builder->alive + problem->first[from], *column = builder->alive + problem->first[to], changed = false;
-	const int64_t *pair = problem->pair + problem->table[edge];
-	for (uint32_t p = 0; p < rows; p++) {
-		uint32_t q = 0;
-		while (row[p] && q < columns && (!column[q] || pair[(size_t)p * columns + q] >= SHARD_FORBIDDEN))
-			q++;
-		if (row[p] && q == columns)
-			row[p] = false, changed = true;
-	}
-	for (uint32_t q = 0; q < columns; q++) {
-		uint32_t p = 0;
-		while (column[q] && p < rows && (!row[p] || pair[(size_t)p * columns + q] >= SHARD_FORBIDDEN))
-			p++;
-		if (column[q] && p == rows)
-			column[q] = false, changed = true;
+	bool changed = false;
+	for (int side = 0; side < 2; side++) {
+		uint32_t node = side == 0 ? builder->model->group[i].low : builder->model->group[i].high;
+		uint32_t other = side == 0 ? builder->model->group[i].high : builder->model->group[i].low;
+		for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+			uint32_t q = 0, others = shard_strategies(problem, other);
+			bool *alive = &builder->alive[problem->first[node] + p];
+			while (*alive && q < others && (!builder->alive[problem->first[other] + q]
+				|| !shard_group_allows(problem, builder->model->group, builder->model->groups, i, side == 0 ? p : q, side == 0 ? q : p)))
+				q++;
+			if (*alive && q == others) {
+				*alive = false;
+				changed = true;
+			}
+		}
 	}
 	return changed;
 }
@@ -73,8 +73,6 @@ static bool prune_edge(struct builder *builder, uint32_t edge)
 static void prune(struct builder *builder)
 {
 	const struct shard_problem *problem = builder->model->problem;
-	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
-		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
 		for (uint32_t p = 0; p < width && node == problem->to[edge]; p++)
@@ -83,44 +81,93 @@ static void prune(struct builder *builder)
 	}
 	for (bool changed = true; changed;) {
 		changed = false;
-		for (uint32_t i = 0; i < builder->model->groups; i++)
-			changed |= prune_edge(builder, builder->model->group[i].edge);
+		for (uint32_t i = 0; i < builder->model->groups; i = shard_group_end(builder->model->group, builder->model->groups, i))
+			changed |= prune_group(builder, i);
 	}
 }
 
+/* Prunes and merges until nothing changes. */
+static enum status settle(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	enum status status = OK;
+	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
+	for (bool again = true; again && status == OK;) {
+		prune(builder);
+		status = shard_merge_find(problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
+	}
+	return status;
+}
+
 /* ---- strategies --------------------------------------------------------------------------------------------- */
+
+static enum status place_members(struct builder *builder, struct error *error)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	const struct shard_merge *merge = &builder->merge;
+	uint32_t bases = 0;
+	for (uint32_t i = 0; i < problem->nodes; i++) {
+		uint32_t node = merge->order[i], cluster = merge->cluster[node], width = 0;
+		for (uint32_t s = problem->first[node]; s < problem->first[node + 1]; s++) {
+			if (!builder->alive[s])
+				continue;
+			model->original[bases + merge->rank[s]] = s - problem->first[node];
+			width++;
+		}
+		if (width == 0)
+			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
+		model->member[i] = (struct shard_member) { .node = node, .base = bases, .up = merge->up[node] };
+		model->member_of[node] = i;
+		model->node_of[node] = cluster;
+		model->member_start[cluster + 1] = i + 1;
+		model->first[cluster + 1] = model->first[cluster] + width;
+		model->widest = width > model->widest ? width : model->widest;
+		bases += width;
+	}
+	return OK;
+}
+
+/* Costs of members, and of the edges between them. */
+static void sum_unary(struct shard_model *model)
+{
+	const struct shard_problem *problem = model->problem;
+	for (uint32_t node = 0; node < problem->nodes; node++) {
+		double *unary = model->unary + model->first[model->node_of[node]];
+		for (uint32_t p = 0; p < shard_width(model, model->node_of[node]); p++)
+			unary[p] += (double)problem->cost[problem->first[node] + shard_original(model, node, p)];
+	}
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t from = problem->from[edge], to = problem->to[edge], node = model->node_of[from];
+		for (uint32_t p = 0; p < shard_width(model, node) && node == model->node_of[to]; p++)
+			model->unary[model->first[node] + p] += (double)problem->pair[problem->table[edge]
+				+ (size_t)shard_original(model, from, p) * shard_strategies(problem, to) + shard_original(model, to, p)];
+	}
+}
 
 static enum status keep_strategies(struct builder *builder, struct error *error)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
-	uint32_t strategies = problem->first[problem->nodes], kept = 0;
-	model->first = arena_alloc(&model->arena, (size_t)problem->nodes + 1, sizeof *model->first);
-	model->original = arena_alloc(&model->arena, strategies, sizeof *model->original);
-	model->unary = arena_alloc(&model->arena, strategies, sizeof *model->unary);
-	model->use = arena_alloc(&model->arena, strategies, sizeof *model->use);
-	if (!model->first || !model->original || !model->unary || !model->use)
+	uint32_t strategies = problem->first[problem->nodes];
+	struct arena *arena = &model->arena;
+	model->nodes = builder->merge.clusters;
+	model->first = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->first);
+	model->member_start = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->member_start);
+	model->member = arena_alloc(arena, problem->nodes, sizeof *model->member);
+	model->member_of = arena_alloc(arena, problem->nodes, sizeof *model->member_of);
+	model->node_of = arena_alloc(arena, problem->nodes, sizeof *model->node_of);
+	model->original = arena_alloc(arena, strategies, sizeof *model->original);
+	model->unary = arena_alloc(arena, strategies, sizeof *model->unary);
+	if (!model->first || !model->member_start || !model->member || !model->member_of || !model->node_of || !model->original
+	    || !model->unary)
 		return NO_MEMORY;
-	for (uint32_t node = 0; node < problem->nodes; node++) {
-		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++) {
-			if (!builder->alive[i])
-				continue;
-			model->original[kept] = i - problem->first[node];
-			model->unary[kept] = (double)problem->cost[i];
-			model->use[kept++] = problem->begin[node] < problem->end[node] ? (double)problem->usage[i] : 0;
-		}
-		model->first[node + 1] = kept;
-		if (kept == model->first[node])
-			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
-		if (kept - model->first[node] > model->widest)
-			model->widest = kept - model->first[node];
-	}
-	for (uint32_t edge = 0; edge < problem->edges; edge++) {
-		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
-		for (uint32_t i = model->first[node]; i < model->first[node + 1] && node == problem->to[edge]; i++)
-			model->unary[i] += (double)problem->pair[problem->table[edge] + (size_t)model->original[i] * (width + 1)];
-	}
-	return OK;
+	enum status status = place_members(builder, error);
+	if (status == OK)
+		sum_unary(model);
+	return status;
 }
 
 /* ---- slots -------------------------------------------------------------------------------------------------- */
@@ -155,16 +202,71 @@ static void find_slots(struct shard_model *model, const int64_t *begins, const i
 	}
 }
 
+struct alive { uint32_t begin, end, member; };
+
+static int by_slots(const void *left, const void *right)
+{
+	const struct alive *a = left, *b = right;
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	if (a->end != b->end)
+		return a->end < b->end ? -1 : 1;
+	return (a->member > b->member) - (a->member < b->member);
+}
+
+/* Members of a node that use memory, by the slots at which they are alive. */
+static uint32_t list_alive(const struct shard_model *model, uint32_t node, struct alive *alive)
+{
+	const struct shard_problem *problem = model->problem;
+	uint32_t count = 0;
+	FOR_MEMBERS(member, model, node) {
+		uint32_t of = member->node, begin = first_not_below(model->moment, model->slots, problem->begin[of]);
+		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]);
+		bool uses = false;
+		for (uint32_t i = problem->first[of]; i < problem->first[of + 1]; i++)
+			uses |= problem->usage[i] != 0;
+		if (uses && begin < end && problem->begin[of] < problem->end[of])
+			alive[count++] = (struct alive) { begin, end, (uint32_t)(member - model->member) };
+	}
+	qsort(alive, count, sizeof *alive, by_slots);
+	return count;
+}
+
+static enum status build_pieces(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	struct alive *alive = arena_alloc(&builder->arena, problem->nodes, sizeof *alive);
+	uint32_t pieces = 0, bases = 0;
+	model->piece_start = arena_alloc(&model->arena, (size_t)model->nodes + 1, sizeof *model->piece_start);
+	model->piece = arena_alloc(&model->arena, problem->nodes, sizeof *model->piece);
+	model->use = arena_alloc(&model->arena, problem->first[problem->nodes], sizeof *model->use);
+	if (!alive || !model->piece_start || !model->piece || !model->use)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < model->nodes; node++) {
+		uint32_t count = list_alive(model, node, alive), width = shard_width(model, node);
+		for (uint32_t i = 0; i < count; i++) {
+			const struct shard_member *member = &model->member[alive[i].member];
+			if (i == 0 || alive[i].begin != alive[i - 1].begin || alive[i].end != alive[i - 1].end) {
+				model->piece[pieces++] = (struct shard_piece) { alive[i].begin, alive[i].end, bases };
+				bases += width;
+			}
+			for (uint32_t p = 0; p < width; p++)
+				model->use[bases - width + p] += (double)problem->usage[problem->first[member->node] + model->original[member->base + p]];
+		}
+		model->piece_start[node + 1] = pieces;
+	}
+	return OK;
+}
+
 static enum status build_slots(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
 	int64_t *begins = arena_alloc(&builder->arena, problem->nodes, sizeof *begins);
 	int64_t *ends = arena_alloc(&builder->arena, problem->nodes, sizeof *ends);
-	model->begin = arena_alloc(&model->arena, problem->nodes, sizeof *model->begin);
-	model->end = arena_alloc(&model->arena, problem->nodes, sizeof *model->end);
 	model->moment = arena_alloc(&model->arena, problem->nodes, sizeof *model->moment);
-	if (!begins || !ends || !model->begin || !model->end || !model->moment)
+	if (!begins || !ends || !model->moment)
 		return NO_MEMORY;
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
@@ -175,35 +277,50 @@ static enum status build_slots(struct builder *builder)
 	qsort(begins, count, sizeof *begins, by_value);
 	qsort(ends, count, sizeof *ends, by_value);
 	find_slots(model, begins, ends, count);
-	for (uint32_t node = 0; node < problem->nodes; node++) {
-		model->begin[node] = first_not_below(model->moment, model->slots, problem->begin[node]);
-		model->end[node] = first_not_below(model->moment, model->slots, problem->end[node]);
-		if (model->end[node] < model->begin[node])
-			model->end[node] = model->begin[node];
-	}
-	return OK;
+	return build_pieces(builder);
 }
 
 /* ---- edges -------------------------------------------------------------------------------------------------- */
 
-uint32_t shard_model_sum(const struct shard_model *model, uint32_t i, double *sum)
+void shard_bundle_ends(const struct shard_model *model, uint32_t i, uint32_t *low, uint32_t *high)
+{
+	const struct shard_group *group = &model->group[model->bundle[i]];
+	uint32_t a = model->node_of[group->low], b = model->node_of[group->high];
+	*low = a < b ? a : b;
+	*high = a < b ? b : a;
+}
+
+uint32_t shard_bundle_end(const struct shard_model *model, uint32_t i)
+{
+	uint32_t low, high, l, h;
+	shard_bundle_ends(model, i, &low, &high);
+	for (i++; i < model->bundles; i++) {
+		shard_bundle_ends(model, i, &l, &h);
+		if (l != low || h != high)
+			break;
+	}
+	return i;
+}
+
+void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t end, double *sum)
 {
 	const struct shard_problem *problem = model->problem;
-	uint32_t tail = model->group[i].low, head = model->group[i].high;
-	uint32_t rows = shard_width(model, tail), columns = shard_width(model, head);
-	const uint32_t *row = model->original + model->first[tail], *column = model->original + model->first[head];
+	uint32_t low, high;
+	shard_bundle_ends(model, begin, &low, &high);
+	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
 	memset(sum, 0, (size_t)rows * columns * sizeof *sum);
-	for (; i < model->groups && model->group[i].low == tail && model->group[i].high == head; i++) {
-		uint32_t edge = model->group[i].edge, width = shard_strategies(problem, problem->to[edge]);
+	for (uint32_t i = begin; i < end; i++) {
+		uint32_t edge = model->group[model->bundle[i]].edge, width = shard_strategies(problem, problem->to[edge]);
 		const int64_t *pair = problem->pair + problem->table[edge];
-		bool along = problem->from[edge] == tail;
+		bool along = model->node_of[problem->from[edge]] == low;
 		for (uint32_t p = 0; p < rows; p++)
 			for (uint32_t q = 0; q < columns; q++) {
-				int64_t cost = pair[along ? (size_t)row[p] * width + column[q] : (size_t)column[q] * width + row[p]];
+				uint32_t from = shard_original(model, problem->from[edge], along ? p : q);
+				uint32_t to = shard_original(model, problem->to[edge], along ? q : p);
+				int64_t cost = pair[(size_t)from * width + to];
 				sum[(size_t)p * columns + q] += cost >= SHARD_FORBIDDEN ? model->penalty : (double)cost;
 			}
 	}
-	return i;
 }
 
 /* Is every cost the sum of one that depends on the row and one that depends on the column? */
@@ -216,13 +333,13 @@ static bool separable(const double *sum, uint32_t rows, uint32_t columns)
 	return true;
 }
 
-static void fold(struct shard_model *model, const struct shard_group *group, const double *sum)
+static void fold(struct shard_model *model, uint32_t low, uint32_t high, const double *sum)
 {
-	uint32_t rows = shard_width(model, group->low), columns = shard_width(model, group->high);
+	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
 	for (uint32_t p = 0; p < rows; p++)
-		model->unary[model->first[group->low] + p] += sum[(size_t)p * columns];
+		model->unary[model->first[low] + p] += sum[(size_t)p * columns];
 	for (uint32_t q = 0; q < columns; q++)
-		model->unary[model->first[group->high] + q] += sum[q] - sum[0];
+		model->unary[model->first[high] + q] += sum[q] - sum[0];
 }
 
 /* Finds a table equal to sum, or adds it, and its transpose behind it. */
@@ -286,37 +403,71 @@ static enum status prepare_edges(struct builder *builder)
 		sum += dearest(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
 	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what stands beside it. */
 	model->penalty = 2 * sum;
-	for (uint32_t i = 0; i < model->groups; i++) {
-		size_t size = (size_t)shard_width(model, model->group[i].low) * shard_width(model, model->group[i].high);
+	for (uint32_t i = 0; i < model->bundles; i++) {
+		uint32_t low, high;
+		shard_bundle_ends(model, i, &low, &high);
+		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
 		largest = size > largest ? size : largest;
 	}
-	builder->buckets = 2 * model->groups + 1;
+	builder->buckets = 2 * model->bundles + 1;
 	builder->bucket = arena_alloc(&builder->arena, builder->buckets, sizeof *builder->bucket);
 	builder->sum = arena_alloc(&builder->arena, largest, sizeof *builder->sum);
-	model->tail = arena_alloc(&model->arena, model->groups, sizeof *model->tail);
-	model->head = arena_alloc(&model->arena, model->groups, sizeof *model->head);
-	model->source = arena_alloc(&model->arena, model->groups, sizeof *model->source);
-	model->table = arena_alloc(&model->arena, model->groups, sizeof *model->table);
-	return builder->bucket && builder->sum && model->tail && model->head && model->source && model->table ? OK : NO_MEMORY;
+	model->tail = arena_alloc(&model->arena, model->bundles, sizeof *model->tail);
+	model->head = arena_alloc(&model->arena, model->bundles, sizeof *model->head);
+	model->table = arena_alloc(&model->arena, model->bundles, sizeof *model->table);
+	return builder->bucket && builder->sum && model->tail && model->head && model->table ? OK : NO_MEMORY;
+}
+
+struct bundled { uint32_t low, high, group; };
+
+static int by_nodes(const void *left, const void *right)
+{
+	const struct bundled *a = left, *b = right;
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high < b->high ? -1 : 1;
+	return (a->group > b->group) - (a->group < b->group);
+}
+
+/* Groups between different nodes, by these nodes; groups between the same two problem nodes stay next to each other. */
+static enum status find_bundles(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	struct bundled *bundled = arena_alloc(&builder->arena, model->groups, sizeof *bundled);
+	if (!bundled)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < model->groups; i++) {
+		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
+		if (a != b)
+			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, a < b ? b : a, i };
+	}
+	qsort(bundled, model->bundles, sizeof *bundled, by_nodes);
+	for (uint32_t i = 0; i < model->bundles; i++) {
+		model->bundle[i] = bundled[i].group;
+		model->reduced[i] = NONE;
+	}
+	return OK;
 }
 
 static enum status build_edges(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
-	enum status status = prepare_edges(builder);
-	for (uint32_t i = 0; i < model->groups; i++)
-		model->reduced[i] = NONE;
-	for (uint32_t i = 0, next; i < model->groups && status == OK; i = next) {
-		const struct shard_group *group = &model->group[i];
-		uint32_t rows = shard_width(model, group->low), columns = shard_width(model, group->high);
-		next = shard_model_sum(model, i, builder->sum);
+	enum status status = find_bundles(builder);
+	if (status == OK)
+		status = prepare_edges(builder);
+	for (uint32_t i = 0, next; i < model->bundles && status == OK; i = next) {
+		uint32_t low, high;
+		shard_bundle_ends(model, i, &low, &high);
+		uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
+		next = shard_bundle_end(model, i);
+		shard_model_sum(model, i, next, builder->sum);
 		if (separable(builder->sum, rows, columns)) {
-			fold(model, group, builder->sum);
+			fold(model, low, high, builder->sum);
 			continue;
 		}
-		model->tail[model->edges] = group->low;
-		model->head[model->edges] = group->high;
-		model->source[model->edges] = group->edge;
+		model->tail[model->edges] = low;
+		model->head[model->edges] = high;
 		model->reduced[i] = model->edges;
 		status = place_table(builder, model->edges, rows, columns);
 		model->edges++;
@@ -355,10 +506,10 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
 	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
 	enum status status = builder.alive ? find_groups(model) : NO_MEMORY;
-	if (status == OK) {
-		prune(&builder);
+	if (status == OK)
+		status = settle(&builder);
+	if (status == OK)
 		status = keep_strategies(&builder, error);
-	}
 	if (status == OK)
 		status = build_slots(&builder);
 	if (status == OK)

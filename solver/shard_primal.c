@@ -10,6 +10,7 @@
 #include "shard_slack.h"
 
 #define TREES_MOST 64          /* neighbouring trees that a node may join */
+#define HUB 16                 /* edges of a node that is one */
 
 enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control)
 {
@@ -29,9 +30,10 @@ enum status shard_primal_begin(struct shard_primal *primal, const struct shard_m
 	primal->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->before);
 	primal->priced = arena_alloc(arena, strategies, sizeof *primal->priced);
 	primal->slack = shard_slack_new(arena, model->slots);
+	primal->change = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->change);
 	if (!primal->choice || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
 	    || !primal->order || !primal->inside || !primal->answer || !primal->pressure || !primal->before || !primal->priced
-	    || !primal->slack)
+	    || !primal->slack || !primal->change)
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < nodes; node++)
 		primal->shuffled[node] = node;
@@ -63,11 +65,12 @@ double shard_primal_load(struct shard_primal *primal)
 	const struct shard_model *model = primal->model;
 	double sum = 0, peak = 0;
 	memset(primal->load, 0, ((size_t)model->slots + 1) * sizeof *primal->load);
-	for (uint32_t node = 0; node < model->nodes; node++) {
-		double use = model->use[model->first[node] + primal->choice[node]];
-		primal->load[model->begin[node]] += use;
-		primal->load[model->end[node]] -= use;
-	}
+	for (uint32_t node = 0; node < model->nodes; node++)
+		FOR_PIECES(piece, model, node) {
+			double use = model->use[piece->base + primal->choice[node]];
+			primal->load[piece->begin] += use;
+			primal->load[piece->end] -= use;
+		}
 	for (uint32_t slot = 0; slot < model->slots; slot++) {
 		sum += primal->load[slot];
 		primal->load[slot] = sum;
@@ -159,8 +162,14 @@ static uint32_t draw_forest(struct shard_primal *primal)
 		primal->root[node] = node;
 		primal->inside[node] = false;
 	}
-	for (uint32_t i = 0; i < model->nodes; i++)
-		primal->inside[primal->shuffled[i]] = join(primal, primal->shuffled[i]);
+	/* Every other forest takes hubs in first: later they would close circles, and never move with what hangs on them. */
+	bool hubs_first = random_next(&primal->random) % 2;
+	for (int pass = hubs_first ? 0 : 1; pass < 2; pass++)
+		for (uint32_t i = 0; i < model->nodes; i++) {
+			uint32_t node = primal->shuffled[i];
+			if (!primal->inside[node] && (pass == 1 || csr_length(&model->incident, node) >= HUB))
+				primal->inside[node] = join(primal, node);
+		}
 	/* From here on root says whether a node was reached: NONE. */
 	for (uint32_t start = 0; start < model->nodes; start++) {
 		if (!primal->inside[start] || primal->root[start] == NONE)

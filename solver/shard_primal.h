@@ -22,6 +22,7 @@ struct shard_primal {
 	/* memory */
 	double *pressure, *before, *priced; /* multipliers while repairing, and prices that follow from them */
 	struct shard_slack *slack;
+	double *change;            /* [slots + 1] scratch, zero between uses */
 	struct arena arena;
 };
 

@@ -33,21 +33,62 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 	return shard_primal_load(primal) <= model->limit;
 }
 
+/* How the bytes of a node's slots change when it goes from one strategy to another: to add up along the slots [*begin, *end). */
+static void changes(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to, uint32_t *begin, uint32_t *end)
+{
+	const struct shard_model *model = primal->model;
+	*begin = model->slots;
+	*end = 0;
+	FOR_PIECES(piece, model, node) {
+		double more = model->use[piece->base + to] - model->use[piece->base + from];
+		primal->change[piece->begin] += more;
+		primal->change[piece->end] -= more;
+		*begin = piece->begin < *begin ? piece->begin : *begin;
+		*end = piece->end > *end ? piece->end : *end;
+	}
+}
+
+/* Is there room for the node's other strategy? */
+static bool fits(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
+{
+	const struct shard_model *model = primal->model;
+	const struct shard_piece *only = model->piece + model->piece_start[node];
+	uint32_t begin, end;
+	if (model->piece_start[node + 1] - model->piece_start[node] == 1)
+		return model->use[only->base + to] - model->use[only->base + from] <= shard_slack_least(primal->slack, only->begin, only->end);
+	changes(primal, node, from, to, &begin, &end);
+	return shard_slack_fits(primal->slack, begin, end, primal->change);
+}
+
+static void move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
+{
+	uint32_t begin, end;
+	changes(primal, node, from, to, &begin, &end);
+	shard_slack_take(primal->slack, begin, end, primal->change);
+}
+
+static double bytes(const struct shard_model *model, uint32_t node, uint32_t p)
+{
+	double sum = 0;
+	FOR_PIECES(piece, model, node)
+		sum += model->use[piece->base + p];
+	return sum;
+}
+
 /* The node's best strategy that fits; true when that lowers the cost. */
 static bool improve(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;
-	const double *use = model->use + model->first[node];
 	uint32_t width = shard_width(model, node), now = primal->choice[node], best = now;
 	double *value = primal->value;
 	shard_primal_surround(primal, model->unary, node, value);
-	double room = use[now] + shard_slack_least(primal->slack, model->begin[node], model->end[node]);
 	for (uint32_t p = 0; p < width; p++)
-		if (use[p] <= room && (value[p] < value[best] || (value[p] == value[best] && use[p] < use[best])))
+		if ((value[p] < value[best] || (value[p] == value[best] && bytes(model, node, p) < bytes(model, node, best)))
+		    && fits(primal, node, now, p))
 			best = p;
 	if (best == now)
 		return false;
-	shard_slack_add(primal->slack, model->begin[node], model->end[node], use[now] - use[best]);
+	move(primal, node, now, best);
 	primal->choice[node] = best;
 	return value[best] < value[now];
 }

@@ -13,13 +13,27 @@ struct rounding {
 	const struct shard_dual *dual;
 	struct shard_certificate *certificate;
 	double *part;              /* messages here, see shard_dual_pass() */
-	double *sum;               /* scratch: a group's costs */
+	double *sum;               /* scratch: a bundle's costs */
 	struct arena arena;
 };
 
 static int64_t rounded(double value, unsigned shift)
 {
 	return llrint(fmin(fmax(ldexp(value, (int)shift), -MESSAGE_MAX), MESSAGE_MAX));
+}
+
+/* The lowest of the problem nodes that a node here stands for: messages are counted by its strategies. */
+static uint32_t lowest(const struct shard_model *model, uint32_t node)
+{
+	return model->member[model->member_start[node]].node;
+}
+
+static uint32_t first_edge(const struct shard_model *model, uint32_t begin, uint32_t end)
+{
+	uint32_t edge = NONE;
+	for (uint32_t i = begin; i < end; i++)
+		edge = model->group[model->bundle[i]].edge < edge ? model->group[model->bundle[i]].edge : edge;
+	return edge;
 }
 
 /* Places for messages: at the first edge between two nodes. */
@@ -32,13 +46,14 @@ static enum status lay_out(struct rounding *rounding)
 	certificate->start = mem_alloc((size_t)problem->edges + 1, sizeof *certificate->start);
 	if (!certificate->start)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < model->groups; i++) {
-		const struct shard_group *group = &model->group[i];
-		uint32_t rows = shard_strategies(problem, group->low), columns = shard_strategies(problem, group->high);
-		if (i > 0 && group[-1].low == group->low && group[-1].high == group->high)
-			continue;
-		certificate->start[group->edge + 1] = (size_t)rows + columns;
-		largest = (size_t)rows * columns > largest ? (size_t)rows * columns : largest;
+	for (uint32_t i = 0, next; i < model->bundles; i = next) {
+		uint32_t low, high;
+		shard_bundle_ends(model, i, &low, &high);
+		next = shard_bundle_end(model, i);
+		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
+		certificate->start[first_edge(model, i, next) + 1] =
+			(size_t)shard_strategies(problem, lowest(model, low)) + shard_strategies(problem, lowest(model, high));
+		largest = size > largest ? size : largest;
 	}
 	for (uint32_t edge = 0; edge < problem->edges; edge++)
 		certificate->start[edge + 1] += certificate->start[edge];
@@ -48,48 +63,48 @@ static enum status lay_out(struct rounding *rounding)
 	return certificate->message && rounding->part && rounding->sum ? OK : NO_MEMORY;
 }
 
-/* A node's messages over an edge, spread to the problem's strategies. */
+/* A node's messages over an edge, spread to the strategies of its lowest problem node. */
 static void put(struct rounding *rounding, uint32_t edge, uint32_t node, const double *message)
 {
 	const struct shard_model *model = rounding->dual->model;
 	const struct shard_problem *problem = model->problem;
 	size_t start = rounding->certificate->start[edge];
-	if (problem->from[edge] != node)
-		start += shard_strategies(problem, problem->from[edge]);
+	if (model->node_of[problem->from[edge]] != node)
+		start += shard_strategies(problem, lowest(model, model->node_of[problem->from[edge]]));
 	for (uint32_t p = 0; p < shard_width(model, node); p++)
-		rounding->certificate->message[start + model->original[model->first[node] + p]] =
-			rounded(message[p], rounding->certificate->shift);
+		rounding->certificate->message[start + shard_original(model, lowest(model, node), p)] = rounded(message[p], rounding->certificate->shift);
 }
 
 /* Costs that are a sum of one per row and one per column move to the nodes whole. */
-static void put_separable(struct rounding *rounding, uint32_t i)
+static void put_separable(struct rounding *rounding, uint32_t begin, uint32_t end, uint32_t edge)
 {
 	const struct shard_model *model = rounding->dual->model;
-	const struct shard_group *group = &model->group[i];
-	uint32_t rows = shard_width(model, group->low), columns = shard_width(model, group->high);
+	uint32_t low, high;
+	shard_bundle_ends(model, begin, &low, &high);
+	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
 	double *sum = rounding->sum, first;
-	shard_model_sum(model, i, sum);
+	shard_model_sum(model, begin, end, sum);
 	first = sum[0];
-	put(rounding, group->edge, group->high, sum);
+	put(rounding, edge, high, sum);
 	for (uint32_t p = 0; p < rows; p++)
 		sum[p] = sum[(size_t)p * columns] - first;
-	put(rounding, group->edge, group->low, sum);
+	put(rounding, edge, low, sum);
 }
 
 static void put_messages(struct rounding *rounding)
 {
 	const struct shard_model *model = rounding->dual->model;
-	for (uint32_t i = 0; i < model->groups; i++) {
-		const struct shard_group *group = &model->group[i];
-		uint32_t edge = model->reduced[i];
-		if (i > 0 && group[-1].low == group->low && group[-1].high == group->high)
-			continue;
+	for (uint32_t i = 0, next; i < model->bundles; i = next) {
+		uint32_t edge = model->reduced[i], low, high;
+		next = shard_bundle_end(model, i);
+		uint32_t place = first_edge(model, i, next);
+		shard_bundle_ends(model, i, &low, &high);
 		if (edge == NONE) {
-			put_separable(rounding, i);
+			put_separable(rounding, i, next, place);
 			continue;
 		}
-		put(rounding, group->edge, group->low, rounding->part + model->into_tail[edge]);
-		put(rounding, group->edge, group->high, rounding->part + model->into_head[edge]);
+		put(rounding, place, low, rounding->part + model->into_tail[edge]);
+		put(rounding, place, high, rounding->part + model->into_head[edge]);
 	}
 }
 

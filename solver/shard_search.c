@@ -14,7 +14,7 @@ struct search {
 	size_t *start;             /* [edges] where an edge's are */
 	double *above;             /* [nodes + 1] sum over the nodes before this one */
 	double *load;              /* [slots] least bytes of any completion */
-	double *lightest;          /* [nodes] least use of a strategy */
+	double *lightest;          /* [pieces] least use of a strategy */
 	uint32_t *trial, *choice;  /* [nodes] strategies under trial; the best */
 	double bound, best, cost;  /* of the dual; the best choice's; the trial's at a leaf */
 	struct arena arena;
@@ -53,10 +53,28 @@ static void reduce(struct search *search, const struct shard_dual *dual, const d
 		search->bound += lower_to_zero(search->node + model->first[node], shard_width(model, node));
 }
 
-static void add_load(struct search *search, uint32_t node, double bytes)
+static void add_load(struct search *search, const struct shard_piece *piece, double bytes)
 {
-	for (uint32_t slot = search->model->begin[node]; slot < search->model->end[node]; slot++)
+	for (uint32_t slot = piece->begin; slot < piece->end && bytes != 0; slot++)
 		search->load[slot] += bytes;
+}
+
+/* Adds what strategy p of a node uses beyond the least; sign -1 takes it away again. */
+static void use(struct search *search, uint32_t node, uint32_t p, double sign)
+{
+	const struct shard_model *model = search->model;
+	FOR_PIECES(piece, model, node)
+		add_load(search, piece, sign * (model->use[piece->base + p] - search->lightest[piece - model->piece]));
+}
+
+static bool within_limit(const struct search *search, uint32_t node)
+{
+	const struct shard_model *model = search->model;
+	FOR_PIECES(piece, model, node)
+		for (uint32_t slot = piece->begin; slot < piece->end; slot++)
+			if (search->load[slot] > model->limit)
+				return false;
+	return true;
 }
 
 static enum status begin(struct search *search, struct shard_dual *dual, uint32_t *choice, double cost)
@@ -74,7 +92,7 @@ static enum status begin(struct search *search, struct shard_dual *dual, uint32_
 	search->edge = arena_alloc(arena, pairs, sizeof *search->edge);
 	search->above = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *search->above);
 	search->load = arena_alloc(arena, model->slots, sizeof *search->load);
-	search->lightest = arena_alloc(arena, model->nodes, sizeof *search->lightest);
+	search->lightest = arena_alloc(arena, model->piece_start[model->nodes], sizeof *search->lightest);
 	search->trial = arena_alloc(arena, model->nodes, sizeof *search->trial);
 	double *part = arena_alloc(arena, model->messages, sizeof *part);
 	if (!search->start || !search->node || !search->edge || !search->above || !search->load || !search->lightest
@@ -83,25 +101,22 @@ static enum status begin(struct search *search, struct shard_dual *dual, uint32_
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
 	shard_dual_pass(dual, part);
 	reduce(search, dual, part);
-	for (uint32_t node = 0; node < model->nodes; node++) {
-		double least = INFINITY;
-		for (uint32_t i = model->first[node]; i < model->first[node + 1]; i++)
-			least = fmin(least, model->use[i]);
-		search->lightest[node] = least;
-		add_load(search, node, least);
-	}
+	for (uint32_t node = 0; node < model->nodes; node++)
+		FOR_PIECES(piece, model, node) {
+			double least = INFINITY;
+			for (uint32_t p = 0; p < shard_width(model, node); p++)
+				least = fmin(least, model->use[piece->base + p]);
+			search->lightest[piece - model->piece] = least;
+			add_load(search, piece, least);
+		}
 	return OK;
 }
 
-/* What strategy p of the node adds to the trial's costs above the bound; INFINITY where it is forbidden or does not fit. */
+/* What strategy p of the node adds to the trial's costs above the bound; INFINITY where it is forbidden. */
 static double weigh(const struct search *search, uint32_t node, uint32_t p)
 {
 	const struct shard_model *model = search->model;
 	double above = search->node[model->first[node] + p];
-	double more = model->use[model->first[node] + p] - search->lightest[node];
-	for (uint32_t slot = model->begin[node]; slot < model->end[node]; slot++)
-		if (search->load[slot] + more > model->limit)
-			return (double)INFINITY;
 	FOR_ROW(i, &model->incident, node) {
 		uint32_t edge = model->incident.item[i], other = model->tail[edge];
 		if (other == node)
@@ -126,13 +141,6 @@ static double trial_cost(const struct search *search)
 	return sum;
 }
 
-static void use(struct search *search, uint32_t node, double sign)
-{
-	double more = search->model->use[search->model->first[node] + search->trial[node]] - search->lightest[node];
-	if (more > 0)
-		add_load(search, node, sign * more);
-}
-
 /* Tries strategies of the node from trial[node] on; false when none is left. */
 static bool descend(struct search *search, uint32_t node, uint64_t *branches)
 {
@@ -143,8 +151,12 @@ static bool descend(struct search *search, uint32_t node, uint64_t *branches)
 		/* Costs are whole numbers: only what is below best - 1 and rounding can be better. */
 		if (search->bound + above > search->best - 1 + 1e-9 * fabs(search->best) + 1e-6 || isinf(above))
 			continue;
+		use(search, node, search->trial[node], 1);
+		if (!within_limit(search, node)) {
+			use(search, node, search->trial[node], -1);
+			continue;
+		}
 		search->above[node + 1] = above;
-		use(search, node, 1);
 		return true;
 	}
 	return false;
@@ -174,7 +186,8 @@ static enum status run(struct search *search, uint64_t limit, struct control *co
 		}
 		if (node == 0)
 			return OK;
-		use(search, --node, -1);
+		node--;
+		use(search, node, search->trial[node], -1);
 		search->trial[node]++;
 		if (branches > limit)
 			return LIMIT;
