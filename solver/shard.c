@@ -146,7 +146,7 @@ static void keep_bound(struct shard_run *run)
 /* Every time that the steps have doubled, a search with a share of the effort spent so far. */
 static enum status try_search(struct shard_run *run, uint64_t spent)
 {
-	if (run->model.nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)))
+	if (run->problem->nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)))
 		return OK;
 	uint64_t branches = spent / (1 + run->model.nodes / 64);
 	enum status status = shard_search(&run->dual, branches, run->control, run->choice, &run->cost);

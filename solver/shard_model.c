@@ -202,59 +202,81 @@ static void find_slots(struct shard_model *model, const int64_t *begins, const i
 	}
 }
 
-struct alive { uint32_t begin, end, member; };
+struct event { uint32_t slot, member; int sign; };
 
-static int by_slots(const void *left, const void *right)
+static int by_slot(const void *left, const void *right)
 {
-	const struct alive *a = left, *b = right;
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	if (a->end != b->end)
-		return a->end < b->end ? -1 : 1;
-	return (a->member > b->member) - (a->member < b->member);
+	const struct event *a = left, *b = right;
+	return (a->slot > b->slot) - (a->slot < b->slot);
 }
 
-/* Members of a node that use memory, by the slots at which they are alive. */
-static uint32_t list_alive(const struct shard_model *model, uint32_t node, struct alive *alive)
+/* Where members of a node that use memory begin and end to live. */
+static uint32_t list_events(const struct shard_model *model, uint32_t node, struct event *event)
 {
 	const struct shard_problem *problem = model->problem;
 	uint32_t count = 0;
 	FOR_MEMBERS(member, model, node) {
 		uint32_t of = member->node, begin = first_not_below(model->moment, model->slots, problem->begin[of]);
-		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]);
+		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]), index = (uint32_t)(member - model->member);
 		bool uses = false;
 		for (uint32_t i = problem->first[of]; i < problem->first[of + 1]; i++)
 			uses |= problem->usage[i] != 0;
-		if (uses && begin < end && problem->begin[of] < problem->end[of])
-			alive[count++] = (struct alive) { begin, end, (uint32_t)(member - model->member) };
+		if (!uses || begin >= end || problem->begin[of] >= problem->end[of])
+			continue;
+		event[count++] = (struct event) { begin, index, 1 };
+		event[count++] = (struct event) { end, index, -1 };
 	}
-	qsort(alive, count, sizeof *alive, by_slots);
+	qsort(event, count, sizeof *event, by_slot);
 	return count;
+}
+
+/* Cuts the node's life at every event; pieces are appended at *pieces, their bytes at *bases. */
+static void cut_pieces(struct shard_model *model, uint32_t node, const struct event *event, uint32_t events, double *live, uint32_t *pieces,
+	uint32_t *bases)
+{
+	const struct shard_problem *problem = model->problem;
+	uint32_t width = shard_width(model, node);
+	memset(live, 0, width * sizeof *live);
+	for (uint32_t i = 0; i < events;) {
+		uint32_t slot = event[i].slot;
+		for (; i < events && event[i].slot == slot; i++) {
+			const struct shard_member *member = &model->member[event[i].member];
+			for (uint32_t p = 0; p < width; p++)
+				live[p] += event[i].sign * (double)problem->usage[problem->first[member->node] + model->original[member->base + p]];
+		}
+		bool any = false;
+		for (uint32_t p = 0; p < width; p++)
+			any |= live[p] != 0;
+		if (i == events || !any)
+			continue;
+		model->piece[(*pieces)++] = (struct shard_piece) { slot, event[i].slot, *bases };
+		for (uint32_t p = 0; p < width; p++) {
+			model->use[*bases + p] = live[p];
+			model->weight[model->first[node] + p] += live[p] * (event[i].slot - slot);
+		}
+		*bases += width;
+	}
 }
 
 static enum status build_pieces(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
-	struct alive *alive = arena_alloc(&builder->arena, problem->nodes, sizeof *alive);
+	size_t nodes = problem->nodes, strategies = problem->first[problem->nodes];
+	struct event *event = arena_alloc(&builder->arena, 2 * nodes, sizeof *event);
+	double *live = arena_alloc(&builder->arena, model->widest, sizeof *live);
 	uint32_t pieces = 0, bases = 0;
 	model->piece_start = arena_alloc(&model->arena, (size_t)model->nodes + 1, sizeof *model->piece_start);
-	model->piece = arena_alloc(&model->arena, problem->nodes, sizeof *model->piece);
-	model->use = arena_alloc(&model->arena, problem->first[problem->nodes], sizeof *model->use);
-	if (!alive || !model->piece_start || !model->piece || !model->use)
+	model->piece = arena_alloc(&model->arena, 2 * nodes, sizeof *model->piece);
+	model->use = arena_alloc(&model->arena, 2 * strategies, sizeof *model->use);
+	model->weight = arena_alloc(&model->arena, strategies, sizeof *model->weight);
+	if (!event || !live || !model->piece_start || !model->piece || !model->use || !model->weight)
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < model->nodes; node++) {
-		uint32_t count = list_alive(model, node, alive), width = shard_width(model, node);
-		for (uint32_t i = 0; i < count; i++) {
-			const struct shard_member *member = &model->member[alive[i].member];
-			if (i == 0 || alive[i].begin != alive[i - 1].begin || alive[i].end != alive[i - 1].end) {
-				model->piece[pieces++] = (struct shard_piece) { alive[i].begin, alive[i].end, bases };
-				bases += width;
-			}
-			for (uint32_t p = 0; p < width; p++)
-				model->use[bases - width + p] += (double)problem->usage[problem->first[member->node] + model->original[member->base + p]];
-		}
+		cut_pieces(model, node, event, list_events(model, node, event), live, &pieces, &bases);
 		model->piece_start[node + 1] = pieces;
+		if (pieces - model->piece_start[node] > model->most_pieces)
+			model->most_pieces = pieces - model->piece_start[node];
 	}
 	return OK;
 }

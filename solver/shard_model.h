@@ -18,7 +18,7 @@ struct shard_member {
 	uint32_t up;               /* see struct shard_merge */
 };
 
-/* Bytes of members that are alive at the same slots. */
+/* A stretch of slots at which the same members of a node are alive: those of a node are disjoint and ascending. */
 struct shard_piece {
 	uint32_t begin, end;       /* slots */
 	uint32_t base;             /* its part of use */
@@ -36,7 +36,9 @@ struct shard_model {
 	uint32_t *original;        /* [base + strategy] a member's strategy among the problem's strategies of its node */
 	uint32_t *piece_start;     /* [nodes + 1] memory of a node; pieces of no bytes are left out */
 	struct shard_piece *piece;
-	double *use;               /* [base + strategy] bytes of a piece */
+	double *use;               /* [base + strategy] bytes of all members that are alive in a piece */
+	double *weight;            /* strategy -> sum of its bytes over slots: which of two is lighter */
+	uint32_t most_pieces;      /* of a node */
 	int64_t *moment;           /* [slots] */
 	uint32_t *tail, *head;     /* [edges] tail < head */
 	size_t *table;             /* [edges] costs: tail's strategies x head's, then the same transposed, at pair + table */

@@ -30,10 +30,11 @@ enum status shard_primal_begin(struct shard_primal *primal, const struct shard_m
 	primal->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->before);
 	primal->priced = arena_alloc(arena, strategies, sizeof *primal->priced);
 	primal->slack = shard_slack_new(arena, model->slots);
-	primal->change = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->change);
+	primal->candidate = arena_alloc(arena, model->widest, sizeof *primal->candidate);
+	primal->room = arena_alloc(arena, model->most_pieces, sizeof *primal->room);
 	if (!primal->choice || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
 	    || !primal->order || !primal->inside || !primal->answer || !primal->pressure || !primal->before || !primal->priced
-	    || !primal->slack || !primal->change)
+	    || !primal->slack || !primal->candidate || !primal->room)
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < nodes; node++)
 		primal->shuffled[node] = node;

@@ -5,6 +5,7 @@
 #include "shard_dual.h"
 
 struct shard_slack;
+struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */
 
 /* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node. */
 struct shard_primal {
@@ -22,7 +23,8 @@ struct shard_primal {
 	/* memory */
 	double *pressure, *before, *priced; /* multipliers while repairing, and prices that follow from them */
 	struct shard_slack *slack;
-	double *change;            /* [slots + 1] scratch, zero between uses */
+	struct candidate *candidate; /* [widest] scratch */
+	double *room;              /* [most_pieces] scratch */
 	struct arena arena;
 };
 

@@ -1,5 +1,6 @@
 /* shard_repair.c: brings a choice within the memory limit, and moves single nodes without leaving it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shard_primal.h"
@@ -33,64 +34,66 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 	return shard_primal_load(primal) <= model->limit;
 }
 
-/* How the bytes of a node's slots change when it goes from one strategy to another: to add up along the slots [*begin, *end). */
-static void changes(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to, uint32_t *begin, uint32_t *end)
-{
-	const struct shard_model *model = primal->model;
-	*begin = model->slots;
-	*end = 0;
-	FOR_PIECES(piece, model, node) {
-		double more = model->use[piece->base + to] - model->use[piece->base + from];
-		primal->change[piece->begin] += more;
-		primal->change[piece->end] -= more;
-		*begin = piece->begin < *begin ? piece->begin : *begin;
-		*end = piece->end > *end ? piece->end : *end;
-	}
-}
-
-/* Is there room for the node's other strategy? */
-static bool fits(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
-{
-	const struct shard_model *model = primal->model;
-	const struct shard_piece *only = model->piece + model->piece_start[node];
-	uint32_t begin, end;
-	if (model->piece_start[node + 1] - model->piece_start[node] == 1)
-		return model->use[only->base + to] - model->use[only->base + from] <= shard_slack_least(primal->slack, only->begin, only->end);
-	changes(primal, node, from, to, &begin, &end);
-	return shard_slack_fits(primal->slack, begin, end, primal->change);
-}
-
+/* Moves the slack as the node goes from one strategy to another. */
 static void move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
 {
-	uint32_t begin, end;
-	changes(primal, node, from, to, &begin, &end);
-	shard_slack_take(primal->slack, begin, end, primal->change);
-}
-
-static double bytes(const struct shard_model *model, uint32_t node, uint32_t p)
-{
-	double sum = 0;
+	const struct shard_model *model = primal->model;
 	FOR_PIECES(piece, model, node)
-		sum += model->use[piece->base + p];
-	return sum;
+		if (model->use[piece->base + from] != model->use[piece->base + to])
+			shard_slack_add(primal->slack, piece->begin, piece->end, model->use[piece->base + from] - model->use[piece->base + to]);
 }
 
-/* The node's best strategy that fits; true when that lowers the cost. */
+static int by_worth(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+	if (a->value != b->value)
+		return a->value < b->value ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? -1 : 1;
+	return (a->strategy > b->strategy) - (a->strategy < b->strategy);
+}
+
+/* Strategies better than the node's own, or as good and lighter, the best first. */
+static uint32_t list_candidates(struct shard_primal *primal, uint32_t node, struct candidate *candidate)
+{
+	const struct shard_model *model = primal->model;
+	const double *weight = model->weight + model->first[node], *value = primal->value;
+	uint32_t now = primal->choice[node], count = 0;
+	shard_primal_surround(primal, model->unary, node, primal->value);
+	for (uint32_t p = 0; p < shard_width(model, node); p++)
+		if (value[p] < value[now] || (value[p] == value[now] && weight[p] < weight[now]))
+			candidate[count++] = (struct candidate) { value[p], weight[p], p };
+	qsort(candidate, count, sizeof *candidate, by_worth);
+	return count;
+}
+
+/* The node's best strategy that fits; true when that lowers the cost. Strategies that don't fit mostly fail at the same piece. */
 static bool improve(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;
-	uint32_t width = shard_width(model, node), now = primal->choice[node], best = now;
-	double *value = primal->value;
-	shard_primal_surround(primal, model->unary, node, value);
-	for (uint32_t p = 0; p < width; p++)
-		if ((value[p] < value[best] || (value[p] == value[best] && bytes(model, node, p) < bytes(model, node, best)))
-		    && fits(primal, node, now, p))
-			best = p;
-	if (best == now)
-		return false;
-	move(primal, node, now, best);
-	primal->choice[node] = best;
-	return value[best] < value[now];
+	const struct shard_piece *piece = model->piece + model->piece_start[node];
+	uint32_t pieces = model->piece_start[node + 1] - model->piece_start[node], now = primal->choice[node], hard = 0;
+	double before;
+	struct candidate *candidate = primal->candidate;
+	uint32_t count = list_candidates(primal, node, candidate);
+	before = primal->value[now];
+	for (uint32_t k = 0; k < pieces && count > 0; k++)
+		primal->room[k] = model->use[piece[k].base + now] + shard_slack_least(primal->slack, piece[k].begin, piece[k].end);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t p = candidate[i].strategy, k = 0;
+		if (pieces > 0 && model->use[piece[hard].base + p] > primal->room[hard])
+			continue;
+		while (k < pieces && model->use[piece[k].base + p] <= primal->room[k])
+			k++;
+		if (k < pieces) {
+			hard = k;
+			continue;
+		}
+		move(primal, node, now, p);
+		primal->choice[node] = p;
+		return candidate[i].value < before;
+	}
+	return false;
 }
 
 void shard_primal_polish(struct shard_primal *primal)

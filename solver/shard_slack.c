@@ -47,7 +47,7 @@ void shard_slack_set(struct shard_slack *slack, const double *load, double limit
 	}
 }
 
-static void add_range(struct shard_slack *slack, uint32_t begin, uint32_t end, double bytes)
+void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, double bytes)
 {
 	for (uint32_t block = begin / BLOCK; begin < end; block++, begin = block * BLOCK) {
 		uint32_t last = block_end(slack, block) < end ? block_end(slack, block) : end;
@@ -60,35 +60,6 @@ static void add_range(struct shard_slack *slack, uint32_t begin, uint32_t end, d
 			slack->value[i] += bytes;
 		slack->least[block] = least_of(slack, block, block * BLOCK, block_end(slack, block));
 	}
-}
-
-void shard_slack_take(struct shard_slack *slack, uint32_t begin, uint32_t end, double *change)
-{
-	double sum = 0;
-	for (uint32_t i = begin, next; i < end; i = next) {
-		sum += change[i];
-		change[i] = 0;
-		for (next = i + 1; next < end && change[next] == 0; next++)
-			;
-		if (sum != 0)
-			add_range(slack, i, next, -sum);
-	}
-	if (begin <= end)
-		change[end] = 0;
-}
-
-bool shard_slack_fits(const struct shard_slack *slack, uint32_t begin, uint32_t end, double *change)
-{
-	double sum = 0;
-	bool room = true;
-	for (uint32_t i = begin; i < end; i++) {
-		sum += change[i];
-		change[i] = 0;
-		room = room && slack->value[i] + slack->added[i / BLOCK] >= sum;
-	}
-	if (begin <= end)
-		change[end] = 0;
-	return room;
 }
 
 double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32_t end)

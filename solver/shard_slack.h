@@ -10,10 +10,7 @@ struct shard_slack;
 struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots);
 /* Sets every slot to limit - load. */
 void shard_slack_set(struct shard_slack *slack, const double *load, double limit);
-/* change: [end + 1] bytes that every slot from here on takes more than the one before; zeroed from begin to end. */
-void shard_slack_take(struct shard_slack *slack, uint32_t begin, uint32_t end, double *change);
-/* Would every slot have room for that? Zeroes change as well. O(end - begin). */
-bool shard_slack_fits(const struct shard_slack *slack, uint32_t begin, uint32_t end, double *change);
+void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, double bytes);
 /* INFINITY for an empty range. */
 double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32_t end);
 
