@@ -104,7 +104,8 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 
 /* ---- ZeRO ------------------------------------------------------------------------------------------------------- */
 
-/* The part of a tensor that states are cut along: what is left of it is the largest, and divides. PLACE_WHOLE: none. */
+/* The part of a tensor that states are cut along: what is left of it is the largest, and divides. PLACE_WHOLE: none. A part that a later
+ * axis cuts is none: cutting it first would take pieces from other devices. */
 static int8_t state_part(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
 {
 	const struct part *part = units->part + units->part_start[tensor];
@@ -113,10 +114,13 @@ static int8_t state_part(const struct units *units, const struct mesh *mesh, uin
 	int64_t most = 0;
 	for (uint32_t i = 0; i < parts; i++) {
 		int64_t left = part[i].size;
+		bool later = false;
 		for (uint32_t a = 0; a < mesh->axes; a++)
-			if (a != axis && placement.on[a] == (int8_t)i)
+			if (a != axis && placement.on[a] == (int8_t)i) {
 				left /= mesh->axis[a].size;
-		if (left > most && left % mesh->axis[axis].size == 0) {
+				later |= a > axis;
+			}
+		if (!later && left > most && left % mesh->axis[axis].size == 0) {
 			best = (int8_t)i;
 			most = left;
 		}

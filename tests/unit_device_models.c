@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lockstep.h"
+#include "solver/sharding_cost.h"
 #include "solver/split_roles.h"
 #include "src/models.h"
 #include "support.h"
@@ -51,6 +52,30 @@ static struct lockstep execute(const struct units *units, const struct sharding 
 	return run;
 }
 
+static int64_t no_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	(void)context, (void)units, (void)mesh, (void)op, (void)split;
+	return 0;
+}
+
+/* The collectives of a device's graph move as many bytes over every axis as the sum that searches minimise says. */
+static void compare_traffic(const struct units *units, const struct sharding *sharding, const char *what)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct sharding_cost cost;
+	int64_t moved[MESH_AXES] = { 0 };
+	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK);
+	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	for (uint32_t op = 0; op < local->ops; op++)
+		if (strncmp(local->op[op].type, "comm.", 5) == 0)
+			moved[axis_named(&sharding->mesh, local->op[op].extra)] += strtoll(strstr(local->op[op].extra, "\"moved\":") + 8, NULL, 10);
+	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+		cr_expect_eq(moved[a], cost.axis_bytes[a], "%s: %ld bytes over %s, not %ld", what, (long)moved[a], sharding->mesh.axis[a].name,
+			(long)cost.axis_bytes[a]);
+	graph_release(local);
+}
+
 static struct mesh mesh_of(uint32_t first, uint32_t second)
 {
 	struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = first, .near_size = first }, { .name = "tp", .size = second, .near_size = second } } };
@@ -82,6 +107,7 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 			snprintf(what, sizeof what, "%s, zero %d", tiny[m].name, zero);
 			struct lockstep run = execute(&units, &sharding, rules, what);
+			compare_traffic(&units, &sharding, what);
 			cr_expect_gt(run.ops_split, graph->ops / 8, "%s", what);
 			sharding_free(&sharding);
 		}
