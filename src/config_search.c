@@ -8,6 +8,7 @@
 #include "solver/split_roles.h"
 
 #define MICROBATCH_MAX 16
+#define CHUNKS_MAX 6u
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
 
 /* A step and what all its shardings share. */
@@ -137,11 +138,11 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	const struct config_request *request = searching->request;
 	enum status status = OK;
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
-		for (uint32_t chunks = schedule == SCHEDULE_INTERLEAVED ? 2 : 1; chunks <= (schedule == SCHEDULE_INTERLEAVED ? 8u : 1u); chunks++)
+		for (uint32_t chunks = schedule == SCHEDULE_INTERLEAVED ? 2 : 1; chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : 1u); chunks++)
 			for (int zero = 0; zero <= 3 && status == OK; zero++) {
 				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && config.dp * config.cp * config.ep == 1);
 				bool impossible = chunks > 1 && (config.microbatches % config.pp != 0 || searching->blocks < config.pp * chunks);
-				if (needless || impossible || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
+				if (needless || impossible || (request->chunks && chunks != request->chunks) || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
 					continue;
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
@@ -266,7 +267,8 @@ static enum status vary_all(struct searching *searching)
 		for (uint32_t microbatch = 1; microbatch <= MICROBATCH_MAX && microbatch <= request->batch && status == OK; microbatch *= 2)
 			for (uint32_t ep = 1; ep <= request->devices && status == OK; ep++) {
 				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->ep ? ep != request->ep : ep > 1 && ep > 8 * request->devices_per_node)
-					|| (request->recompute >= 0 && recompute != request->recompute) || request->batch % ((int64_t)microbatch * ep) != 0)
+					|| (request->recompute >= 0 && recompute != request->recompute) || (request->microbatch && microbatch != request->microbatch)
+					|| request->batch % ((int64_t)microbatch * ep) != 0)
 					continue;
 				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };
 				status = vary_step(searching, config);
@@ -349,6 +351,64 @@ static enum status refine(struct searching *searching)
 			}
 		step_free(&searching->step);
 	}
+	return status;
+}
+
+/* ---- one configuration --------------------------------------------------------------------------------------------------- */
+
+struct config_case {
+	struct searching searching;
+	struct config_request request;
+	struct config_list counts;
+	struct config config;
+};
+
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status)
+{
+	struct config_case *opened = mem_alloc(1, sizeof *opened);
+	if (!opened) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	opened->request = *request;
+	opened->config = *config;
+	opened->searching = (struct searching) { .request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error };
+	*status = opened->searching.rules ? step_open(&opened->searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute) : NO_MEMORY;
+	if (*status == OK) {
+		opened->searching.cost = mem_alloc(opened->searching.blocks, sizeof *opened->searching.cost);
+		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
+		*status = opened->searching.cost && opened->searching.first ? OK : NO_MEMORY;
+	}
+	if (*status == OK)
+		return opened;
+	if (*status == NO_MEMORY)
+		fail(error, NO_MEMORY, "out of memory");
+	config_case_free(opened);
+	return NULL;
+}
+
+void config_case_free(struct config_case *opened)
+{
+	if (!opened)
+		return;
+	mem_free(opened->searching.cost);
+	mem_free(opened->searching.first);
+	step_free(&opened->searching.step);
+	rules_free(opened->searching.rules);
+	mem_free(opened);
+}
+
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
+	struct config_result *result)
+{
+	opened->request.machine = *machine;
+	opened->request.machine.memory = -1;
+	enum status status = split(&opened->searching, &opened->config);
+	struct config_model model = model_of(&opened->searching);
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result);
 	return status;
 }
 

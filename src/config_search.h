@@ -20,7 +20,7 @@ struct config_request {
 	struct machine machine;      /* memory < 0: no limit */
 	struct overheads overheads;
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
-	uint32_t dp, tp, pp, cp, ep, microbatches;
+	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
 	int zero, sp, recompute, schedule;
 };
 
@@ -42,6 +42,15 @@ struct config_list {
  * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
 void config_list_free(struct config_list *list);
+
+/* One configuration, kept ready to be evaluated on other machines. */
+struct config_case;
+/* A new case of the request's model. NULL with *status and *error. */
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status);
+void config_case_free(struct config_case *opened);
+/* OK, NO_MEMORY, or INFEASIBLE: more pieces than blocks. */
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
+	struct config_result *result);
 
 /* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time. NONE: none fits. */
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted);

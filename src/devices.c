@@ -15,16 +15,17 @@ struct profile {
 
 #define M INT64_C(1000000)
 #define G INT64_C(1000000000)
-#define MATRIX { { { 50 * M, 100 }, { 1 * G, 500 }, { 16 * G, 850 }, { 128 * G, 950 } } }
+#define MATRIX { { { 50 * M, 87 }, { 1 * G, 433 }, { 16 * G, 736 }, { 128 * G, 823 } } }
 #define VECTOR { { { 50 * M, 100 }, { 500 * M, 300 }, { 4 * G, 700 }, { 16 * G, 950 } } }
 #define TRAFFIC { { { 128000, 300 }, { 2 * M, 600 }, { 20 * M, 750 }, { 100 * M, 900 } } }
+#define FITTED 430, 857, 782, 2000
 
-static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
-	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
-static const struct profile profile_B200 = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
-	"efficiencies by size after Calculon's A100 (Isaev et al., SC 2023)" };
-static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, 600, 900, 1000, 2000,
-	"no measurements: efficiencies of an A100" };
+static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED,
+	"curves by size after Calculon's A100 (Isaev et al., SC 2023), scaled to the eight steps of table 5 of Korthikanti et al. (arXiv 2205.05198)" };
+static const struct profile profile_B200 = { { { { 50 * M, 87 }, { 1 * G, 400 }, { 16 * G, 580 }, { 256 * G, 480 } } }, VECTOR, TRAFFIC, FITTED,
+	"matrix products as SimuMax measured them (0.45 to 0.65 of the peak); the rest as fitted to A100" };
+static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
+	"no measurements: as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
 	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
 	700, 900, 1000, 1000, "no measurements: 70 % of the peaks" };

@@ -4,15 +4,12 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "batch.h"
-#include "config_search.h"
+#include "calibrate.h"
 #include "devices.h"
 #include "subcommands.h"
-#include "transform.h"
 
-#define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
 #define TOP 10
 
 struct search {
@@ -20,91 +17,11 @@ struct search {
 	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
 	const char *name, *output;
 	uint32_t top;
-	bool json, helped, all_overheads;
-	/* the model */
-	const struct model_preset *preset;
-	struct graph *graph;
-	struct model_config config;
-	struct stage_context stage;
-	struct rules *rules;
-	struct store *store;
+	bool json, helped;
+	const char *measurements;
+	struct model_source source;
 	struct config_request request;
-	struct control control;         /* of the stages before */
 };
-
-/* ---- the step of a batch ------------------------------------------------------------------------------------------------ */
-
-static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
-{
-	struct search *search = context;
-	static const enum precision precisions[] = { PRECISION_MIXED, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_MIXED };
-	struct model_config config = search->config;
-	int64_t optimizer = search->scenario.value[K_optimizer];
-	struct model_training training = { .precision = precisions[search->scenario.value[K_precision]], .recompute = recompute,
-		.optimizer = optimizer > 0 ? (enum optimizer)optimizer : OPTIMIZER_ADAM };
-	config.batch = batch;
-	return model_step(search->preset->name, &config, &training, error, status);
-}
-
-static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
-{
-	struct search *search = context;
-	struct scenario scenario;
-	struct graph *graph = NULL;
-	*status = scenario_copy(&scenario, &search->scenario);
-	if (*status != OK)
-		return NULL;
-	scenario.value[K_batch] = batch;
-	scenario.value[K_recompute] = recompute;
-	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
-	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
-		scenario.value[apart[i]] = knobs[apart[i]].normal;
-	struct transformed *transformed = stage_transform(&search->stage, search->graph, &scenario, false, error, status);
-	if (transformed)
-		graph = graph_retain(transformed->graph);
-	transformed_release(transformed);
-	scenario_done(&scenario);
-	return graph;
-}
-
-/* Few layers are built where all are alike. */
-static void open_built_in(struct search *search)
-{
-	struct model_config *config = &search->config;
-	*config = search->preset->config;
-	enum model_family family = config->family;
-	if (search->scenario.value[K_seq] != KNOB_GIVEN)
-		config->seq = search->scenario.value[K_seq];
-	if (config->positions && config->positions < config->seq)
-		config->positions = config->seq;
-	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE;
-	if (alike && config->layers > LAYERS_BUILT + 1) {
-		search->request.repeat = (uint32_t)(config->layers - LAYERS_BUILT);
-		config->layers = LAYERS_BUILT;
-	}
-	search->request.step = built_in;
-}
-
-static int open_model(struct search *search)
-{
-	int code = EXIT_FINE;
-	search->preset = model_find(search->name);
-	search->request.context = search;
-	if (search->preset) {
-		open_built_in(search);
-		return EXIT_FINE;
-	}
-	search->graph = batch_open(search->name, &code);
-	search->rules = rules_new();
-	search->store = store_new();
-	search->stage = (struct stage_context) { .store = search->store, .rules = search->rules, 	.control = &search->control };
-	search->request.step = from_file;
-	if (search->graph && (!search->rules || !search->store))
-		return complain(NULL, &(struct error) { .text = "out of memory" }, NO_MEMORY);
-	if (search->store)
-		store_set_limit(search->store, (size_t)1 << 28);
-	return search->graph ? EXIT_FINE : code;
-}
 
 /* ---- what is asked for ----------------------------------------------------------------------------------------------------- */
 
@@ -121,6 +38,7 @@ static int wanted_choice(const struct search *search, enum knob_id knob)
 static void fill_request(struct search *search)
 {
 	struct config_request *request = &search->request;
+	model_source_request(&search->source, request);
 	const int64_t *value = search->scenario.value;
 	request->devices = (uint32_t)value[K_devices];
 	request->devices_per_node = (uint32_t)value[K_devices_per_node];
@@ -296,25 +214,32 @@ static int print_help(void)
 	subcommand_usage("search");
 	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
 	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
-	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n\n"
+	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n"
+	     "A built-in model may have other sizes: llama3-70b:layers=12:seq=4096.\n\n"
 	     "  --devices N, --device PRESET, --memory BYTES, --batch SAMPLES   as --set devices=N ...\n"
 	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
 	     "  --top N         how many to print (10)\n"
 	     "  --json          print a JSON object\n"
+	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
+	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
 	     "  -o, --output F  the file to write");
 	return EXIT_FINE;
 }
 
+/* Unlike a plan's, a search's pipelines can be set. */
 static int set_knob(struct search *search, const char *name, const char *value)
 {
 	char text[300];
-	snprintf(text, sizeof text, value ? "%s=%s" : "%s", name, value);
-	int code = batch_set(&search->scenario, text);
-	text[strcspn(text, "=")] = '\0';
+	struct error error = { 0 };
+	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
 	enum knob_id knob = knob_find(text);
-	if (code == EXIT_FINE && knob < KNOB_COUNT)
-		search->set[knob] = true;
-	return code;
+	if (!name)
+		value += strcspn(value, "=");
+	if (knob == KNOB_COUNT || (!name && *value != '='))
+		return batch_set(&search->scenario, text);
+	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);
+	search->set[knob] = true;
+	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
 }
 
 static int parse(struct search *search, int argc, char **argv)
@@ -322,13 +247,13 @@ static int parse(struct search *search, int argc, char **argv)
 	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
 		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
 		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+		{ "calibrate", required_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	int letter, code = EXIT_FINE;
 	char *end;
 	opterr = 0;
 	while (code == EXIT_FINE && (letter = getopt_long(argc, argv, "s:n:d:m:b:t:jo:h", options, NULL)) != -1)
 		switch (letter) {
-		case 's': code = set_knob(search, optarg, NULL); break;
+		case 's': code = set_knob(search, NULL, optarg); break;
 		case 'n': code = set_knob(search, "devices", optarg); break;
 		case 'd': code = set_knob(search, "device", optarg); break;
 		case 'm': code = set_knob(search, "memory", optarg); break;
@@ -339,6 +264,7 @@ static int parse(struct search *search, int argc, char **argv)
 			break;
 		case 'j': search->json = true; break;
 		case 'o': search->output = optarg; break;
+		case 'c': search->measurements = optarg; break;
 		case 'h': search->helped = true; break;
 		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
 		}
@@ -347,6 +273,20 @@ static int parse(struct search *search, int argc, char **argv)
 	if (code == EXIT_FINE && !search->helped)
 		search->name = argv[optind];
 	return code;
+}
+
+/* Fits the machine to measurements, and says how well that goes. */
+static int calibrate(struct search *search)
+{
+	struct calibration calibration;
+	struct error error = { 0 };
+	enum status status = calibration_read(search->measurements, search->name, &search->scenario, &calibration, &error);
+	if (status == OK)
+		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
+	if (status == OK)
+		calibration_print(&calibration, search->json ? stderr : stdout);
+	calibration_free(&calibration);
+	return status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
 }
 
 static int run(struct search *search)
@@ -382,13 +322,12 @@ int search_command(int argc, char **argv)
 	batch_limit(0);
 	if (code == EXIT_FINE && search.helped)
 		code = print_help();
-	else if (code == EXIT_FINE && (code = open_model(&search)) == EXIT_FINE) {
+	else if (code == EXIT_FINE && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
 		fill_request(&search);
-		code = run(&search);
+		code = search.measurements ? calibrate(&search) : EXIT_FINE;
+		code = code == EXIT_FINE ? run(&search) : code;
 	}
-	graph_release(search.graph);
-	rules_free(search.rules);
-	store_free(search.store);
+	model_source_close(&search.source);
 	scenario_done(&search.scenario);
 	int signalled = batch_signal();
 	return signalled ? signalled : code;

@@ -1,0 +1,289 @@
+/* calibrate.c: measured steps in, a machine's constants out. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate.h"
+
+#define COLUMNS_MAX 32
+#define LINE_MAX_BYTES 1000
+#define PULL 1e-4           /* weight of a factor's squared logarithm: constants that no row tells of stay */
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+
+enum column { COLUMN_NONE, COLUMN_MODEL, COLUMN_DEVICES, COLUMN_SECONDS, COLUMN_BATCH, COLUMN_MICROBATCH, COLUMN_DP, COLUMN_TP, COLUMN_PP, COLUMN_CP,
+	COLUMN_EP, COLUMN_SP, COLUMN_ZERO, COLUMN_CHUNKS, COLUMN_SCHEDULE, COLUMN_RECOMPUTE };
+
+static enum column column_of(const char *name)
+{
+	static const char *const names[] = { "", "model", "devices", "seconds", "batch", "microbatch", "dp", "tp", "pp", "cp", "ep", "sp", "zero", "chunks",
+		"schedule", "recompute" };
+	int index = name_index(names, sizeof names / sizeof *names, name);
+	return index < 0 ? COLUMN_NONE : (enum column)index;
+}
+
+/* Splits a line at commas, in place; blanks around fields go. */
+static uint32_t fields_of(char *line, char **field)
+{
+	uint32_t count = 0;
+	for (char *at = line; at && count < COLUMNS_MAX;) {
+		char *comma = strchr(at, ',');
+		if (comma)
+			*comma = '\0';
+		while (*at == ' ')
+			at++;
+		for (char *end = at + strlen(at); end > at && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r');)
+			*--end = '\0';
+		field[count++] = at;
+		at = comma ? comma + 1 : NULL;
+	}
+	return count;
+}
+
+static bool parse_count(const char *text, uint32_t *value)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+	*value = (uint32_t)number;
+	return end != text && !*end && number <= 1u << 24;
+}
+
+static bool take_field(struct measurement *row, enum column column, const char *text, uint32_t *batch)
+{
+	struct config *config = &row->config;
+	uint32_t value = 0, *const counts[] = { [COLUMN_DEVICES] = &row->devices, [COLUMN_BATCH] = batch, [COLUMN_MICROBATCH] = &config->microbatch,
+		[COLUMN_DP] = &config->dp, [COLUMN_TP] = &config->tp, [COLUMN_PP] = &config->pp, [COLUMN_CP] = &config->cp, [COLUMN_EP] = &config->ep,
+		[COLUMN_CHUNKS] = &config->chunks };
+	char *end;
+	int word;
+	switch (column) {
+	case COLUMN_NONE:
+		return true;
+	case COLUMN_MODEL:
+		snprintf(row->model, sizeof row->model, "%s", text);
+		return true;
+	case COLUMN_SECONDS:
+		row->seconds = strtod(text, &end);
+		return end != text && !*end && isfinite(row->seconds) && row->seconds > 0;
+	case COLUMN_SP:
+	case COLUMN_ZERO:
+		*(column == COLUMN_SP ? &config->sp : &config->zero) = parse_count(text, &value) ? (uint8_t)value : UINT8_MAX;
+		return value <= (column == COLUMN_SP ? 1u : 3u) && (config->sp | config->zero) != UINT8_MAX;
+	case COLUMN_SCHEDULE:
+		word = name_index(schedule_names, SCHEDULE_COUNT, text);
+		config->schedule = (uint8_t)word;
+		return word >= 0;
+	case COLUMN_RECOMPUTE:
+		word = name_index(recompute_names, RECOMPUTE_AUTO, text);
+		config->recompute = (uint8_t)word;
+		return word >= 0;
+	default:
+		return parse_count(text, counts[column]) && *counts[column] > 0;
+	}
+}
+
+/* What the columns leave open, and whether all fit together. */
+static bool complete(struct measurement *row, uint32_t batch)
+{
+	struct config *config = &row->config;
+	uint64_t inner = (uint64_t)config->tp * config->pp * config->cp * config->ep;
+	if (row->seconds <= 0 || inner == 0 || inner > row->devices || row->devices % inner != 0)
+		return false;
+	if (config->dp == 0)
+		config->dp = row->devices / (uint32_t)inner;
+	if (config->chunks > 1)
+		config->schedule = SCHEDULE_INTERLEAVED;
+	uint64_t together = (uint64_t)config->dp * config->ep * config->microbatch;
+	config->microbatches = batch == 0 ? 1 : (uint32_t)(batch / together);
+	return config->dp * inner == row->devices && (batch == 0 || batch % together == 0) && config->microbatches > 0;
+}
+
+static enum status add_row(struct calibration *calibration, uint32_t *room, const struct measurement *row)
+{
+	if (calibration->rows == *room) {
+		uint32_t more = *room ? 2 * *room : 16;
+		struct measurement *grown = mem_resize(calibration->row, more, sizeof *grown);
+		if (!grown)
+			return NO_MEMORY;
+		calibration->row = grown;
+		*room = more;
+	}
+	calibration->row[calibration->rows++] = *row;
+	return OK;
+}
+
+static enum status read_rows(FILE *file, const char *model, struct calibration *calibration, struct error *error)
+{
+	char line[LINE_MAX_BYTES], *field[COLUMNS_MAX];
+	enum column column[COLUMNS_MAX];
+	uint32_t columns = 0, room = 0;
+	enum status status = OK;
+	for (unsigned number = 1; status == OK && fgets(line, sizeof line, file); number++) {
+		struct measurement row = { .config = { .tp = 1, .pp = 1, .cp = 1, .ep = 1, .microbatch = 1, .chunks = 1, .schedule = SCHEDULE_1F1B } };
+		uint32_t batch = 0, fields;
+		error->line = number;
+		if (line[strspn(line, " \r\n")] == '\0' || line[0] == '#')
+			continue;
+		fields = fields_of(line, field);
+		snprintf(row.model, sizeof row.model, "%s", model);
+		if (columns == 0) {
+			for (columns = fields, fields = 0; fields < columns; fields++)
+				column[fields] = column_of(field[fields]);
+			continue;
+		}
+		for (uint32_t i = 0; i < fields && i < columns && status == OK; i++)
+			if (*field[i] && !take_field(&row, column[i], field[i], &batch))
+				status = fail(error, BAD_INPUT, "\"%.60s\" is not possible there", field[i]);
+		if (status == OK && !complete(&row, batch))
+			status = fail(error, BAD_INPUT, "seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of microbatches");
+		if (status == OK)
+			status = add_row(calibration, &room, &row);
+		if (status != OK)
+			error->line = number;
+	}
+	if (status == OK && calibration->rows == 0)
+		status = fail(error, BAD_INPUT, "no measurements");
+	return status;
+}
+
+enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error)
+{
+	*calibration = (struct calibration) { 0 };
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return fail(error, BAD_INPUT, "can't be read: %s", strerror(errno));
+	enum status status = read_rows(file, model, calibration, error);
+	fclose(file);
+	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
+		struct measurement *row = &calibration->row[i];
+		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)scenario->value[K_devices_per_node] };
+		error->line = 0;
+		if (model_source_open(&row->source, row->model, scenario) != 0)
+			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
+		model_source_request(&row->source, &request);
+		row->opened = config_case_open(&request, &row->config, error, &status);
+	}
+	return status;
+}
+
+void calibration_free(struct calibration *calibration)
+{
+	for (uint32_t i = 0; i < calibration->rows; i++) {
+		config_case_free(calibration->row[i].opened);
+		model_source_close(&calibration->row[i].source);
+	}
+	mem_free(calibration->row);
+	*calibration = (struct calibration) { 0 };
+}
+
+/* ---- fitting ------------------------------------------------------------------------------------------------------------------ */
+
+struct fitting {
+	struct calibration *calibration;
+	const struct machine *from;
+	const struct overheads *overheads;
+	uint32_t left_out;          /* NONE: none */
+	enum status status;
+};
+
+static void apply(const struct machine *from, const double *factor, struct machine *machine)
+{
+	*machine = *from;
+	for (int i = 0; i < EFFICIENCY_POINTS; i++)
+		machine->matrix.point[i].share = (uint16_t)fmax(1, fmin(1000, round(from->matrix.point[i].share * factor[CALIBRATED_MATRIX])));
+	machine->fused = (uint16_t)fmax(1, fmin(60000, round(from->fused * factor[CALIBRATED_TRAFFIC])));
+	machine->near.rate = (int64_t)((double)from->near.rate * factor[CALIBRATED_NEAR]);
+	machine->far.rate = (int64_t)((double)from->far.rate * factor[CALIBRATED_FAR]);
+}
+
+static double predict(struct fitting *fitting, uint32_t row, const double *factor)
+{
+	struct machine machine;
+	struct config_result result = { .time = 1 };
+	apply(fitting->from, factor, &machine);
+	enum status status = config_case_evaluate(fitting->calibration->row[row].opened, &machine, fitting->overheads, true, &result);
+	if (fitting->status == OK)
+		fitting->status = status;
+	return (double)result.time / 1e12;
+}
+
+static double loss(struct fitting *fitting, const double *factor)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < fitting->calibration->rows; i++)
+		if (i != fitting->left_out)
+			sum += pow(log(predict(fitting, i, factor) / fitting->calibration->row[i].seconds), 2);
+	for (int c = 0; c < CALIBRATED_COUNT; c++)
+		sum += PULL * pow(log(factor[c]), 2);
+	return sum;
+}
+
+static void descend(struct fitting *fitting, double *factor)
+{
+	double best = loss(fitting, factor);
+	for (double step = 1.3; step > 1.004 && fitting->status == OK;) {
+		bool better = false;
+		for (int c = 0; c < CALIBRATED_COUNT; c++)
+			for (int up = 0; up < 2; up++) {
+				double before = factor[c], now;
+				factor[c] = fmin(10, fmax(0.1, up ? before * step : before / step));
+				now = loss(fitting, factor);
+				if (now < best) {
+					best = now;
+					better = true;
+				} else {
+					factor[c] = before;
+				}
+			}
+		step = better ? step : sqrt(step);
+	}
+}
+
+enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error)
+{
+	struct machine from = *machine;
+	struct fitting fitting = { calibration, &from, overheads, NONE, OK };
+	for (int c = 0; c < CALIBRATED_COUNT; c++)
+		calibration->factor[c] = 1;
+	descend(&fitting, calibration->factor);
+	for (uint32_t i = 0; i < calibration->rows && fitting.status == OK; i++) {
+		double factor[CALIBRATED_COUNT];
+		memcpy(factor, calibration->factor, sizeof factor);
+		calibration->row[i].fitted = predict(&fitting, i, factor);
+		fitting.left_out = i;
+		if (calibration->rows > 1)
+			descend(&fitting, factor);
+		calibration->row[i].left_out = predict(&fitting, i, factor);
+	}
+	apply(&from, calibration->factor, machine);
+	machine->memory = from.memory;
+	calibration->machine = *machine;
+	if (fitting.status == INFEASIBLE)
+		return fail(error, BAD_INPUT, "a measured pipeline has more stages than the model has blocks");
+	return fitting.status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : fitting.status;
+}
+
+void calibration_print(const struct calibration *calibration, FILE *file)
+{
+	static const char *const names[] = {
+#define X(id, name) name,
+		CALIBRATED(X)
+#undef X
+	};
+	char text[200];
+	double worst = 0, worst_left_out = 0;
+	fprintf(file, "fitted to %u measured steps:", calibration->rows);
+	for (int c = 0; c < CALIBRATED_COUNT; c++)
+		fprintf(file, "%s %s x %.3f", c ? "," : "", names[c], calibration->factor[c]);
+	fprintf(file, "\n  measured    fitted     error  left out     error\n");
+	for (uint32_t i = 0; i < calibration->rows; i++) {
+		const struct measurement *row = &calibration->row[i];
+		double error = 100 * (row->fitted / row->seconds - 1), left_out = 100 * (row->left_out / row->seconds - 1);
+		fprintf(file, "%8.4f s %8.4f s %+8.2f%% %8.4f s %+8.2f%%  %s %s\n", row->seconds, row->fitted, error, row->left_out, left_out, row->model,
+			config_text(&row->config, text, sizeof text));
+		worst = fmax(worst, fabs(error));
+		worst_left_out = fmax(worst_left_out, fabs(left_out));
+	}
+	fprintf(file, "worst error %.2f %%, %.2f %% of rows left out of the fit\n\n", worst, worst_left_out);
+}

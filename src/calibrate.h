@@ -1,0 +1,42 @@
+/* calibrate.h: a machine's constants fitted to measured steps. */
+#ifndef TIDEMARK_CALIBRATE_H
+#define TIDEMARK_CALIBRATE_H
+
+#include <stdio.h>
+
+#include "model_source.h"
+
+/* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
+#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(TRAFFIC, "traffic of other ops") X(NEAR, "links within nodes") X(FAR, "links between nodes")
+#define X(id, name) CALIBRATED_##id,
+enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
+#undef X
+
+struct measurement {
+	struct model_source source;
+	struct config_case *opened;
+	char model[160];
+	uint32_t devices;
+	struct config config;
+	double seconds;             /* measured */
+	double fitted, left_out;    /* what the constants give: fitted to all rows, and to all but this one */
+};
+
+struct calibration {
+	struct measurement *row;
+	uint32_t rows;
+	double factor[CALIBRATED_COUNT];
+	struct machine machine;     /* fitted */
+};
+
+/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute;
+ * others are ignored. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
+ * the line. Free it in any case. */
+enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);
+/* Least squares of logarithms by coordinate descent, weakly drawn to the constants that machine has; then once more without each row.
+ * *machine becomes the fitted one. */
+enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error);
+void calibration_print(const struct calibration *calibration, FILE *file);
+void calibration_free(struct calibration *calibration);
+
+#endif

@@ -1,0 +1,28 @@
+/* model_source.h: where the steps of a configuration search come from: a built-in model, or a captured step that is scaled. */
+#ifndef TIDEMARK_MODEL_SOURCE_H
+#define TIDEMARK_MODEL_SOURCE_H
+
+#include "config_search.h"
+#include "transform.h"
+
+struct model_source {
+	const char *name;
+	const struct scenario *scenario; /* precision, optimizer, sequence length */
+	const struct model_preset *preset;
+	struct graph *graph;
+	struct model_config config;
+	uint32_t repeat;
+	config_step *step;
+	struct stage_context stage;
+	struct control control;
+	struct rules *rules;
+	struct store *store;
+};
+
+/* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
+int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
+void model_source_close(struct model_source *source);
+/* Fills in step, context and repeat. */
+void model_source_request(struct model_source *source, struct config_request *request);
+
+#endif
