@@ -256,6 +256,8 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 		return;
 	bytes = (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
+	if (graph->tensor[root].rank > 1 && s == parameter)
+		costing->cost[home].matrices += bytes;
 	if (graph->tensor[root].rank < 2)
 		*field(&costing->cost[home].vectors, class) += bytes;
 	if (other != NONE) {

@@ -59,6 +59,17 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Short-lived tensors beside the activations that are left: a block's come when those of the blocks behind it are freed. */
+static int64_t transient_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
+{
+	int64_t most = 0, freed = 0;
+	for (uint32_t b = end; b-- > begin && overheads->transient;) {
+		most = larger(most, model->cost[b].transient - freed);
+		freed += model->cost[b].saved;
+	}
+	return most;
+}
+
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
 	uint32_t in_flight, bool with_shared, struct rank_memory *memory)
 {
@@ -69,10 +80,27 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (with_shared)
 		add_states(config, &cost->shared, 1, memory);
 	memory->activations += in_flight * (cost->saved - (overheads->small ? 0 : cost->saved_small));
-	if (overheads->transient)
-		memory->transient = larger(memory->transient, cost->transient);
 	if (overheads->gathered && config->zero >= 3)
 		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
+}
+
+/* The parameters of every kind of repeated block of a rank, once. */
+static int64_t cached_gradients(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
+{
+	int64_t sum = 0, seen[8];
+	uint32_t kinds = 0;
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+		for (uint32_t b = first[chunk * config->pp + rank]; b < first[chunk * config->pp + rank + 1]; b++) {
+			bool known = false;
+			for (uint32_t i = 0; i < kinds; i++)
+				known |= seen[i] == model->cost[b].matrices;
+			bool repeated = b >= model->layer && b < model->layer + model->layers * model->period;
+			if (known || kinds == sizeof seen / sizeof *seen || !repeated)
+				continue;
+			seen[kinds++] = model->cost[b].matrices;
+			sum += model->cost[b].matrices;
+		}
+	return sum;
 }
 
 void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
@@ -81,6 +109,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 	*memory = (struct rank_memory) { 0 };
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
 		uint32_t piece = chunk * config->pp + rank, in_flight = config_in_flight(config, rank, chunk);
+		memory->transient = larger(memory->transient, transient_of(model, overheads, first[piece], first[piece + 1]));
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			uint32_t with = model->cost[b].shared_with;
 			bool here = false;
@@ -89,6 +118,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
+	memory->gathered += overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	memory->overhead = overheads->context + (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
@@ -184,6 +214,13 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
 	if (cutting.pieces > cutting.blocks)
 		return INFEASIBLE;
+	if (model->even && model->layers > 0) {
+		if (model->layers % cutting.pieces != 0)
+			return INFEASIBLE;
+		for (uint32_t k = 0; k <= cutting.pieces; k++)
+			first[k] = k == 0 ? 0 : k == cutting.pieces ? model->blocks : model->layer + k * (model->layers / cutting.pieces) * model->period;
+		return OK;
+	}
 	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
 	cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
 	cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
@@ -199,7 +236,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		cutting.time[b + 1] = cutting.time[b] + block_time(&model->cost[b]);
 		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
 		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
-		cutting.fixed = larger(cutting.fixed, overheads->context + memory.transient + memory.gathered);
+		cutting.fixed = larger(cutting.fixed, overheads->context + memory.gathered + transient_of(model, overheads, b, b + 1));
 	}
 	if (!cut(&cutting, first)) {
 		struct config_model unlimited = *model;

@@ -26,6 +26,7 @@ struct overheads {
 	bool small;                 /* count statistics of norms and the like */
 	bool gathered;              /* count ZeRO-3's gathered parameters: two blocks at a time */
 	bool vectors;               /* count parameters of one dim */
+	bool cached;                /* one weight gradient for every shape of the repeated layers stays allocated, as Transformer Engine keeps it */
 };
 extern const struct overheads overheads_all;      /* everything counts, 0.8 overlap, no context, no fragmentation */
 
@@ -46,9 +47,12 @@ struct config_model {
 	const struct machine *machine;
 	uint32_t devices_per_node;
 	int64_t limit;                   /* bytes of a device, which pipeline cuts try to keep; < 0: none */
+	uint32_t layer, layers, period;  /* repeated layers: blocks layer .. layer + layers * period; layers 0: none */
+	bool even;                       /* cuts share the layers out evenly */
 };
 
-/* Cuts the blocks into ranks * chunks pieces so that the slowest is as fast as possible among cuts that keep the limit (else among all);
+/* Even cuts, as launchers make them: the same number of layers for every piece, what is before and behind them goes to the first and the last.
+ * Else cuts the blocks into ranks * chunks pieces so that the slowest is as fast as possible among cuts that keep the limit (else among all);
  * of equal ones the first pieces are the smallest, since their activations wait longest. first[piece] is a piece's first block;
  * first[ranks * chunks] = blocks. INFEASIBLE: fewer blocks than pieces. Dynamic programming, O(pieces * blocks * log blocks). */
 enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first);

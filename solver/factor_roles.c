@@ -114,7 +114,7 @@ static void name_classes(const struct naming *naming, const struct rules *rules)
 	const struct graph *graph = naming->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rules_find(rules, graph->op[op].type) : NULL;
-		if (!rule || csr_length(&graph->reads, op) < 2 || strcmp(rule->type, "aten.nll_loss_forward") != 0)
+		if (!rule || csr_length(&graph->reads, op) < 2 || (strcmp(rule->type, "aten.nll_loss_forward") != 0 && strcmp(rule->type, "tidemark.cross_entropy") != 0))
 			continue;
 		uint32_t classes = single(naming, graph->reads.item[graph->reads.start[op]], 1);
 		if (classes != NONE && naming->factors->factor[classes].fixed)

@@ -26,11 +26,14 @@ const struct rule rules_aten[] = {
 	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL },
 
-	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp */
-	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q", COST_ATTENTION,
+	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp; groups of queries may share a head of keys */
+	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
+		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q", COST_ATTENTION,
 		"0 1 2", "i0 i1 i2 o0 o1", NULL },
 	{ "aten._scaled_dot_product_flash_attention_backward",
-		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d", COST_ATTENTION_BACKWARD, "", "", NULL },
+		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d"
+		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d",
+		COST_ATTENTION_BACKWARD, "", "", NULL },
 
 	/* normalisation */
 	{ "aten.native_layer_norm", "... h^, ?h, ?h -> ... h, ... 1, ... 1", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL },
@@ -142,6 +145,10 @@ const struct rule rules_aten[] = {
 	SOURCE("rand"), SOURCE("randn"), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
+	{ "tidemark.swiglu", ANY, COST_ELEMENT, "0 1", "i0 i1", NULL }, /* silu(gate) * up in one kernel */
+	{ "tidemark.swiglu_backward", ANY, COST_ELEMENT, "", "", NULL },
+	{ "tidemark.cross_entropy", "n+ v+^, n+ -> ", COST_ELEMENT, "0", "i0 i1", NULL }, /* of logits, in one kernel */
+	{ "tidemark.cross_entropy_backward", ", n v^, n -> n v", COST_ELEMENT, "", "", NULL },
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
 	{ "tidemark.dispatch_backward", "e^ c^ h+, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL },

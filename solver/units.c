@@ -509,7 +509,8 @@ static bool floating(const struct graph *graph, uint32_t op)
 static uint8_t inside_of(const struct rule *rule)
 {
 	static const struct { const char *type; uint8_t rounds; } table[] = { { "aten._softmax", 2 }, { "aten._log_softmax", 2 },
-		{ "aten._softmax_backward_data", 1 }, { "aten._log_softmax_backward_data", 1 } };
+		{ "aten._softmax_backward_data", 1 }, { "aten._log_softmax_backward_data", 1 },
+		{ "tidemark.cross_entropy", 2 }, { "tidemark.cross_entropy_backward", 2 } };
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (strcmp(rule->type, table[i].type) == 0)
 			return table[i].rounds;

@@ -19,6 +19,7 @@ struct step {
 	struct op_work *work;
 	struct arena arena;
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
+	uint32_t layer, layers, layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
 };
 
 struct searching {
@@ -75,6 +76,11 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 		step->period = period;
 		step->inserted = begin + 2 * period <= begin + length ? begin + 2 * period : begin + period;
 	}
+	if (status == OK && blocks_period(&step->blocks, &begin, &length, &period)) {
+		step->layer = begin;
+		step->layer_blocks = period;
+		step->layers = (length + period - 1) / period + request->repeat;
+	}
 	searching->blocks = step->blocks.blocks + request->repeat * step->period;
 	searching->dense = status == OK && !has_role(&step->units, ROLE_EXPERTS, 1);
 	return status;
@@ -113,7 +119,10 @@ static enum status add_entry(struct searching *searching, const struct config_en
 static struct config_model model_of(const struct searching *searching)
 {
 	const struct config_request *request = searching->request;
-	return (struct config_model) { searching->blocks, searching->cost, &request->machine, request->devices_per_node, request->machine.memory };
+	const struct step *step = &searching->step;
+	return (struct config_model) { .blocks = searching->blocks, .cost = searching->cost, .machine = &request->machine,
+		.devices_per_node = request->devices_per_node, .limit = request->machine.memory, .layer = step->layer,
+		.layers = step->layers, .period = step->layer_blocks, .even = request->even };
 }
 
 static enum status evaluate(struct searching *searching, const struct config *config)

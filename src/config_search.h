@@ -14,11 +14,11 @@ struct config_request {
 	config_step *step;
 	void *context;
 	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
-	uint32_t layers_in_graph;    /* with repeat: how many there are */
 	uint32_t devices, devices_per_node;
 	int64_t batch;               /* samples of a step, of all devices */
 	struct machine machine;      /* memory < 0: no limit */
 	struct overheads overheads;
+	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
 	int zero, sp, recompute, schedule;

@@ -22,7 +22,7 @@ static uint32_t repeat_heads(struct model *model, uint32_t x)
 	struct build *build = &model->build;
 	struct shape s = build_shape(build, x);
 	int64_t groups = model->config.heads / model->config.kv_heads;
-	if (groups == 1)
+	if (groups == 1 || (model->config.fused && model->config.flash))
 		return x;
 	x = build_reshape(build, "aten.unsqueeze.default", x, SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
 	x = build_reshape(build, "aten.expand.default", x, SHAPE(s.dim[0], s.dim[1], groups, s.dim[2], s.dim[3]));
@@ -50,8 +50,13 @@ static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine,
 static uint32_t feed_forward(struct model *model, uint32_t x)
 {
 	size_t length = layer_enter(model, "mlp");
-	uint32_t gate = layer_map(model, "aten.silu.default", layer_linear(model, "gate_proj", x, model->config.ffn, false));
-	uint32_t inner = layer_multiply(model, gate, layer_linear(model, "up_proj", x, model->config.ffn, false));
+	uint32_t gate = layer_linear(model, "gate_proj", x, model->config.ffn, false), inner;
+	if (model->config.fused) {
+		inner = build_map(&model->build, "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, model->config.ffn, false)));
+	} else {
+		gate = layer_map(model, "aten.silu.default", gate);
+		inner = layer_multiply(model, gate, layer_linear(model, "up_proj", x, model->config.ffn, false));
+	}
 	uint32_t result = layer_linear(model, "down_proj", inner, model->config.hidden, false);
 	layer_leave(model, length);
 	return result;
@@ -73,5 +78,11 @@ void model_llama(struct model *model)
 	}
 	x = layer_rms_norm(model, "norm", x);
 	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
-	layer_next_token_loss(model, logits, labels);
+	if (config->fused) {
+		logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
+		build_op(&model->build, "tidemark.cross_entropy", IN(logits, layer_view(model, labels, SHAPE(config->batch * config->seq))));
+		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
+	} else {
+		layer_next_token_loss(model, logits, labels);
+	}
 }

@@ -50,6 +50,7 @@ static void open_built_in(struct model_source *source)
 		config->seq = source->scenario->value[K_seq];
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
+	config->fused = true;
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE;
 	if (alike && config->layers > LAYERS_BUILT + 1) {
 		source->repeat = (uint32_t)(config->layers - LAYERS_BUILT);

@@ -46,6 +46,7 @@ struct model_config {
 	enum model_activation activation;
 	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
 	bool flash;                     /* attention as one kernel that keeps no scores */
+	bool fused;                     /* llama: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
 	bool fused_mask;                /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                      /* resnet: 18, 34, 50, 101, 152 */
 #define X(field, least, most, help) int64_t field;

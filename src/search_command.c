@@ -17,7 +17,8 @@ struct search {
 	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
 	const char *name, *output;
 	uint32_t top;
-	bool json, helped;
+	bool json, helped, even;
+	struct overheads overheads;
 	const char *measurements;
 	struct model_source source;
 	struct config_request request;
@@ -43,7 +44,8 @@ static void fill_request(struct search *search)
 	request->devices = (uint32_t)value[K_devices];
 	request->devices_per_node = (uint32_t)value[K_devices_per_node];
 	scenario_machine(&search->scenario, &request->machine);
-	request->overheads = overheads_all;
+	request->overheads = search->overheads;
+	request->even = search->even;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
 	request->dp = wanted(search, K_dp);
 	request->tp = wanted(search, K_tp);
@@ -220,6 +222,11 @@ static int print_help(void)
 	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
 	     "  --top N         how many to print (10)\n"
 	     "  --json          print a JSON object\n"
+	     "  --even          cut pipelines into equal numbers of layers, as launchers do, instead of balancing them\n"
+	     "  --overhead X    what is counted beside saved activations and states: context=BYTES of each device, fragmentation=PERCENT of\n"
+	     "                  activations; on or off: transient (short-lived tensors; on), small (statistics of norms; on), vectors\n"
+	     "                  (parameters of one dim; on), gathered (ZeRO-3's parameters; on), cached (a weight gradient for every shape\n"
+	     "                  stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward pass hides gradients (80%)\n"
 	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
 	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
 	     "  -o, --output F  the file to write");
@@ -242,12 +249,40 @@ static int set_knob(struct search *search, const char *name, const char *value)
 	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
 }
 
+/* "transient=off", "context=2GiB", "overlap=50%". */
+static int set_overhead(struct search *search, const char *text)
+{
+	struct overheads *overheads = &search->overheads;
+	bool *const switches[] = { &overheads->transient, &overheads->small, &overheads->gathered, &overheads->vectors, &overheads->cached };
+	static const char *const names[] = { "transient", "small", "gathered", "vectors", "cached" };
+	char name[32];
+	const char *value = strchr(text, '=');
+	struct error error;
+	int64_t number = 0;
+	snprintf(name, sizeof name, "%.*s", value ? (int)(value - text) : 0, text);
+	int index = name_index(names, sizeof names / sizeof *names, name);
+	if (index >= 0 && (strcmp(value, "=on") == 0 || strcmp(value, "=off") == 0)) {
+		*switches[index] = value[2] == 'n';
+		return EXIT_FINE;
+	}
+	/* bytes and percentages are read as those of knobs are */
+	bool context = strcmp(name, "context") == 0, overlap = strcmp(name, "overlap") == 0, fragmentation = strcmp(name, "fragmentation") == 0;
+	if ((!context && !overlap && !fragmentation) || knob_parse(context ? K_reserve : K_slack, value + 1, &number, &error) != OK)
+		return usage_error("search", "--overhead %s: expected context=BYTES, overlap=PERCENT, fragmentation=PERCENT, or transient, small, "
+			"gathered, vectors, cached=on or off", text);
+	overheads->context = context ? number : overheads->context;
+	overheads->overlap = overlap ? (uint32_t)number * 10 : overheads->overlap;
+	overheads->fragmentation = fragmentation ? (uint32_t)number * 10 : overheads->fragmentation;
+	return EXIT_FINE;
+}
+
 static int parse(struct search *search, int argc, char **argv)
 {
 	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
 		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
 		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "calibrate", required_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+		{ "calibrate", required_argument, NULL, 'c' },
+		{ "overhead", required_argument, NULL, 'v' }, { "even", no_argument, NULL, 'e' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	int letter, code = EXIT_FINE;
 	char *end;
 	opterr = 0;
@@ -264,6 +299,8 @@ static int parse(struct search *search, int argc, char **argv)
 			break;
 		case 'j': search->json = true; break;
 		case 'o': search->output = optarg; break;
+		case 'v': code = set_overhead(search, optarg); break;
+		case 'e': search->even = true; break;
 		case 'c': search->measurements = optarg; break;
 		case 'h': search->helped = true; break;
 		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
@@ -316,7 +353,7 @@ static int run(struct search *search)
 
 int search_command(int argc, char **argv)
 {
-	struct search search = { .top = TOP };
+	struct search search = { .top = TOP, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
 	batch_limit(0);

@@ -76,7 +76,7 @@ Test(configuration, memory_of_korthikantis_models_is_exact)
 			struct config config = { .dp = 1, .tp = 8, .pp = rows[i].pp, .cp = 1, .ep = 1, .chunks = rows[i].chunks, .microbatch = 1,
 				.microbatches = rows[i].microbatches, .schedule = rows[i].chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B };
 			cost_layers(rows[i].model, modes[mode].recompute, 8, modes[mode].sp, &layers);
-			struct config_model model = { layers.blocks, layers.cost, &layers.machine, 8, -1 };
+			struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
 			struct overheads none = { 0 };
 			cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 			config_rank_memory(&model, &config, &none, first, 0, &memory);
@@ -93,7 +93,7 @@ Test(configuration, zero_stages_are_exact)
 	struct block_cost cost = { .shared_with = NONE, .states = { .parameter = { [3] = INT64_C(15000000000) },
 		.gradient = { [3] = INT64_C(15000000000) }, .optimizer = { [3] = INT64_C(90000000000) } } };
 	struct machine machine = device_preset(DEVICE_V100_32).machine;
-	struct config_model model = { 1, &cost, &machine, 16, -1 };
+	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 16, .limit = -1 };
 	uint32_t first[2] = { 0, 1 };
 	for (uint8_t zero = 0; zero < 4; zero++) {
 		struct config config = { .dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
@@ -179,7 +179,7 @@ Test(configuration, cuts_are_as_even_as_any)
 			cost[b] = (struct block_cost) { .forward = time[b] / 3, .backward = time[b] - time[b] / 3, .saved = 1000, .shared_with = NONE };
 		}
 		struct config config = { .dp = 1, .tp = 1, .pp = pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
-		struct config_model model = { blocks, cost, &machine, 8, -1 };
+		struct config_model model = { .blocks = blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 		struct overheads none = { 0 };
 		cr_assert_eq(config_cut(&model, &config, &none, first), OK);
 		cr_assert(first[0] == 0 && first[pieces] == blocks);
@@ -216,7 +216,7 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 	machine.near.rate = machine.far.rate = 0;
 	for (int b = 0; b < 8; b++)
 		cost[b] = (struct block_cost) { .forward = 1000000000, .backward = 2000000000, .shared_with = NONE };
-	struct config_model model = { 8, cost, &machine, 8, -1 };
+	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
 	struct overheads none = { 0 };
 	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
@@ -241,7 +241,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	uint32_t first[5];
 	for (int b = 0; b < 4; b++)
 		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .shared_with = NONE };
-	struct config_model model = { 4, cost, &machine, 8, -1 };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
 	struct overheads none = { 0 };
 	struct config_result result;

@@ -218,9 +218,9 @@ static void combine_backward(const struct call *call)
 static void attention(const struct call *call)
 {
 	const struct array *q = call->tensor, *k = q + 1, *v = q + 2;
-	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3];
+	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], group = q->shape[1] / k->shape[1];
 	for (int64_t row = 0; row < q->shape[0] * q->shape[1] * queries; row++) {
-		const double *keys_at = k->value + row / queries * keys * width, *values = v->value + row / queries * keys * width;
+		const double *keys_at = k->value + row / queries / group * keys * width, *values = v->value + row / queries / group * keys * width;
 		double weight[16], sum = 0;
 		for (int64_t j = 0; j < keys; j++) {
 			double dot = 0;
@@ -344,14 +344,14 @@ static void group_norm_backward(const struct call *call)
 	}
 }
 
-/* Each result mixes everything of its (sample, head). */
+/* Each result mixes everything of its (sample, head of keys). */
 static void attention_backward(const struct call *call)
 {
-	const struct array *g = call->tensor;
-	int64_t heads = g->shape[0] * g->shape[1];
+	const struct array *g = call->tensor, *k = g + 2;
+	int64_t heads = k->shape[0] * k->shape[1], group = g->shape[1] / k->shape[1];
 	for (int r = 0; r < call->results; r++)
 		for (int64_t i = 0; i < count(result(call, r)); i++) {
-			int64_t size = count(result(call, r)) / heads, head = i / size;
+			int64_t size = count(result(call, r)) / heads / (r == 0 ? group : 1), head = i / size / (r == 0 ? group : 1);
 			for (int t = r == 0 ? 2 : 0; t < (r == 0 ? 4 : 2); t++)
 				for (int64_t j = 0; j < count(&call->tensor[t]) / heads; j++)
 					result(call, r)->value[i] += sin(call->tensor[t].value[head * (count(&call->tensor[t]) / heads) + j] + (double)(r == 0 ? 0 : i % size));
@@ -391,6 +391,31 @@ static void nll_loss_backward(const struct call *call)
 		int64_t label = label_here(call, 1, 2, i);
 		if (label >= 0)
 			result(call, 0)->value[i * x->shape[1] + label] = -call->tensor[0].value[0] / (double)call->whole[1].shape[0];
+	}
+}
+
+/* The logarithm of a row's sum of exponentials. */
+static double row_sum(const struct array *x, int64_t row)
+{
+	double sum = 0;
+	for (int64_t j = 0; j < x->shape[1]; j++)
+		sum += exp(x->value[row * x->shape[1] + j]);
+	return log(sum);
+}
+
+static void cross_entropy(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	for (int64_t i = 0; i < x->shape[0]; i++)
+		result(call, 0)->value[0] += (row_sum(x, i) - x->value[i * x->shape[1] + label_here(call, 0, 1, i)]) / (double)call->whole[0].shape[0];
+}
+
+static void cross_entropy_backward(const struct call *call)
+{
+	const struct array *x = &call->tensor[1];
+	for (int64_t i = 0; i < count(x); i++) {
+		int64_t row = i / x->shape[1], label = label_here(call, 1, 2, row);
+		result(call, 0)->value[i] = call->tensor[0].value[0] * (exp(x->value[i] - row_sum(x, row)) - (i % x->shape[1] == label)) / (double)call->whole[1].shape[0];
 	}
 }
 
@@ -575,6 +600,8 @@ static const struct soundness_case cases[] = {
 	{ "tidemark.dispatch_backward", "428 64 > 68 64", dispatch_backward }, { "tidemark.combine_backward", "68 428 64 > 428 64", combine_backward },
 	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2486 > 2446 244", attention },
 	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2486 2486 2446 244 > 2446 2486 2486", attention_backward },
+	{ "aten._scaled_dot_product_flash_attention", "2446 2286 2286 > 2446 244", attention },
+	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2286 2286 2446 244 > 2446 2286 2286", attention_backward },
 	{ "aten.native_group_norm_backward", "2644 2644 22 22 6 > 2644 6 6", group_norm_backward },
 	{ "aten.native_layer_norm", "246 6 6 > 246 241 241", by_row }, { "onnx.LayerNormalization", "246 6 6 > 246", by_row },
 	{ "aten.native_layer_norm_backward", "246 246 241 241 6 6 > 246 6 6", by_row }, { "aten._fused_rms_norm", "246 6 > 246 241", by_row },
@@ -588,6 +615,7 @@ static const struct soundness_case cases[] = {
 	{ "aten.native_group_norm", "2644 6 6 > 2644 22 22", group_norm },
 	{ "aten.nll_loss_forward", "46 4 > - -", nll_loss }, { "aten.cross_entropy_loss onnx.NegativeLogLikelihoodLoss onnx.SoftmaxCrossEntropyLoss", "46 4 > -", nll_loss },
 	{ "aten.nll_loss_backward", "- 46 4 - > 46", nll_loss_backward },
+	{ "tidemark.cross_entropy", "46 4 > -", cross_entropy }, { "tidemark.cross_entropy_backward", "- 46 4 > 46", cross_entropy_backward },
 	{ "aten.mse_loss aten.smooth_l1_loss aten.binary_cross_entropy_with_logits", "46 46 > -", mean_loss },
 	{ "aten.mse_loss_backward aten.smooth_l1_loss_backward aten.binary_cross_entropy_with_logits_backward", "- 46 46 > 46", mean_loss_backward },
 	{ "aten.embedding", "86 24 > 246", embedding }, { "aten.embedding_dense_backward", "246 24 > 86", scatter_rows },
