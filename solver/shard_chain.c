@@ -2,7 +2,8 @@
  *
  * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
  * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
- * What could still be better lies between the bound and the best plan: the ILP has only that, a growing share of it in each round.
+ * What could still be better lies between the bound and the best plan: the ILP has only that, a growing share of it
+ * in each round.
  */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 #define TREE_BUDGET ((size_t)1 << 22)
 #define PRICES 60
-#define SHARES 4               /* rounds of the ILP, each with eight times the share of the last */
+#define FIRST_SHARE 20         /* the first round of the ILP has a 2^-20th of the gap */
+#define GROWTH 16              /* of the share, from round to round */
 
 __extension__ typedef __int128 wide;
 
@@ -232,37 +234,47 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 
 /* ---- the rest -------------------------------------------------------------------------------------------------- */
 
-/* Rounds of the ILP: all plans that weigh up to a share of what is between the bound and the best plan. */
+/* One round of the ILP: all plans that weigh up to share above the least. What was left out weighs more. */
+static enum status try_share(struct run *run, int64_t share)
+{
+	struct chain_choice choice;
+	bool tried;
+	int64_t most = run->search.weight + share;
+	enum status status = chain_ilp(&run->search, most, run->best.cost - run->bound, &choice, &tried, &run->plan->arcs);
+	if (status == OK)
+		offer(run, &choice);
+	else if (status != INFEASIBLE)
+		return status;
+	if (!tried)
+		return LIMIT;
+	int64_t bound = bound_at(run, most + 1);
+	bound = bound < run->best.cost ? bound : run->best.cost;
+	run->bound = bound > run->bound ? bound : run->bound;
+	run->exhausted = true;
+	return OK;
+}
+
+/* Shares of what is between the least weight and the best plan's. The first is nearly nothing: plans on the hull alone. */
 static enum status close_gap(struct run *run)
 {
+	int64_t share = -1;
+	enum status status = OK;
 	if (run->search.alpha != run->alpha || run->search.beta != run->beta)
 		weigh(run, run->alpha, run->beta);
 	weigh_around(run);
-	for (int round = SHARES - 1; round >= 0 && run->best.cost > run->bound; round--) {
-		struct chain_choice choice;
-		bool tried;
+	while (status == OK && run->best.cost > run->bound) {
 		wide last = (wide)run->alpha * (run->best.cost - 1) + (wide)run->beta * run->chain->limit;
-		int64_t gap = (int64_t)(last - run->search.weight), most = run->search.weight + (gap >> 3 * round);
-		int64_t unit = run->best.cost - run->bound;
+		int64_t gap = (int64_t)(last - run->search.weight);
 		if (gap < 0) {
 			run->bound = run->best.cost;
 			return OK;
 		}
-		enum status status = chain_ilp(&run->search, most, unit, &choice, &tried, &run->plan->arcs);
+		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * share;
+		status = control_status(run->control);
 		if (status == OK)
-			offer(run, &choice);
-		else if (status != INFEASIBLE)
-			return status;
-		if (!tried)
-			return LIMIT;
-		/* What was left out weighs more. */
-		int64_t bound = bound_at(run, most + 1);
-		bound = bound < run->best.cost ? bound : run->best.cost;
-		if (bound > run->bound)
-			run->bound = bound;
-		run->exhausted = true;
+			status = try_share(run, share);
 	}
-	return OK;
+	return status;
 }
 
 static enum status no_plan(struct run *run, int64_t usage)
