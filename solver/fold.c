@@ -1,0 +1,148 @@
+/* fold.c: segments one after the other, the largest first; labels. */
+#include <string.h>
+
+#include "fold_steps.h"
+
+#define SEGMENTS_MAX 8
+#define OPS_LEAST 3            /* of a copy: less is no layer */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = hash_join(hash, (unsigned char)*text);
+	return hash;
+}
+
+static uint64_t hash_tensor(uint64_t hash, const struct tensor *tensor)
+{
+	hash = hash_join(hash_join(hash, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
+	for (uint32_t i = 0; i < tensor->rank && tensor->shape; i++)
+		hash = hash_join(hash, (uint64_t)tensor->shape[i]);
+	return hash;
+}
+
+uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *context)
+{
+	(void)context;
+	uint64_t hash = hash_join(hash_text(0, graph->op[op].type), graph->op[op].phase);
+	FOR_ROW(i, &graph->reads, op)
+		hash = hash_tensor(hash, &graph->tensor[graph->reads.item[i]]);
+	hash = hash_join(hash, 1);
+	FOR_ROW(i, &graph->writes, op)
+		hash = hash_tensor(hash, &graph->tensor[graph->writes.item[i]]);
+	return hash_join(hash, (uint64_t)graph->op[op].workspace);
+}
+
+/* ---- orbits ---------------------------------------------------------------------------------------------------- */
+
+enum status fold_orbits_of(const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
+{
+	uint32_t ops = run->graph->ops, items = 0;
+	*orbits = (struct fold_orbits) { 0 };
+	orbits->start = arena_alloc(arena, (size_t)ops + 1, sizeof *orbits->start);
+	orbits->item = arena_alloc(arena, ops, sizeof *orbits->item);
+	orbits->orbit = arena_alloc(arena, ops, sizeof *orbits->orbit);
+	orbits->index = arena_alloc(arena, ops, sizeof *orbits->index);
+	if (!orbits->start || !orbits->item || !orbits->orbit || !orbits->index)
+		return NO_MEMORY;
+	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
+	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
+	for (uint32_t op = 0; op < ops; op++) {
+		if (shift->origin[op] != NONE || shift->image[op] == NONE)
+			continue;
+		uint32_t index = 0;
+		for (uint32_t at = op; at != NONE; at = shift->image[at]) {
+			orbits->orbit[at] = orbits->orbits;
+			orbits->index[at] = index++;
+			orbits->item[items++] = at;
+		}
+		orbits->start[++orbits->orbits] = items;
+	}
+	orbits->offset = arena_alloc(arena, orbits->orbits, sizeof *orbits->offset);
+	orbits->out = arena_alloc(arena, orbits->orbits, sizeof *orbits->out);
+	return orbits->offset && orbits->out ? OK : NO_MEMORY;
+}
+
+/* ---- segments -------------------------------------------------------------------------------------------------- */
+
+static enum status add_segment(struct fold_run *run, struct fold *fold, const struct fold_orbits *orbits)
+{
+	struct fold_segment *segment = &fold->segment[fold->segments];
+	uint32_t copies = (uint32_t)(orbits->high - orbits->low + 1), ops = run->graph->ops, middle = (uint32_t)(copies / 2), count = 0;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+		segment->ops += !orbits->out[orbit];
+	segment->copies = copies;
+	segment->op = arena_alloc(&fold->arena, (size_t)copies * segment->ops, sizeof *segment->op);
+	if (!segment->op)
+		return NO_MEMORY;
+	/* Ops of a copy in the program order of the copy in the middle. */
+	for (uint32_t op = 0; op < ops; op++) {
+		uint32_t orbit = orbits->orbit[op];
+		if (orbit == NONE || orbits->out[orbit] || orbits->offset[orbit] + (int32_t)orbits->index[op] != orbits->low + (int32_t)middle)
+			continue;
+		for (uint32_t copy = 0; copy < copies; copy++) {
+			uint32_t at = orbits->item[orbits->start[orbit] + (uint32_t)(orbits->low + (int32_t)copy - orbits->offset[orbit])];
+			segment->op[copy * segment->ops + count] = at;
+			fold->segment_of[at] = fold->segments;
+			fold->copy_of[at] = copy;
+			fold->index_of[at] = count;
+		}
+		count++;
+	}
+	fold->segments++;
+	return OK;
+}
+
+/* False in *found when there is no further one. */
+static enum status find_segment(struct fold_run *run, struct fold *fold, bool *found)
+{
+	struct arena arena = { 0 };
+	struct fold_shift shift;
+	struct fold_orbits orbits = { 0 };
+	enum status status = fold_shift_find(run, &shift, &arena);
+	*found = status == OK && shift.mapped > 0;
+	if (*found)
+		status = fold_orbits_of(run, &shift, &orbits, &arena);
+	if (*found && status == OK)
+		status = fold_place(run, &orbits, &arena);
+	if (*found && status == OK)
+		status = fold_verify(run, &orbits, &arena);
+	uint32_t ops = 0;
+	for (uint32_t orbit = 0; orbit < orbits.orbits && status == OK; orbit++)
+		ops += !orbits.out[orbit];
+	if (*found && status == OK && ops >= OPS_LEAST && orbits.high - orbits.low + 1 >= (int32_t)run->least)
+		status = add_segment(run, fold, &orbits);
+	/* What was mapped is done with, whether it made a segment or not. */
+	for (uint32_t op = 0; op < run->graph->ops && *found; op++)
+		run->used[op] |= shift.image[op] != NONE || shift.origin[op] != NONE;
+	arena_free(&arena);
+	return status;
+}
+
+enum status fold_find(const struct graph *graph, fold_label *label, void *context, uint32_t least, struct fold *fold)
+{
+	struct fold_run run = { .graph = graph, .least = least < 2 ? 2 : least };
+	*fold = (struct fold) { 0 };
+	fold->segment = arena_alloc(&fold->arena, SEGMENTS_MAX, sizeof *fold->segment);
+	fold->segment_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->segment_of);
+	fold->copy_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->copy_of);
+	fold->index_of = arena_alloc(&fold->arena, graph->ops, sizeof *fold->index_of);
+	enum status status = fold->segment && fold->segment_of && fold->copy_of && fold->index_of ? OK : NO_MEMORY;
+	bool found = true;
+	if (status == OK) {
+		memset(fold->segment_of, 0xff, graph->ops * sizeof *fold->segment_of);
+		status = fold_run_begin(&run, label, context);
+	}
+	for (int i = 0; i < SEGMENTS_MAX && found && status == OK; i++)
+		status = find_segment(&run, fold, &found);
+	arena_free(&run.arena);
+	if (status != OK)
+		fold_free(fold);
+	return status;
+}
+
+void fold_free(struct fold *fold)
+{
+	arena_free(&fold->arena);
+	*fold = (struct fold) { 0 };
+}

@@ -1,0 +1,368 @@
+/* fold_place.c: which copy every op belongs to.
+ *
+ * A shift says which ops are equal, not where a copy begins: that may be anywhere around a ring of ops, and rings (the forward stream,
+ * the backward stream) are cut where the fewest tensors cross. All others go where most of their arguments are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fold_steps.h"
+
+#define FAR 100                /* cost of a tensor that goes further than to the next copy */
+#define PASSES 4
+
+/* An argument between two orbits, as it is in the middle of the reader's: copy of the reader - copy of the writer is shift
+ * + offset of the reader - offset of the writer. */
+struct link {
+	uint32_t from, to;         /* orbits */
+	int32_t shift;
+	uint32_t tensor;           /* one number for all readers of a tensor */
+};
+
+struct placing {
+	const struct fold_run *run;
+	struct fold_orbits *orbits;
+	struct link *link;
+	uint32_t links;
+	struct csr from, to;       /* orbit -> links that leave it, that come to it */
+	uint32_t *ring;            /* [orbits] strongly connected component; NONE where there is just the orbit */
+	uint32_t rings;
+	bool *placed;
+	uint32_t *mark, stamp;     /* [tensors] for counting a tensor once */
+	struct arena *arena;
+};
+
+static uint32_t length_of(const struct fold_orbits *orbits, uint32_t orbit)
+{
+	return orbits->start[orbit + 1] - orbits->start[orbit];
+}
+
+static uint32_t middle_of(const struct fold_orbits *orbits, uint32_t orbit)
+{
+	return orbits->item[orbits->start[orbit] + length_of(orbits, orbit) / 2];
+}
+
+/* ---- links ----------------------------------------------------------------------------------------------------- */
+
+static void add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
+{
+	const struct fold_orbits *orbits = placing->orbits;
+	if (orbits->orbit[from] == NONE || orbits->orbit[to] == NONE || orbits->orbit[from] == orbits->orbit[to])
+		return;
+	placing->link[placing->links++] = (struct link) { orbits->orbit[from], orbits->orbit[to],
+		(int32_t)orbits->index[to] - (int32_t)orbits->index[from], tensor };
+}
+
+/* Arguments of the op in the middle of every orbit. A tensor that nothing writes joins its readers, as if the first one had written it:
+ * one that all copies share joins nothing. */
+static enum status find_links(struct placing *placing)
+{
+	const struct graph *graph = placing->run->graph;
+	const struct fold_orbits *orbits = placing->orbits;
+	size_t most = 0;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+		most += csr_length(&graph->reads, middle_of(orbits, orbit));
+	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row), *item = arena_alloc(placing->arena, most, sizeof *item);
+	placing->link = arena_alloc(placing->arena, most, sizeof *placing->link);
+	if (!row || !item || !placing->link)
+		return NO_MEMORY;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		uint32_t op = middle_of(orbits, orbit), next = length_of(orbits, orbit) / 2 + 1;
+		uint32_t other = next < length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
+		for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
+			uint32_t tensor = graph->reads.item[graph->reads.start[op] + i], writer = graph->tensor[tensor].writer;
+			bool shared = other != NONE && graph->reads.item[graph->reads.start[other] + i] == tensor;
+			if (!shared)
+				add_link(placing, writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
+		}
+	}
+	for (uint32_t i = 0; i < placing->links; i++) {
+		row[i] = placing->link[i].from;
+		item[i] = i;
+	}
+	enum status status = csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->from);
+	for (uint32_t i = 0; i < placing->links; i++)
+		row[i] = placing->link[i].to;
+	return status != OK ? status : csr_of_pairs(placing->arena, orbits->orbits, placing->links, row, item, &placing->to);
+}
+
+/* ---- rings: Tarjan's algorithm without recursion ----------------------------------------------------------------- */
+
+struct tarjan { uint32_t *number, *low, *stack, *path, *next, numbered, depth, height; };
+
+static void close_component(struct placing *placing, struct tarjan *tarjan, uint32_t root)
+{
+	uint32_t members = 0, orbit;
+	do {
+		orbit = tarjan->stack[--tarjan->height];
+		tarjan->low[orbit] = NONE;
+		placing->ring[orbit] = placing->rings;
+		members++;
+	} while (orbit != root);
+	if (members > 1)
+		placing->rings++;
+	else
+		placing->ring[root] = NONE;
+}
+
+static void search_from(struct placing *placing, struct tarjan *tarjan, uint32_t root)
+{
+	tarjan->path[tarjan->depth++] = root;
+	while (tarjan->depth) {
+		uint32_t orbit = tarjan->path[tarjan->depth - 1];
+		if (tarjan->number[orbit] == NONE) {
+			tarjan->number[orbit] = tarjan->low[orbit] = tarjan->numbered++;
+			tarjan->stack[tarjan->height++] = orbit;
+			tarjan->next[orbit] = placing->from.start[orbit];
+		}
+		if (tarjan->next[orbit] < placing->from.start[orbit + 1]) {
+			uint32_t to = placing->link[placing->from.item[tarjan->next[orbit]++]].to;
+			if (tarjan->number[to] == NONE)
+				tarjan->path[tarjan->depth++] = to;
+			else if (tarjan->low[to] != NONE && tarjan->low[to] < tarjan->low[orbit])
+				tarjan->low[orbit] = tarjan->low[to];
+			continue;
+		}
+		tarjan->depth--;
+		uint32_t low = tarjan->low[orbit];
+		if (low == tarjan->number[orbit])
+			close_component(placing, tarjan, orbit);
+		else if (tarjan->depth && low < tarjan->low[tarjan->path[tarjan->depth - 1]])
+			tarjan->low[tarjan->path[tarjan->depth - 1]] = low;
+	}
+}
+
+static enum status find_rings(struct placing *placing)
+{
+	uint32_t orbits = placing->orbits->orbits;
+	struct tarjan tarjan = { 0 };
+	uint32_t **lists[] = { &tarjan.number, &tarjan.low, &tarjan.stack, &tarjan.path, &tarjan.next, &placing->ring };
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (!(*lists[i] = arena_alloc(placing->arena, (size_t)orbits + 1, sizeof **lists[i])))
+			return NO_MEMORY;
+	memset(tarjan.number, 0xff, orbits * sizeof *tarjan.number);
+	for (uint32_t orbit = 0; orbit < orbits; orbit++)
+		if (tarjan.number[orbit] == NONE)
+			search_from(placing, &tarjan, orbit);
+	return OK;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------------------------- */
+
+static int32_t distance(const struct placing *placing, const struct link *link)
+{
+	const int32_t *offset = placing->orbits->offset;
+	return link->shift + offset[link->to] - offset[link->from];
+}
+
+static uint32_t count(struct placing *placing, const struct link *link)
+{
+	int32_t away = distance(placing, link);
+	if (away == 0 || !placing->placed[link->from] || !placing->placed[link->to])
+		return 0;
+	if (away < -1 || away > 1)
+		return FAR;
+	if (placing->mark[link->tensor] == placing->stamp)
+		return 0;
+	placing->mark[link->tensor] = placing->stamp;
+	return 1;
+}
+
+/* Tensors that cross from one copy to another among the links at these orbits. */
+static uint64_t cost_of(struct placing *placing, const uint32_t *orbit, uint32_t orbits)
+{
+	uint64_t cost = 0;
+	placing->stamp++;
+	for (uint32_t i = 0; i < orbits; i++) {
+		FOR_ROW(j, &placing->from, orbit[i])
+			cost += count(placing, &placing->link[placing->from.item[j]]);
+		FOR_ROW(j, &placing->to, orbit[i])
+			cost += count(placing, &placing->link[placing->to.item[j]]);
+	}
+	return cost;
+}
+
+/* ---- cutting rings --------------------------------------------------------------------------------------------- */
+
+static int32_t floor_div(int64_t a, int64_t b)
+{
+	return (int32_t)(a >= 0 ? a / b : -((-a + b - 1) / b));
+}
+
+/* Where an orbit stands along the stream, in the middle; backward streams run against the copies. */
+static int64_t position_of(const struct placing *placing, uint32_t orbit, bool backward)
+{
+	int64_t level = placing->run->level[middle_of(placing->orbits, orbit)];
+	return backward ? -level : level;
+}
+
+/* Levels from one copy to the next: the most common in the ring. */
+static int64_t period_of(const struct placing *placing, const uint32_t *orbit, uint32_t orbits)
+{
+	int64_t best = 0;
+	uint32_t votes = 0;
+	for (uint32_t i = 0; i < orbits; i++) {
+		uint32_t length = length_of(placing->orbits, orbit[i]), at = placing->orbits->start[orbit[i]] + length / 2;
+		int64_t period = (int64_t)placing->run->level[placing->orbits->item[at]] - placing->run->level[placing->orbits->item[at - 1]];
+		/* Boyer and Moore's majority vote */
+		if (!votes)
+			best = period;
+		if (period == best)
+			votes++;
+		else
+			votes--;
+	}
+	return best;
+}
+
+static void cut_at(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
+{
+	for (uint32_t i = 0; i < orbits; i++)
+		placing->orbits->offset[orbit[i]] = floor_div(position_of(placing, orbit[i], backward) - cut, period) -
+			(int32_t)(length_of(placing->orbits, orbit[i]) / 2);
+}
+
+/* The first cut to try: so that most arguments from orbits that are placed already come from the same copy. */
+static int64_t first_cut(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t period, bool backward)
+{
+	int64_t sum = 0, votes = 0;
+	for (uint32_t i = 0; i < orbits; i++) {
+		int64_t here = position_of(placing, orbit[i], backward);
+		int32_t middle = (int32_t)(length_of(placing->orbits, orbit[i]) / 2);
+		FOR_ROW(j, &placing->to, orbit[i]) {
+			const struct link *link = &placing->link[placing->to.item[j]];
+			if (!placing->placed[link->from])
+				continue;
+			/* The copy that the orbit's middle should be in, so that the link does not leave it. */
+			int64_t copy = placing->orbits->offset[link->from] - link->shift + middle;
+			sum += here - copy * period;
+			votes++;
+		}
+	}
+	return votes ? (sum / votes) - period : 0;
+}
+
+/* Copies that have an op of every orbit so far. */
+static int64_t copies_of(const struct placing *placing)
+{
+	const struct fold_orbits *orbits = placing->orbits;
+	int64_t low = INT32_MIN, high = INT32_MAX;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		int64_t first = orbits->offset[orbit], last = first + length_of(orbits, orbit);
+		if (!placing->placed[orbit])
+			continue;
+		low = first > low ? first : low;
+		high = last < high ? last : high;
+	}
+	return high > low ? high - low : 0;
+}
+
+static void place_ring(struct placing *placing, const uint32_t *orbit, uint32_t orbits)
+{
+	int64_t period = period_of(placing, orbit, orbits), best = 0;
+	bool backward = period < 0;
+	uint64_t least = UINT64_MAX;
+	period = backward ? -period : period;
+	if (!period)
+		return;
+	for (uint32_t i = 0; i < orbits; i++)
+		placing->placed[orbit[i]] = false;
+	int64_t from = first_cut(placing, orbit, orbits, period, backward);
+	for (uint32_t i = 0; i < orbits; i++)
+		placing->placed[orbit[i]] = true;
+	for (int64_t cut = from - period / 2; cut < from + 2 * period; cut++) {
+		cut_at(placing, orbit, orbits, cut, period, backward);
+		/* Among equals the one that leaves the most whole copies. */
+		uint64_t cost = (cost_of(placing, orbit, orbits) << 32) + (UINT64_C(1) << 31) - (uint64_t)copies_of(placing);
+		if (cost < least) {
+			least = cost;
+			best = cut;
+		}
+	}
+	cut_at(placing, orbit, orbits, best, period, backward);
+}
+
+/* ---- all others ------------------------------------------------------------------------------------------------ */
+
+/* The offset at which the fewest arguments cross, of those that make one of them not cross. */
+static bool place_beside(struct placing *placing, uint32_t orbit)
+{
+	const struct csr *rows[] = { &placing->from, &placing->to };
+	int32_t before = placing->orbits->offset[orbit], best = before;
+	uint64_t least = UINT64_MAX;
+	bool was = placing->placed[orbit];
+	placing->placed[orbit] = true;
+	if (was)
+		least = cost_of(placing, &orbit, 1);
+	for (int side = 0; side < 2; side++)
+		FOR_ROW(j, rows[side], orbit) {
+			const struct link *link = &placing->link[rows[side]->item[j]];
+			uint32_t other = side ? link->from : link->to;
+			if (!placing->placed[other] || other == orbit)
+				continue;
+			placing->orbits->offset[orbit] = side ? placing->orbits->offset[other] - link->shift : placing->orbits->offset[other] + link->shift;
+			uint64_t cost = cost_of(placing, &orbit, 1);
+			if (cost < least) {
+				least = cost;
+				best = placing->orbits->offset[orbit];
+			}
+		}
+	placing->orbits->offset[orbit] = best;
+	placing->placed[orbit] = was || least != UINT64_MAX;
+	return placing->placed[orbit] && (!was || best != before);
+}
+
+/* Orbits of rings move as one, so they stay. */
+static void place_others(struct placing *placing)
+{
+	uint32_t orbits = placing->orbits->orbits;
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t orbit = 0; orbit < orbits; orbit++)
+			changed |= !placing->placed[orbit] && place_beside(placing, orbit);
+		for (uint32_t orbit = orbits; orbit-- > 0;)
+			changed |= !placing->placed[orbit] && place_beside(placing, orbit);
+	}
+	for (int pass = 0; pass < PASSES; pass++)
+		for (uint32_t orbit = 0; orbit < orbits; orbit++)
+			if (placing->ring[orbit] == NONE && placing->placed[orbit])
+				place_beside(placing, orbit);
+}
+
+static enum status place_rings(struct placing *placing)
+{
+	uint32_t orbits = placing->orbits->orbits;
+	uint32_t *member = arena_alloc(placing->arena, orbits, sizeof *member);
+	if (!member)
+		return NO_MEMORY;
+	/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
+	for (uint32_t ring = placing->rings; ring-- > 0;) {
+		uint32_t members = 0;
+		for (uint32_t orbit = 0; orbit < orbits; orbit++)
+			if (placing->ring[orbit] == ring)
+				member[members++] = orbit;
+		place_ring(placing, member, members);
+	}
+	return OK;
+}
+
+enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
+{
+	struct placing placing = { .run = run, .orbits = orbits, .arena = arena };
+	placing.placed = arena_alloc(arena, orbits->orbits, sizeof *placing.placed);
+	placing.mark = arena_alloc(arena, run->graph->tensors, sizeof *placing.mark);
+	enum status status = placing.placed && placing.mark ? find_links(&placing) : NO_MEMORY;
+	if (status == OK)
+		status = find_rings(&placing);
+	if (status == OK)
+		status = place_rings(&placing);
+	if (status == OK)
+		place_others(&placing);
+	for (uint32_t orbit = 0; orbit < orbits->orbits && status == OK; orbit++)
+		if (!placing.placed[orbit]) {
+			/* Nothing of this part is placed: it begins at its own first op. */
+			placing.placed[orbit] = true;
+			place_others(&placing);
+		}
+	return status;
+}

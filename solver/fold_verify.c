@@ -1,0 +1,271 @@
+/* fold_verify.c: compares every copy with the one in the middle, argument by argument.
+ *
+ * What differs near the ends shortens the chain; an op that differs elsewhere is no part of the segment, nor is what reads it.
+ */
+#include <string.h>
+
+#include "fold_steps.h"
+
+#define ROUNDS 40
+#define ENDS 2                 /* copies at each end that may be left out for a difference */
+
+enum { INSIDE, OWN, OUTSIDE };
+
+/* Where an argument comes from. */
+struct source {
+	uint8_t kind;
+	uint32_t orbit, place;     /* INSIDE: writer and result; OWN: where the tensor was first read */
+	int32_t step;              /* copies back */
+	uint32_t tensor;           /* OUTSIDE */
+};
+
+struct verifying {
+	const struct fold_run *run;
+	const struct graph *graph;
+	struct fold_orbits *orbits;
+	struct { int32_t copy; uint32_t orbit, place; } *tag; /* [tensors] first read there; orbit NONE: not yet */
+	int32_t middle, low, high; /* the range as it will be */
+	bool changed;
+};
+
+static int32_t copy_of(const struct fold_orbits *orbits, uint32_t op)
+{
+	return orbits->offset[orbits->orbit[op]] + (int32_t)orbits->index[op];
+}
+
+static uint32_t op_of(const struct fold_orbits *orbits, uint32_t orbit, int32_t copy)
+{
+	return orbits->item[orbits->start[orbit] + (uint32_t)(copy - orbits->offset[orbit])];
+}
+
+static bool is_inside(const struct fold_orbits *orbits, uint32_t op)
+{
+	return op != NONE && orbits->orbit[op] != NONE && !orbits->out[orbits->orbit[op]] && copy_of(orbits, op) >= orbits->low &&
+		copy_of(orbits, op) <= orbits->high;
+}
+
+static uint32_t argument(const struct graph *graph, uint32_t op, uint32_t place)
+{
+	return graph->reads.item[graph->reads.start[op] + place];
+}
+
+/* Do the neighbours of this copy read the same tensor there? */
+static bool is_shared(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place, uint32_t tensor)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	return (copy < orbits->high && argument(verifying->graph, op_of(orbits, orbit, copy + 1), place) == tensor) ||
+		(copy > orbits->low && argument(verifying->graph, op_of(orbits, orbit, copy - 1), place) == tensor);
+}
+
+static struct source source_of(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	uint32_t tensor = argument(verifying->graph, op_of(orbits, orbit, copy), place), writer = verifying->graph->tensor[tensor].writer;
+	if (is_inside(orbits, writer))
+		return (struct source) { INSIDE, orbits->orbit[writer], verifying->run->place[tensor], copy - copy_of(orbits, writer), 0 };
+	if (writer != NONE || is_shared(verifying, orbit, copy, place, tensor))
+		return (struct source) { .kind = OUTSIDE, .tensor = tensor };
+	return (struct source) { OWN, verifying->tag[tensor].orbit, verifying->tag[tensor].place, copy - verifying->tag[tensor].copy, 0 };
+}
+
+/* Is the argument of a copy what the one in the middle says? */
+static bool agree(const struct verifying *verifying, const struct source *model, const struct source *source, int32_t copy)
+{
+	int32_t low = verifying->orbits->low, high = verifying->orbits->high;
+	bool end = copy == low || copy == high;
+	if (model->kind == OUTSIDE)
+		return (source->kind == OUTSIDE && source->tensor == model->tensor) || (end && source->kind != INSIDE) ||
+			/* With two copies the model itself is an end. */
+			(high - low == 1 && source->kind == INSIDE && source->step == 1);
+	if (copy - model->step < low || copy - model->step > high)
+		return source->kind != INSIDE;
+	return source->kind == model->kind && source->orbit == model->orbit && source->place == model->place && source->step == model->step;
+}
+
+/* ---- changes --------------------------------------------------------------------------------------------------- */
+
+static void drop(struct verifying *verifying, uint32_t orbit)
+{
+	verifying->orbits->out[orbit] = true;
+	verifying->changed = true;
+}
+
+/* A copy of the orbit differs. */
+static void differ(struct verifying *verifying, uint32_t orbit, int32_t copy)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	if (copy < orbits->low + ENDS && copy < verifying->middle) {
+		verifying->low = copy + 1 > verifying->low ? copy + 1 : verifying->low;
+		verifying->changed = true;
+	} else if (copy > orbits->high - ENDS && copy > verifying->middle) {
+		verifying->high = copy - 1 < verifying->high ? copy - 1 : verifying->high;
+		verifying->changed = true;
+	} else {
+		drop(verifying, orbit);
+	}
+}
+
+/* ---- the rounds ------------------------------------------------------------------------------------------------ */
+
+/* First reads of tensors that nothing writes, copy after copy. */
+static void set_tags(struct verifying *verifying)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	const struct graph *graph = verifying->graph;
+	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+		verifying->tag[tensor].orbit = NONE;
+	for (int32_t copy = orbits->low; copy <= orbits->high; copy++)
+		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+			if (orbits->out[orbit])
+				continue;
+			uint32_t op = op_of(orbits, orbit, copy);
+			for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
+				uint32_t tensor = argument(graph, op, i);
+				if (graph->tensor[tensor].writer != NONE || verifying->tag[tensor].orbit != NONE)
+					continue;
+				verifying->tag[tensor].copy = copy;
+				verifying->tag[tensor].orbit = orbit;
+				verifying->tag[tensor].place = i;
+			}
+		}
+}
+
+/* Orbits whose arguments in the middle come from different ops outside, or from too far: they and their readers are out. */
+static void drop_strays(struct verifying *verifying)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	for (bool again = true; again;) {
+		again = false;
+		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+			if (orbits->out[orbit])
+				continue;
+			uint32_t op = op_of(orbits, orbit, verifying->middle);
+			for (uint32_t i = 0; i < csr_length(&verifying->graph->reads, op) && !orbits->out[orbit]; i++) {
+				struct source source = source_of(verifying, orbit, verifying->middle, i);
+				bool stray = source.kind == OUTSIDE ? orbits->high - orbits->low > 1 &&
+					!is_shared(verifying, orbit, verifying->middle, i, source.tensor) : source.step < -1 || source.step > 1;
+				if (stray) {
+					drop(verifying, orbit);
+					again = true;
+				}
+			}
+		}
+	}
+}
+
+static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
+{
+	uint32_t first = graph->inplace_start[model], other = graph->inplace_start[op], pairs = graph->inplace_start[model + 1] - first;
+	if (graph->inplace_start[op + 1] - other != pairs || csr_length(&graph->reads, model) != csr_length(&graph->reads, op) ||
+	    csr_length(&graph->writes, model) != csr_length(&graph->writes, op))
+		return false;
+	for (uint32_t i = 0; i < pairs; i++) {
+		const struct inplace *a = &graph->inplace[first + i], *b = &graph->inplace[other + i];
+		if ((a->out == NONE) != (b->out == NONE))
+			return false;
+		for (uint32_t j = 0; j < csr_length(&graph->reads, model); j++)
+			if ((argument(graph, model, j) == a->in) != (argument(graph, op, j) == b->in))
+				return false;
+		for (uint32_t j = 0; j < csr_length(&graph->writes, model) && a->out != NONE; j++)
+			if ((graph->writes.item[graph->writes.start[model] + j] == a->out) != (graph->writes.item[graph->writes.start[op] + j] == b->out))
+				return false;
+	}
+	return true;
+}
+
+/* Declared control dependencies: as arguments without a tensor. */
+static bool same_after(const struct verifying *verifying, uint32_t model, uint32_t op, int32_t copy)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	const struct csr *after = &verifying->graph->after;
+	if (csr_length(after, model) != csr_length(after, op))
+		return copy == orbits->low || copy == orbits->high;
+	for (uint32_t i = 0; i < csr_length(after, op); i++) {
+		uint32_t one = after->item[after->start[model] + i], two = after->item[after->start[op] + i];
+		bool first = is_inside(orbits, one), second = is_inside(orbits, two);
+		if (first && second && (orbits->orbit[one] != orbits->orbit[two] || verifying->middle - copy_of(orbits, one) != copy - copy_of(orbits, two)))
+			return false;
+		if ((first != second || (!first && one != two)) && copy != orbits->low && copy != orbits->high)
+			return false;
+	}
+	return true;
+}
+
+static void compare_orbit(struct verifying *verifying, uint32_t orbit)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	const struct graph *graph = verifying->graph;
+	uint32_t model = op_of(orbits, orbit, verifying->middle);
+	for (int32_t copy = orbits->low; copy <= orbits->high && !orbits->out[orbit]; copy++) {
+		uint32_t op = op_of(orbits, orbit, copy);
+		bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
+			same_after(verifying, model, op, copy);
+		for (uint32_t i = 0; i < csr_length(&graph->reads, op) && same; i++) {
+			struct source one = source_of(verifying, orbit, verifying->middle, i), two = source_of(verifying, orbit, copy, i);
+			same = agree(verifying, &one, &two, copy);
+		}
+		if (!same)
+			differ(verifying, orbit, copy);
+	}
+}
+
+/* ---- the range to begin with ----------------------------------------------------------------------------------- */
+
+/* The most common value, by Boyer and Moore's vote and a count around it: good enough for a first range. */
+static int32_t common_end(const struct fold_orbits *orbits, bool last)
+{
+	int32_t best = 0, votes = 0;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		int32_t value = orbits->offset[orbit] + (last ? (int32_t)(orbits->start[orbit + 1] - orbits->start[orbit]) - 1 : 0);
+		if (!votes)
+			best = value;
+		votes += value == best ? 1 : -1;
+	}
+	return best;
+}
+
+static bool set_range(struct fold_orbits *orbits, uint32_t least)
+{
+	int32_t first = common_end(orbits, false), last = common_end(orbits, true);
+	for (int32_t slack = ENDS; slack >= 0; slack--) {
+		orbits->low = first;
+		orbits->high = last;
+		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+			int32_t from = orbits->offset[orbit], to = from + (int32_t)(orbits->start[orbit + 1] - orbits->start[orbit]) - 1;
+			orbits->out[orbit] = from > first + slack || to < last - slack;
+			if (orbits->out[orbit])
+				continue;
+			orbits->low = from > orbits->low ? from : orbits->low;
+			orbits->high = to < orbits->high ? to : orbits->high;
+		}
+		if (orbits->high - orbits->low + 1 >= (int32_t)least)
+			return true;
+	}
+	return false;
+}
+
+enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
+{
+	struct verifying verifying = { .run = run, .graph = run->graph, .orbits = orbits, .changed = true };
+	verifying.tag = arena_alloc(arena, run->graph->tensors, sizeof *verifying.tag);
+	if (!verifying.tag)
+		return NO_MEMORY;
+	bool found = set_range(orbits, run->least);
+	for (int round = 0; round < ROUNDS && found && verifying.changed; round++) {
+		verifying.changed = false;
+		verifying.middle = orbits->low + (orbits->high - orbits->low + 1) / 2 - (orbits->high - orbits->low == 1);
+		verifying.low = orbits->low;
+		verifying.high = orbits->high;
+		set_tags(&verifying);
+		drop_strays(&verifying);
+		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+			if (!orbits->out[orbit])
+				compare_orbit(&verifying, orbit);
+		orbits->low = verifying.low;
+		orbits->high = verifying.high;
+		found = orbits->high - orbits->low + 1 >= (int32_t)run->least;
+	}
+	if (!found || verifying.changed)
+		orbits->high = orbits->low - 1;
+	return OK;
+}
