@@ -16,7 +16,7 @@
 struct link {
 	uint32_t from, to;         /* orbits */
 	int32_t shift;
-	uint32_t tensor;           /* one number for all readers of a tensor */
+	uint32_t tensor;           /* what the middle of the writer writes there: one number for all readers, wherever their middle is */
 };
 
 struct placing {
@@ -47,6 +47,9 @@ static uint32_t middle_of(const struct fold_orbits *orbits, uint32_t orbit)
 static void add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
 {
 	const struct fold_orbits *orbits = placing->orbits;
+	const struct graph *graph = placing->run->graph;
+	if (orbits->orbit[from] != NONE && graph->tensor[tensor].writer != NONE)
+		tensor = graph->writes.item[graph->writes.start[middle_of(orbits, orbits->orbit[from])] + placing->run->place[tensor]];
 	if (orbits->orbit[from] == NONE || orbits->orbit[to] == NONE || orbits->orbit[from] == orbits->orbit[to])
 		return;
 	placing->link[placing->links++] = (struct link) { orbits->orbit[from], orbits->orbit[to],
