@@ -269,7 +269,7 @@ static enum status close_gap(struct run *run)
 			run->bound = run->best.cost;
 			return OK;
 		}
-		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * share;
+		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * (share + 1);
 		status = control_status(run->control);
 		if (status == OK)
 			status = try_share(run, share);
