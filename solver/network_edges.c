@@ -266,7 +266,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 	uint32_t count = 0, k = 0;
 	int64_t cost = 0;
 	/* A view that both passes read: its copy must be one that is counted. */
-	bool held = graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
+	bool held = !building->options->plain && graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
 	FOR_ROW(i, &graph->reads, reading->op) {
 		struct placement need = argument_place(building->units, reading->op, choice->split, k++);
 		bool known = graph->reads.item[i] != reading->tensor || placement_equal(need, placement) || (second && placement_equal(need, *second));
@@ -478,7 +478,7 @@ enum status building_edges(struct building *building)
 			memset(needs, 0, sizeof *needs);
 			note_needs(building, writer, list, needs);
 			building->needs = needs;
-			if (worth_doubling(needs))
+			if (!building->options->plain && worth_doubling(needs))
 				status = double_tensor(building, writer, class, list, needs);
 			else
 				for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)

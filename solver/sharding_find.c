@@ -133,6 +133,9 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 	case STRATEGY_MINRED:
 		status = minred(&job, sharding);
 		break;
+	case STRATEGY_TAP:
+		status = sharding_tap(&job, sharding);
+		break;
 	case STRATEGY_AUTO:
 		status = least_time(&job, sharding);
 		break;
