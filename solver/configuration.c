@@ -138,7 +138,7 @@ struct cutting {
 	int64_t fixed;              /* bytes of every rank */
 	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
 	int64_t *best;              /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
-	uint32_t *from;
+	uint32_t *from;             /* of best the last piece's first block; in fill() see there */
 };
 
 static bool fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
@@ -182,7 +182,46 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t end)
 	}
 }
 
-/* True where a cut was found. */
+/* Blocks from the front, as many to a piece as the slowest allows: the fewest pieces for the first i blocks are from[i]. False where a
+ * block alone takes longer. O(blocks). */
+static bool fill(struct cutting *cutting, int64_t slowest)
+{
+	uint32_t pieces = 0, begin = 0;
+	cutting->from[0] = 0;
+	for (uint32_t i = 1; i <= cutting->blocks; i++) {
+		if (i == 1 || cutting->time[i] - cutting->time[begin] > slowest) {
+			begin = i - 1;
+			pieces++;
+		}
+		if (cutting->time[i] - cutting->time[begin] > slowest)
+			return false;
+		cutting->from[i] = pieces;
+	}
+	return pieces <= cutting->pieces;
+}
+
+/* Without a limit: bisects the slowest piece's time; then from the back, each piece as long as it allows. */
+static void cut_evenly(struct cutting *cutting, uint32_t *first)
+{
+	int64_t low = -1, high = cutting->time[cutting->blocks];
+	while (high - low > 1) {
+		int64_t middle = low + (high - low) / 2;
+		if (fill(cutting, middle))
+			high = middle;
+		else
+			low = middle;
+	}
+	fill(cutting, high);
+	first[cutting->pieces] = cutting->blocks;
+	for (uint32_t k = cutting->pieces, end = cutting->blocks; k-- > 0; end = first[k]) {
+		uint32_t begin = end - 1;
+		while (begin > k && cutting->time[end] - cutting->time[begin - 1] <= high)
+			begin--;
+		first[k] = begin;
+	}
+}
+
+/* With the limit; true where a cut was found. */
 static bool cut(struct cutting *cutting, uint32_t *first)
 {
 	uint32_t width = cutting->blocks + 1, n = cutting->pieces;
@@ -192,19 +231,20 @@ static bool cut(struct cutting *cutting, uint32_t *first)
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t end = k + 1; end + (n - k - 1) <= cutting->blocks; end++)
 			extend(cutting, k, end);
-	int64_t slowest = cutting->best[(size_t)n * width + cutting->blocks];
-	if (slowest == INT64_MAX)
+	if (cutting->best[(size_t)n * width + cutting->blocks] == INT64_MAX)
 		return false;
 	first[n] = cutting->blocks;
-	/* from the back, each piece as long as the slowest allows */
-	for (uint32_t k = n, end = cutting->blocks; k-- > 0; end = first[k]) {
-		uint32_t begin = cutting->from[(size_t)(k + 1) * width + end];
-		while (begin > k && cutting->time[end] - cutting->time[begin - 1] <= slowest && fits(cutting, k, begin - 1, end)
-			&& cutting->best[(size_t)k * width + begin - 1] <= slowest)
-			begin--;
-		first[k] = begin;
-	}
+	for (uint32_t k = n; k-- > 0;)
+		first[k] = cutting->from[(size_t)(k + 1) * width + first[k + 1]];
 	return true;
+}
+
+static bool all_fit(const struct cutting *cutting, const uint32_t *first)
+{
+	bool fine = true;
+	for (uint32_t k = 0; k < cutting->pieces; k++)
+		fine = fine && fits(cutting, k, first[k], first[k + 1]);
+	return fine;
 }
 
 enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
@@ -222,9 +262,8 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		return OK;
 	}
 	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
-	cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
-	cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
-	if (!cutting.time || !cutting.best || !cutting.from) {
+	cutting.from = arena_alloc(&arena, width, sizeof *cutting.from);
+	if (!cutting.time || !cutting.from) {
 		arena_free(&arena);
 		return NO_MEMORY;
 	}
@@ -238,10 +277,14 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
 		cutting.fixed = larger(cutting.fixed, overheads->context + memory.gathered + transient_of(model, overheads, b, b + 1));
 	}
-	if (!cut(&cutting, first)) {
-		struct config_model unlimited = *model;
-		unlimited.limit = -1;
-		cutting.model = &unlimited;
+	cut_evenly(&cutting, first);
+	if (!all_fit(&cutting, first)) {
+		cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
+		cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
+		if (!cutting.best || !cutting.from) {
+			arena_free(&arena);
+			return NO_MEMORY;
+		}
 		cut(&cutting, first);
 	}
 	arena_free(&arena);
@@ -278,9 +321,12 @@ static int64_t exposed_time(const struct config_model *model, const struct confi
 		}
 		if (config->zero == 0)
 			once += collective_time(&axis, COLLECTIVE_ALL_REDUCE, gradients);
-		else if (config->zero < 3)
+		else if (config->zero == 1)
 			once += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
-		else
+		else if (config->zero == 2) { /* nobody has room for whole gradients: every microbatch's are reduced at once */
+			each += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients);
+			once += collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
+		} else
 			each += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + 2 * collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
 	}
 	int64_t hidden = backward / 1000 * overheads->overlap, hidden_each = compute / 1000 * overheads->overlap;

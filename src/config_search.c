@@ -32,6 +32,7 @@ struct searching {
 	struct block_cost *cost;     /* of the whole model */
 	uint32_t blocks, *first;
 	bool dense;                  /* the model has no experts */
+	uint32_t whole_ops;          /* of the last step without recomputation */
 	struct error *error;
 };
 
@@ -258,7 +259,12 @@ static enum status vary_step(struct searching *searching, struct config config)
 		most = searching->blocks > request->devices ? searching->blocks : request->devices;
 		searching->cost = mem_alloc(searching->blocks, sizeof *searching->cost);
 		searching->first = mem_alloc((size_t)8 * most + 1, sizeof *searching->first);
-		status = searching->cost && searching->first ? vary_inner(searching, config) : NO_MEMORY;
+		status = searching->cost && searching->first ? OK : NO_MEMORY;
+		if (config.recompute == RECOMPUTE_NONE)
+			searching->whole_ops = searching->step.graph->ops;
+		/* nothing to compute again: the same as without */
+		if (status == OK && (config.recompute == RECOMPUTE_NONE || searching->step.graph->ops != searching->whole_ops))
+			status = vary_inner(searching, config);
 	}
 	mem_free(searching->cost);
 	mem_free(searching->first);

@@ -11,6 +11,7 @@
 #include "subcommands.h"
 
 #define TOP 10
+#define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
 	struct scenario scenario;
@@ -116,12 +117,17 @@ static void print_text(const struct search *search, FILE *file, const struct con
 		fprintf(file, "rank       time     worst rank     first      last  bubble  front configuration\n");
 	for (uint32_t i = 0; i < shown; i++)
 		print_entry(file, i + 1, &list->entry[i]);
-	for (uint32_t i = shown, more = 0; i < list->fitting; i++)
-		if (list->entry[i].front) {
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0, more = 0; i < list->fitting; i++) {
+		int64_t total = list->entry[i].result.worst.total;
+		if (i >= shown && list->entry[i].front && total < least / 100 * FRONT_STEP) {
 			if (more++ == 0)
 				fprintf(file, "less memory, more time:\n");
 			print_entry(file, i + 1, &list->entry[i]);
+			least = total;
 		}
+		least = i < shown && total < least ? total : least;
+	}
 	if (shown > 0) {
 		const struct config_result *best = &list->entry[0].result;
 		fprintf(file, "the fastest:\n");
