@@ -518,5 +518,7 @@ char *config_text(const struct config *config, char *text, size_t size)
 		at = add_text(text, size, at, at ? " " : "", name, words, config->field);
 	CHOICES(X)
 #undef X
+	if (config->schedule == SCHEDULE_GPIPE)
+		add_text(text, size, at, at ? " " : "", "schedule", schedule_names, config->schedule);
 	return text;
 }

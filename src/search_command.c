@@ -93,7 +93,7 @@ static void print_memory(FILE *file, const char *which, const struct rank_memory
 }
 
 /* What is largest decides. */
-static const char *biggest(const struct rank_memory *memory)
+static const char *biggest(const struct rank_memory *memory, int64_t *bytes)
 {
 	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
 		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
@@ -102,6 +102,7 @@ static const char *biggest(const struct rank_memory *memory)
 	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
 		if (part[i].bytes > part[most].bytes)
 			most = i;
+	*bytes = part[most].bytes;
 	return part[most].name;
 }
 
@@ -145,9 +146,11 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	const struct config_entry *least = &list->entry[0];
 	char text[300];
 	struct config_list others = { 0 };
-	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; most of it are %s (%.2f GiB)\n",
+	int64_t bytes;
+	const char *part = biggest(&least->result.worst, &bytes);
+	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
 		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
-		gib(least->result.worst.total - search->request.machine.memory), biggest(&least->result.worst), gib(least->result.worst.total));
+		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
 	print_memory(file, "worst rank", &least->result.worst);
 	struct config_request request = freed(&search->request);
 	enum status status = config_search(&request, control, &others, error);
