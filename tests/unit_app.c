@@ -366,3 +366,82 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 	app_free(app);
 	session_free(session);
 }
+
+/* Keys that do something, most of them often. */
+static void random_key(uint64_t *random, struct key_press *key)
+{
+	static const char *const names[] = {
+		"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "Enter", "Enter", "Esc", "Backspace", "^U", "^W", "^L", "^R",
+		"space", "F1", "click", "click", "click", "wheel-up", "wheel-down", "^C",
+	};
+	*key = (struct key_press){ .code = 0 };
+	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	uint32_t pick = (uint32_t)(*random >> 33);
+	if (pick % 3 == 0) {
+		snprintf(key->name, sizeof key->name, "%s", names[pick / 3 % (sizeof names / sizeof *names)]);
+		key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
+	} else {
+		key->code = '!' + pick / 3 % 94;
+		text_encode(key->code, key->name);
+	}
+	key->x = (int)(pick / 7 % 120);
+	key->y = (int)(pick / 840 % 40);
+}
+
+/* The user leaves now and then; then the screen is opened anew. */
+static struct app *survive(struct app *app, struct session *session, const struct key_press *key, int width, int height)
+{
+	int x, y;
+	app_key(app, key);
+	app->wishes = 0;
+	app_look(app);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	cr_assert(x < width && y >= 0 && y < height);
+	int odd = -1;
+	for (int i = 0; i < width * height; i++)
+		if (app->frame.cell[i].role >= CELL_ROLES || app->frame.cell[i].ground >= CELL_ROLES)
+			odd = i;
+	cr_assert_eq(odd, -1, "cell %d of %dx%d, view %d", odd, width, height, app->view);
+	if (app->running)
+		return app;
+	app_free(app);
+	return app_on(session, THEME_ANSI, false, width, height, "");
+}
+
+/* So many random keys for each sample; MONKEY in the environment for more. */
+static int monkey_keys(void)
+{
+	const char *more = getenv("MONKEY");
+	long keys = more ? strtol(more, NULL, 10) : 0;
+	return keys > 0 ? (int)keys : 400;
+}
+
+Test(app, a_monkey_types_and_clicks_and_nothing_breaks)
+{
+	static const char *const samples[] = { "diamond.jsonl", "weight_update.jsonl" };
+	char directory[] = "/tmp/tidemark-monkey-XXXXXX", place[4096], sample[5000], command[64];
+	uint64_t random = test_seed();
+	int width = 80, height = 24;
+	cr_log_info("SEED=%llu", (unsigned long long)random);
+	cr_assert(getcwd(place, sizeof place) && mkdtemp(directory) && chdir(directory) == 0);
+	for (size_t s = 0; s < sizeof samples / sizeof *samples; s++) {
+		snprintf(sample, sizeof sample, "%s/samples/%s", place, samples[s]);
+		struct session *session = session_on(sample, NULL);
+		struct app *app = app_on(session, THEME_ANSI, false, width, height, "");
+		for (int i = 0; i < monkey_keys(); i++) {
+			struct key_press key;
+			random_key(&random, &key);
+			if (i % 97 == 0) {
+				width = 1 + (int)((random >> 20) % 150);
+				height = 1 + (int)((random >> 40) % 60);
+			}
+			app = survive(app, session, &key, width, height);
+		}
+		app_free(app);
+		session_free(session);
+	}
+	cr_assert_eq(chdir(place), 0);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	cr_assert_eq(system(command), 0);
+	cr_assert_eq(memory_blocks(), 0);
+}
