@@ -9,6 +9,7 @@
 #include "export_data.h"
 #include "export_drawing.h"
 #include "export_factors.h"
+#include "export_shard.h"
 #include "native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -51,6 +52,8 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 {
 	if (options->view && strcmp(options->view, "segments") == 0)
 		return segments_csv(plan, stream, error);
+	if (shard_csv_view(options->view))
+		return shard_csv(plan, options->view, stream, error);
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		const struct op *op = &plan->graph->op[plan->order[i]];
@@ -66,7 +69,7 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 const struct export_kind export_kinds[] = {
 	{ "native", "the graph in the native format", false, write_native },
 	{ "json", "the plan for scripts and for `check`; --factors: with what every dim carries", true, write_json },
-	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose", true, write_csv },
+	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose; placements, collectives, candidates, curve: the split over devices", true, write_csv },
 	{ "text", "the report; --view segments: what order=roam chose", true, write_text },
 	{ "factors", "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV", false, export_factors },
 	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },

@@ -38,8 +38,6 @@ const char *knob_unavailable(enum knob_id knob)
 	case K_microbatches:
 	case K_schedule:
 		return "pipelines over devices are not built in yet";
-	case K_slack:
-		return "strategies that search are not built in yet";
 	default:
 		return NULL;
 	}

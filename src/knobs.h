@@ -61,6 +61,7 @@ enum knob_type {
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "microbatches a step's batch is cut into") \
 	X(schedule, "parallelism", CHOICE, "gpipe|1f1b|interleaved", 0, 2, 1, SHARD, "pipeline schedule") \
 	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest plan is allowed in exchange for memory") \
+	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "minred: also the least time at each amount of memory, a few searches more") \
 	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make backward pass and weight update from the forward ops, saving what PyTorch saves or only what derivatives need") \
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \

@@ -108,15 +108,21 @@ static enum status read_scenario(struct check *check)
 	return check_pins(check->input, &check->scenario, check->error);
 }
 
-static enum status check_shard(struct check *check, const struct sharded *sharded)
+static enum status check_shard(struct check *check, struct stage_context *stage, const struct sharded *sharded)
 {
-	enum status status = shard_check(json_object_get(check->plan, "shard"), sharded, check->error);
+	const json_t *shard = json_object_get(check->plan, "shard");
+	bool claimed = false;
+	enum status status = shard_check(shard, sharded, check->error);
 	if (status != OK)
 		return status;
 	passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
 	status = device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error);
-	if (status == OK)
-		passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
+	if (status != OK)
+		return status;
+	passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
+	status = shard_check_bound(shard, stage, sharded, &check->scenario, &claimed, check->error);
+	if (status == OK && claimed)
+		passed(check, "the sharding's bound, searched again");
 	return status;
 }
 
@@ -149,7 +155,7 @@ static enum status transform_graph(struct check *check)
 	if (transformed)
 		check->graph = graph_retain(transformed->graph);
 	if (transformed && transformed->sharded)
-		status = check_shard(check, transformed->sharded);
+		status = check_shard(check, &stage, transformed->sharded);
 	transformed_release(transformed);
 	store_free(stage.store);
 	return status;

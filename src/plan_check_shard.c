@@ -21,26 +21,6 @@ static enum status expect(const json_t *shard, const char *key, int64_t expected
 	return OK;
 }
 
-/* Copies of every storage, counted from the file's words: an axis that doesn't shard holds one more copy per member. */
-static int64_t redundant_bytes(const json_t *shard, const struct graph *graph, int64_t devices)
-{
-	const json_t *mesh = json_object_get(shard, "mesh"), *placements = json_object_get(shard, "placements"), *size;
-	int64_t sum = 0;
-	for (uint32_t s = 0; s < graph->storages; s++) {
-		const json_t *place = json_object_get(placements, graph->tensor[graph->storage[s].root].name);
-		const char *axis;
-		int64_t copies = 1;
-		size_t i = 0;
-		json_object_foreach((json_t *)(uintptr_t)mesh, axis, size) {
-			const char *word = json_string_value(json_array_get(place, i++));
-			if (word && word[0] != 'S')
-				copies *= json_integer_value(size);
-		}
-		sum += graph->storage[s].bytes / devices * (copies - 1);
-	}
-	return sum;
-}
-
 /* What the collectives of a device's graph say that they move, and how many there are per kind. */
 static int64_t moved_bytes(const struct graph *graph)
 {
@@ -82,13 +62,43 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 	return expect(shard, "comm_bytes", sum, error);
 }
 
+/* Seconds are written with all twelve digits of a picosecond. */
+static enum status check_step(const json_t *shard, int64_t picoseconds, struct error *error)
+{
+	double seconds = json_number_value(json_object_get(shard, "step_seconds")), expected = (double)picoseconds * 1e-12;
+	if (seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
+		return fail(error, INFEASIBLE, "shard.step_seconds is %.12f, but it must be %.12f", seconds, expected);
+	return OK;
+}
+
 enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error)
 {
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	enum status status = expect(shard, "redundant_bytes", redundant_bytes(shard, sharded->shared->graph, mesh_devices(mesh)), error);
+	enum status status = expect(shard, "redundant_bytes", sharded->cost.redundant, error);
+	if (status == OK)
+		status = expect(shard, "staying_bytes", sharded->cost.usage, error);
+	if (status == OK)
+		status = check_step(shard, sharded->cost.total, error);
 	if (status == OK)
 		status = expect(shard, "comm_bytes", moved_bytes(sharded->device) + moved_inside(sharded), error);
 	if (status == OK)
 		status = check_collectives(shard, error);
+	return status;
+}
+
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, bool *claimed,
+	struct error *error)
+{
+	const json_t *claim = json_object_get(shard, "bound");
+	int64_t bound;
+	*claimed = json_is_integer(claim);
+	if (!*claimed)
+		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
+	enum status status = expect(shard, "cost", sharded->cost.total, error);
+	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total))
+		return fail(error, INFEASIBLE, "shard.proved or shard.bound contradicts the cost");
+	if (status == OK)
+		status = shard_bound_again(stage, sharded, scenario, &bound, error);
+	if (status == OK && bound < json_integer_value(claim))
+		return fail(error, INFEASIBLE, "the sharding's bound %" PRId64 " could not be confirmed by searching again", (int64_t)json_integer_value(claim));
 	return status;
 }

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "sharded.h"
+#include "shard_stage.h"
 
 /* What a plan file says of its sharding. */
 struct shard_claim { const json_t *shard; const struct scenario *scenario; };
@@ -15,5 +15,8 @@ enum status shard_decision(void *context, const struct units *units, struct shar
 
 /* Compares the sums of a file with what its own placements, and the collectives of the device's graph, add up to. */
 enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error);
+/* Searches again for a bound that the file claims. *claimed: it claims one. */
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, bool *claimed,
+	struct error *error);
 
 #endif

@@ -31,10 +31,11 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	if (!sharded)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
-	line(stream, "redundant", sharded->redundant_bytes, "of all tensors: what a device holds beyond its share of one copy");
+	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", sharded->comm_bytes, "");
-	if (sharded->step_time >= 0)
-		fprintf(stream, "  %-22s %12.3f ms\n", "step, estimated", (double)sharded->step_time * 1e-9);
+	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
+	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms, collectives that it doesn't hide %.3f ms\n", "step, estimated",
+		(double)sharded->cost.total * 1e-9, (double)sharded->cost.compute * 1e-9, (double)sharded->cost.communication * 1e-9);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &sharded->traffic[a][c];

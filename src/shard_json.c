@@ -5,15 +5,13 @@
 #include "native.h"
 #include "shard_json.h"
 #include "shard_mesh.h"
+#include "sharding_words.h"
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
 static void write_seconds(FILE *stream, const char *key, int64_t picoseconds)
 {
-	if (picoseconds < 0)
-		fprintf(stream, "\"%s\": null", key);
-	else
-		fprintf(stream, "\"%s\": %" PRId64 ".%012" PRId64, key, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
+	fprintf(stream, "\"%s\": %" PRId64 ".%012" PRId64, key, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
 }
 
 static void write_mesh(const struct mesh *mesh, FILE *stream)
@@ -117,6 +115,84 @@ static void write_proof(const struct shard_proof *proof, FILE *stream)
 	putc('}', stream);
 }
 
+static void write_candidates(const struct sharded *sharded, FILE *stream)
+{
+	fputs(",\n  \"candidates\": [", stream);
+	for (uint32_t i = 0; i < sharded->candidates; i++) {
+		const struct shard_candidate *candidate = &sharded->candidate[i];
+		fputs(i ? ",\n   {\"text\": " : "\n   {\"text\": ", stream);
+		json_write_text(stream, candidate->text);
+		fputs(", ", stream);
+		if (candidate->possible) {
+			write_seconds(stream, "step_seconds", candidate->time);
+			fprintf(stream, ", \"staying_bytes\": %" PRId64 ", ", candidate->usage);
+		}
+		fprintf(stream, "\"possible\": %s, \"chosen\": %s}", candidate->possible ? "true" : "false", candidate->chosen ? "true" : "false");
+	}
+	putc(']', stream);
+}
+
+static void write_curve(const struct sharded *sharded, FILE *stream)
+{
+	fputs(",\n  \"curve\": [", stream);
+	for (uint32_t i = 0; i < sharded->points; i++) {
+		const struct sharding_point *point = &sharded->curve[i];
+		fprintf(stream, "%s{\"above_least_percent\": %u, \"staying_bytes\": %" PRId64 ", \"redundant_bytes\": %" PRId64 ", ", i ? ",\n   " : "\n   ", point->eps,
+			point->usage, point->redundant);
+		write_seconds(stream, "step_seconds", point->time);
+		putc('}', stream);
+	}
+	putc(']', stream);
+}
+
+static void write_annotation(FILE *stream, const char *key, const char *word)
+{
+	fprintf(stream, ", \"%s\": ", key);
+	if (word)
+		json_write_text(stream, word);
+	else
+		fputs("null", stream);
+}
+
+/* What frameworks call the places of the tensors that are there from the start. */
+static void write_annotations(const struct sharded *sharded, FILE *stream)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	bool first = true;
+	char text[400];
+	fputs(",\n  \"annotations\": {", stream);
+	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+		struct placement placement = sharded->sharding.produced[t];
+		if (units->graph->tensor[t].writer != NONE || units->graph->tensor[t].alias != NONE)
+			continue;
+		fputs(first ? "\n   " : ",\n   ", stream);
+		first = false;
+		json_write_text(stream, units->graph->tensor[t].name);
+		fputs(": {\"dtensor\": ", stream);
+		json_write_text(stream, sharding_dtensor(units, mesh, t, placement, text, sizeof text));
+		write_annotation(stream, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
+		write_annotation(stream, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text));
+		putc('}', stream);
+	}
+	putc('}', stream);
+}
+
+/* Flags that come closest: suggestions, nothing that a launcher was asked about. */
+static void write_suggestions(const struct plan *plan, FILE *stream)
+{
+	struct scenario scenario = plan->scenario;
+	char text[800];
+	if (scenario_strategy(&scenario) == STRATEGY_ZERO && scenario.value[K_zero] == 0)
+		scenario.value[K_zero] = 3;
+	fputs(",\n  \"suggestions\": {", stream);
+	for (int i = 0; i < LAUNCHER_COUNT; i++) {
+		fprintf(stream, "%s\"%s\": ", i ? ", " : "", launcher_names[i]);
+		json_write_text(stream, sharding_flags((enum launcher)i, &plan->sharded->sharding.mesh, &scenario, text, sizeof text));
+	}
+	putc('}', stream);
+}
+
 void shard_write_json(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->sharded;
@@ -125,14 +201,24 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 		return;
 	}
 	write_mesh(&sharded->sharding.mesh, stream);
-	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->redundant_bytes, sharded->comm_bytes);
-	write_seconds(stream, "step_seconds", sharded->step_time);
+	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->cost.redundant, sharded->comm_bytes);
+	write_seconds(stream, "step_seconds", sharded->cost.total);
+	fputs(", ", stream);
+	write_seconds(stream, "compute_seconds", sharded->cost.compute);
+	fprintf(stream, ", \"staying_bytes\": %" PRId64 ", \"kept_bytes\": %" PRId64 ", \"saved_bytes\": %" PRId64 ", \"gradient_bytes\": %" PRId64,
+		sharded->cost.usage, sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
 	write_proof(&sharded->proof, stream);
 	write_traffic(sharded, stream);
+	if (sharded->candidates)
+		write_candidates(sharded, stream);
+	if (sharded->points)
+		write_curve(sharded, stream);
 	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, stream);
 	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, stream);
 	write_splits(sharded, stream);
 	write_placements(sharded, stream);
+	write_annotations(sharded, stream);
+	write_suggestions(plan, stream);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,11 @@ bool scenario_shards(const struct scenario *scenario)
 	return scenario->value[K_devices] > 1 && scenario->value[K_strategy] != 0;
 }
 
+bool scenario_searches(const struct scenario *scenario)
+{
+	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP;
+}
+
 /* ---- degrees ------------------------------------------------------------------------------------------------- */
 
 int64_t least_extent(const struct units *units, enum factor_role role)
@@ -72,6 +77,39 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 	if (!given[4])
 		degrees->dp = left / (given[3] ? 1 : degrees->tp);
 	return OK;
+}
+
+/* How far an inner axis is from filling a node. */
+static int64_t misfit(const struct scenario *scenario, const struct degrees *degrees)
+{
+	int64_t inner = degrees->tp * degrees->cp, node = scenario->value[K_devices_per_node];
+	node = node < scenario->value[K_devices] ? node : scenario->value[K_devices];
+	return inner < node ? node / inner : inner / node;
+}
+
+static bool allowed(const struct scenario *scenario, enum knob_id knob, int64_t degree)
+{
+	return scenario->value[knob] == KNOB_GIVEN || scenario->value[knob] == degree;
+}
+
+uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most)
+{
+	int64_t devices = scenario->value[K_devices], ep = scenario->value[K_ep] == KNOB_GIVEN ? 1 : scenario->value[K_ep];
+	bool both = scenario->value[K_tp] > 1 && scenario->value[K_cp] > 1;
+	uint32_t count = 0;
+	for (int64_t tp = 1; tp <= devices / ep; tp++)
+		for (int64_t cp = 1; tp * cp <= devices / ep && (tp == 1 || both || cp == 1 || scenario->value[K_cp] == cp); cp++) {
+			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, 1 };
+			bool fits = next.dp * tp * cp * ep == devices && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp);
+			uint32_t i;
+			if (!fits || (count == DEGREES_MAX && misfit(scenario, &next) >= misfit(scenario, &degrees[count - 1])))
+				continue;
+			count += count < DEGREES_MAX;
+			for (i = count - 1; i > 0 && misfit(scenario, &next) < misfit(scenario, &degrees[i - 1]); i--)
+				degrees[i] = degrees[i - 1];
+			degrees[i] = next;
+		}
+	return count < most ? count : most;
 }
 
 /* ---- mesh ------------------------------------------------------------------------------------------------------ */

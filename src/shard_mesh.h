@@ -14,6 +14,11 @@ struct degrees { int64_t dp, tp, cp, ep, pp; };
  * be the number of devices. */
 enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error);
 
+#define DEGREES_MAX 64
+/* The degrees that a search may choose from: dp beside tp or cp, as far as the knobs leave them open; meshes whose inner axis fills a
+ * node come first. At most `most` of them; returns how many. */
+uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most);
+
 /* The mesh: axes of more than one member, dp outermost, then ep, cp, tp; the innermost fill a node first. Links as the knobs and the
  * device's preset have them. roles[i] is what an expert splits on axis i. */
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
@@ -28,5 +33,7 @@ static inline enum shard_strategy scenario_strategy(const struct scenario *scena
 {
 	return (enum shard_strategy)(scenario->value[K_strategy] - 1);
 }
+/* The strategy decides by itself: tap, minred, auto. */
+bool scenario_searches(const struct scenario *scenario);
 
 #endif

@@ -5,13 +5,12 @@
 #include "shard_stage.h"
 
 /* The outermost part of a dim that an axis divides, as the other axes leave it; PLACE_WHOLE: none. */
-static int8_t part_of_dim(const struct units *units, const struct sharding *sharding, uint32_t tensor, uint32_t dim, uint32_t axis)
+static int8_t part_of_dim(const struct units *units, const struct mesh *mesh, struct placement placement, uint32_t tensor, uint32_t dim, uint32_t axis)
 {
 	uint32_t first = units->part_start[tensor];
-	struct placement placement = sharding->produced[tensor];
 	for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
 		placement.on[axis] = (int8_t)(i - first);
-		if (units->part[i].dim == dim && placement_divides(units, &sharding->mesh, tensor, placement))
+		if (units->part[i].dim == dim && placement_divides(units, mesh, tensor, placement))
 			return (int8_t)(i - first);
 	}
 	return PLACE_WHOLE;
@@ -44,24 +43,54 @@ static enum status no_axis(const struct pin *pin, const struct mesh *mesh, struc
 	return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);
 }
 
-static enum status apply(const struct pin *pin, const struct units *units, struct sharding *sharding, struct error *error)
+/* Looks a pin up: axis, tensor and the part that is cut. others: where the tensor lies on other axes. */
+static enum status resolve(const struct pin *pin, const struct units *units, const struct mesh *mesh, const struct placement *others,
+	struct placement_pin *found, struct error *error)
 {
 	const struct graph *graph = units->graph;
-	uint32_t axis = mesh_axis_named(&sharding->mesh, pin->b), tensor = graph_find_tensor(graph, pin->a);
+	uint32_t axis = mesh_axis_named(mesh, pin->b), tensor = graph_find_tensor(graph, pin->a);
 	if (axis == NONE)
-		return no_axis(pin, &sharding->mesh, error);
+		return no_axis(pin, mesh, error);
 	if (tensor == NONE)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is pinned, but the stages before sharding have left it out", pin->a);
 	const struct tensor *of = &graph->tensor[tensor];
-	const struct mesh_axis *over = &sharding->mesh.axis[axis];
+	const struct mesh_axis *over = &mesh->axis[axis];
+	struct placement placement;
+	memset(&placement, PLACE_WHOLE, sizeof placement);
 	if (pin->number >= of->rank)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->rank);
 	if (of->alias != NONE)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a, graph->tensor[graph->storage[of->storage].root].name);
-	int8_t part = part_of_dim(units, sharding, tensor, (uint32_t)pin->number, axis);
+	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
 	if (part < 0)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64 " can't be cut into %u equal pieces",
 			pin->a, pin->number, over->name, of->shape ? of->shape[pin->number] : 0, over->size);
+	*found = (struct placement_pin){ tensor, (uint8_t)axis, part };
+	return OK;
+}
+
+enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct placement_pin *pin, uint32_t *pins,
+	struct error *error)
+{
+	enum status status = OK;
+	*pins = 0;
+	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)
+		if (scenario->pin[i].kind == PIN_PLACEMENT && (status = resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
+			++*pins;
+	return status;
+}
+
+static enum status apply(const struct pin *pin, const struct units *units, struct sharding *sharding, struct error *error)
+{
+	const struct graph *graph = units->graph;
+	struct placement_pin found;
+	enum status status = resolve(pin, units, &sharding->mesh, sharding->produced, &found, error);
+	if (status != OK)
+		return status;
+	uint32_t axis = found.axis, tensor = found.tensor;
+	const struct tensor *of = &graph->tensor[tensor];
+	const struct mesh_axis *over = &sharding->mesh.axis[axis];
+	int8_t part = found.on;
 	if (of->writer == NONE) {
 		sharding->produced[tensor].on[axis] = part;
 		return OK;

@@ -5,135 +5,9 @@
 #include <string.h>
 
 #include "shard_stage.h"
-#include "solver/device_graph.h"
 
 #define NOTES_BYTES 2000
-
-/* ---- units ---------------------------------------------------------------------------------------------------- */
-
-static struct shared_units *find_units(struct stage_context *stage, struct graph *graph)
-{
-	struct key key = key_of("units");
-	key_add(&key, graph->fingerprint);
-	struct shared_units *shared = store_find(stage->store, &key);
-	if (shared)
-		return shared_units_retain(shared);
-	shared = mem_alloc(1, sizeof *shared);
-	if (!shared || units_find(graph, stage->rules, &shared->units) != OK) {
-		mem_free(shared);
-		return NULL;
-	}
-	atomic_store(&shared->references, 1);
-	shared->graph = graph_retain(graph);
-	store_keep(stage->store, &key, shared_units_retain(shared), shared->units.arena.bytes + shared->units.factors.arena.bytes, shared_units_release);
-	return shared;
-}
-
-/* ---- what a sharding costs --------------------------------------------------------------------------------------- */
-
-/* The axis that a collective of the device's graph runs over. */
-static uint32_t axis_of(const struct mesh *mesh, const struct op *op)
-{
-	const char *at = op->extra ? strstr(op->extra, "\"axis\":\"") : NULL;
-	char name[sizeof mesh->axis[0].name];
-	if (!at)
-		return NONE;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, "\""), at + 8);
-	return mesh_axis_named(mesh, name);
-}
-
-static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
-{
-	int64_t bytes = 0;
-	FOR_ROW(i, tensors, op)
-		bytes += graph->tensor[tensors->item[i]].bytes;
-	return bytes;
-}
-
-static void add_traffic(struct sharded *sharded, uint32_t axis, enum collective collective, uint32_t count, int64_t bytes)
-{
-	const struct mesh_axis *over = &sharded->sharding.mesh.axis[axis];
-	struct traffic *traffic = &sharded->traffic[axis][collective];
-	traffic->count += count;
-	traffic->bytes += count * collective_bytes(over, collective, bytes);
-	traffic->time += count * collective_time(over, collective, bytes);
-}
-
-/* Sums over the collectives of the device's graph. */
-static void count_collectives(struct sharded *sharded)
-{
-	const struct graph *graph = sharded->device;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (strncmp(graph->op[op].type, "comm.", 5) != 0)
-			continue;
-		int collective = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
-		uint32_t axis = axis_of(&sharded->sharding.mesh, &graph->op[op]);
-		if (collective < 0 || axis == NONE)
-			continue;
-		int64_t bytes = bytes_of(graph, collective == COLLECTIVE_ALL_GATHER ? &graph->writes : &graph->reads, op);
-		if (collective == COLLECTIVE_ALL_TO_ALL)
-			bytes *= sharded->sharding.mesh.axis[axis].size;
-		add_traffic(sharded, axis, (enum collective)collective, 1, bytes);
-	}
-}
-
-/* And over those that ops make themselves. */
-static void count_inside(struct sharded *sharded)
-{
-	const struct units *units = &sharded->shared->units;
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	for (uint32_t op = 0; op < units->graph->ops; op++)
-		for (uint32_t a = 0; a < mesh->axes; a++) {
-			struct split split = sharded->sharding.split[op];
-			const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
-			if (!unit || unit->inside == 0)
-				continue;
-			int64_t bytes = unit_inside_bytes(units, op, split.on[a]);
-			for (uint32_t b = 0; b < mesh->axes; b++)
-				if (b != a && split.on[b] >= 0 && split.on[b] != split.on[a])
-					bytes /= mesh->axis[b].size;
-			add_traffic(sharded, a, COLLECTIVE_ALL_REDUCE, unit->inside, bytes);
-		}
-}
-
-static void count_traffic(struct sharded *sharded)
-{
-	count_collectives(sharded);
-	count_inside(sharded);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			sharded->comm_bytes += sharded->traffic[a][c].bytes;
-			sharded->comm_time += sharded->traffic[a][c].time;
-		}
-}
-
-struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, struct error *error, enum status *status)
-{
-	const struct graph *graph = shared->graph;
-	struct sharded *sharded = mem_alloc(1, sizeof *sharded);
-	if (!sharded) {
-		sharding_free(sharding);
-		*status = fail(error, NO_MEMORY, "out of memory");
-		return NULL;
-	}
-	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .compute_time = -1, .step_time = -1, .notes = "" };
-	atomic_store(&sharded->references, 1);
-	sharded->redundant = arena_alloc(&sharded->arena, graph->storages, sizeof *sharded->redundant);
-	*status = sharded->redundant ? OK : fail(error, NO_MEMORY, "out of memory");
-	if (*status == OK)
-		sharded->device = device_graph_build(&shared->units, &sharded->sharding, 0, error, status);
-	if (*status != OK) {
-		sharded_release(sharded);
-		return NULL;
-	}
-	for (uint32_t s = 0; s < graph->storages; s++) {
-		uint32_t root = graph->storage[s].root;
-		sharded->redundant[s] = placement_redundant_bytes(&shared->units, &sharded->sharding.mesh, root, sharded->sharding.produced[root]);
-		sharded->redundant_bytes += sharded->redundant[s];
-	}
-	count_traffic(sharded);
-	return sharded;
-}
+#define CANDIDATES_MAX 200
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
 
@@ -172,16 +46,16 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
-static bool searches(const struct scenario *scenario)
-{
-	return scenario_strategy(scenario) >= STRATEGY_TAP;
-}
-
-void shard_key_add(struct key *key, const struct scenario *scenario, bool quick)
+void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
 		K_inter_latency, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero };
-	key_add(key, quick && searches(scenario));
+	static const enum knob_id searched[] = { K_memory, K_reserve, K_slack, K_curve };
+	key_add(key, quick && scenario_searches(scenario));
+	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
+		key_add(key, (uint64_t)scenario->value[searched[i]]);
+	if (scenario_searches(scenario))
+		key_add(key, (uint64_t)margin);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -194,48 +68,301 @@ void shard_key_add(struct key *key, const struct scenario *scenario, bool quick)
 	}
 }
 
-static struct sharded *decide(struct shared_units *shared, const struct scenario *scenario, struct error *error, enum status *status)
+/* What a strategy decides with. */
+struct job {
+	struct stage_context *stage;
+	struct shared_units *shared;
+	const struct scenario *scenario;
+	struct shard_clock clock;
+	int64_t cap;                 /* bytes that may stay on a device; < 0: any */
+	struct shard_candidate candidate[CANDIDATES_MAX];
+	uint32_t candidates;
+	char notes[NOTES_BYTES];
+	struct arena arena;
+	struct error *error;
+};
+
+/* What the memory cap leaves to what stays: earlier rounds have shown what comes and goes beside it. */
+static int64_t cap_of(const struct stage_context *stage, const struct scenario *scenario)
 {
-	const struct units *units = &shared->units;
-	struct degrees degrees;
+	int64_t cap = scenario_budget(scenario);
+	return cap < 0 ? -1 : cap > stage->fit_margin ? cap - stage->fit_margin : 0;
+}
+
+static bool better(const struct job *job, const struct sharding_cost *a, const struct sharding_cost *b)
+{
+	enum shard_strategy strategy = scenario_strategy(job->scenario);
+	bool fits_a = job->cap < 0 || a->usage <= job->cap, fits_b = job->cap < 0 || b->usage <= job->cap;
+	if (fits_a != fits_b)
+		return fits_a;
+	if (!fits_a || strategy == STRATEGY_MINRED)
+		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
+	if (strategy == STRATEGY_TAP)
+		return a->communication != b->communication ? a->communication < b->communication : a->usage < b->usage;
+	return a->total != b->total ? a->total < b->total : a->usage < b->usage;
+}
+
+/* An expert's sharding over degrees. Free it in any case but a failure. */
+static enum status split(struct job *job, const struct degrees *degrees, int zero, struct sharding *sharding, struct axis_roles roles[MESH_AXES])
+{
 	struct mesh mesh;
+	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
+	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
+		if (strcmp(mesh.axis[a].name, "dp") == 0)
+			roles[a].zero = (uint8_t)zero;
+	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
+	if (status != OK)
+		return fail(job->error, status, "out of memory");
+	status = shard_pins_apply(job->scenario, &job->shared->units, sharding, job->error);
+	if (status != OK)
+		sharding_free(sharding);
+	return status;
+}
+
+static void add_candidate(struct job *job, const char *text, const struct sharding_cost *cost)
+{
+	if (job->candidates == CANDIDATES_MAX)
+		return;
+	char *copy = arena_text(&job->arena, text, strlen(text));
+	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", cost->total, cost->usage, cost->redundant, true, false };
+}
+
+struct choice { struct degrees degrees; int zero; struct sharding_cost cost; uint32_t candidate; bool any; };
+
+/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
+static enum status best_expert(struct job *job, uint32_t most, struct choice *best)
+{
+	struct degrees degrees[DEGREES_MAX];
+	uint32_t count = degrees_of_search(job->scenario, degrees, most);
+	enum status status = OK;
+	*best = (struct choice){ .any = false };
+	for (uint32_t i = 0; i < count; i++)
+		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
+			struct choice next = { degrees[i], job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
+			struct axis_roles roles[MESH_AXES];
+			struct sharding sharding;
+			char text[120], mesh[96];
+			int used;
+			if (zero && degrees[i].dp == 1)
+				continue;
+			status = split(job, &degrees[i], next.zero, &sharding, roles);
+			if (status != OK)
+				return status;
+			status = sharding_cost(&job->shared->units, &sharding, job->clock.clock, SHARD_EXPOSED, &next.cost);
+			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
+			if (next.zero > 0 && used < (int)sizeof text)
+				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
+			next.candidate = job->candidates;
+			add_candidate(job, text, &next.cost);
+			sharding_free(&sharding);
+			if (status == OK && (!best->any || better(job, &next.cost, &best->cost)))
+				*best = next;
+		}
+	if (best->any && best->candidate < job->candidates)
+		job->candidate[best->candidate].chosen = true;
+	return status == OK && !best->any ? fail(job->error, BAD_INPUT, "no mesh has devices %" PRId64, job->scenario->value[K_devices]) : status;
+}
+
+/* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
+enum { QUICK_WORK = 40000, FULL_WORK = 400000 };
+
+/* What a result says of how it came about. */
+static bool describe(struct job *job, struct sharded *sharded)
+{
+	struct arena *arena = &sharded->arena;
+	sharded->notes = arena_text(arena, job->notes, strlen(job->notes));
+	sharded->candidate = arena_alloc(arena, job->candidates, sizeof *sharded->candidate);
+	if (!sharded->notes || !sharded->candidate)
+		return false;
+	for (uint32_t i = 0; i < job->candidates; i++) {
+		sharded->candidate[i] = job->candidate[i];
+		sharded->candidate[i].text = arena_text(arena, job->candidate[i].text, strlen(job->candidate[i].text));
+		if (!sharded->candidate[i].text)
+			return false;
+	}
+	sharded->candidates = job->candidates;
+	return true;
+}
+
+/* ---- searching ------------------------------------------------------------------------------------------------------------- */
+
+static enum status find_fold(struct shared_units *shared)
+{
+	enum status status = OK;
+	if (!shared->folded)
+		status = fold_find(shared->graph, fold_label_op, NULL, 2, &shared->fold);
+	shared->folded = status == OK;
+	return status;
+}
+
+/* The bound counts where it is below what the sharding costs: an expert's may lie outside of what was searched. */
+static void note_report(struct job *job, const struct sharding_report *report, struct sharded *sharded)
+{
+	int64_t cost = sharded->cost.total;
+	if (report->objective < 0)
+		return;
+	sharded->space = report->space;
+	sharded->folded = report->folded;
+	if (cost >= report->bound)
+		sharded->proof = (struct shard_proof){ .picoseconds = true, .cost = cost, .bound = report->bound, .proved = cost == report->bound,
+			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind };
+}
+
+/* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search counts. */
+static void add_experts(const struct job *job, struct sharding_point *curve)
+{
+	int64_t least = curve[0].usage;
+	for (uint32_t i = 0; i < job->candidates; i++)
+		least = job->candidate[i].usage < least ? job->candidate[i].usage : least;
+	struct sharding_point found[SHARDING_CURVE_POINTS];
+	memcpy(found, curve, sizeof found);
+	for (int k = 0; k < SHARDING_CURVE_POINTS; k++) {
+		int64_t limit = least + least / 100 * curve[k].eps + least % 100 * curve[k].eps / 100;
+		struct sharding_point best = { .time = INT64_MAX };
+		for (int i = 0; i < SHARDING_CURVE_POINTS; i++)
+			if (found[i].usage <= limit && found[i].time < best.time)
+				best = found[i];
+		for (uint32_t i = 0; i < job->candidates; i++) {
+			const struct shard_candidate *expert = &job->candidate[i];
+			if (expert->usage <= limit && expert->time < best.time)
+				best = (struct sharding_point){ .status = OK, .usage = expert->usage, .redundant = expert->redundant, .time = expert->time };
+		}
+		best.eps = curve[k].eps;
+		curve[k] = best;
+	}
+}
+
+/* The options of a search over a mesh; pin: room for the scenario's pins. */
+static enum status search_options(struct job *job, const struct mesh *mesh, const struct axis_roles *roles, struct placement_pin *pin,
+	struct sharding_options *options)
+{
+	*options = (struct sharding_options){ .strategy = scenario_strategy(job->scenario), .roles = roles, .memory = job->cap,
+		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin };
+	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
+}
+
+static enum status search(struct job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options,
+	struct sharding *found, struct sharding_report *report)
+{
+	struct placement_pin *pin = arena_alloc(&job->arena, job->scenario->pins, sizeof *pin);
+	enum status status = pin ? find_fold(job->shared) : NO_MEMORY;
+	if (status == NO_MEMORY)
+		return fail(job->error, NO_MEMORY, "out of memory");
+	if (status == OK)
+		status = search_options(job, mesh, roles, pin, options);
+	if (status == OK)
+		status = sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error);
+	return status == LIMIT ? OK : status;
+}
+
+/* Searches over the mesh of a sharding; what is found takes its place where it is better. */
+static enum status improve(struct job *job, const struct axis_roles *roles, struct sharding *sharding, const struct sharding_cost *cost,
+	struct sharding_report *report, struct sharding_point *curve, uint32_t *points)
+{
+	struct sharding_options options = { .pins = 0 };
+	struct sharding found = { 0 };
+	struct mesh mesh = sharding->mesh;
+	enum status status = search(job, &mesh, roles, &options, &found, report);
+	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
+	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
+		note(job->notes, "no sharding over this mesh keeps what stays on a device below the cap: this one comes nearest");
+	status = nearest || (status == CANCELLED && found.split) ? OK : status;
+	if (status == OK && found.split && better(job, &report->cost, cost)) {
+		sharding_free(sharding);
+		*sharding = found;
+		found = (struct sharding){ 0 };
+	}
+	sharding_free(&found);
+	if (status == OK && options.strategy == STRATEGY_MINRED && job->scenario->value[K_curve]
+		&& sharding_curve(&job->shared->units, &mesh, &options, job->stage->control, curve, job->error) == OK) {
+		*points = SHARDING_CURVE_POINTS;
+		add_experts(job, curve);
+	}
+	return status;
+}
+
+enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, int64_t *bound, struct error *error)
+{
+	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
+	struct sharding_options options;
+	struct sharding_report report = { .objective = -1 };
+	struct sharding found = { 0 };
+	job.cap = cap_of(stage, scenario);
+	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
+	if (status == OK)
+		status = search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
+	*bound = report.objective >= 0 ? report.bound : -1;
+	sharding_free(&found);
+	sharding_report_free(&report);
+	shard_clock_close(&job.clock);
+	arena_free(&job.arena);
+	return status == INFEASIBLE ? OK : status;
+}
+
+static struct sharded *decide(struct job *job, bool quick, enum status *status)
+{
+	const struct units *units = &job->shared->units;
+	struct choice choice = { .zero = -1 };
 	struct axis_roles roles[MESH_AXES];
 	struct sharding sharding;
-	char notes[NOTES_BYTES] = "";
-	*status = degrees_of_scenario(scenario, units, &degrees, error);
+	struct sharding_report report = { .objective = -1 };
+	struct sharding_point curve[SHARDING_CURVE_POINTS];
+	uint32_t points = 0;
+	bool search = scenario_searches(job->scenario);
+	*status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
+	if (*status == OK && search)
+		*status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
+	if (*status == OK)
+		*status = split(job, &choice.degrees, choice.zero, &sharding, roles);
 	if (*status != OK)
 		return NULL;
-	mesh_of_degrees(scenario, &degrees, &mesh, roles);
-	note_roles(units, &mesh, roles, notes);
-	*status = split_by_roles(units, &mesh, roles, &sharding);
-	if (*status != OK)
-		fail(error, *status, "out of memory");
-	if (*status == OK && (*status = shard_pins_apply(scenario, units, &sharding, error)) != OK)
+	if (search && !quick)
+		*status = improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
+	else if (!search)
+		note_roles(units, &sharding.mesh, roles, job->notes);
+	struct sharded *sharded = NULL;
+	if (*status == OK)
+		sharded = sharded_of(job->shared, &sharding, &job->clock, job->error, status);
+	else
 		sharding_free(&sharding);
-	struct sharded *sharded = *status == OK ? sharded_of(shared, &sharding, error, status) : NULL;
-	if (sharded && !(sharded->notes = arena_text(&sharded->arena, notes, strlen(notes)))) {
-		*status = fail(error, NO_MEMORY, "out of memory");
-		sharded_release(sharded);
-		return NULL;
+	if (search && !quick && *status == BAD_INPUT && job->scenario->pins == 0 && split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
+		note(job->notes, "the search's sharding has no graph of a device, an expert's takes its place: %s", job->error->text);
+		report.objective = -1;
+		sharded = sharded_of(job->shared, &sharding, &job->clock, job->error, status);
 	}
+	if (sharded && !describe(job, sharded)) {
+		*status = fail(job->error, NO_MEMORY, "out of memory");
+		sharded_release(sharded);
+		sharded = NULL;
+	}
+	if (sharded) {
+		note_report(job, &report, sharded);
+		memcpy(sharded->curve, curve, points * sizeof *curve);
+		sharded->points = points;
+	}
+	sharding_report_free(&report);
 	return sharded;
 }
 
 struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status)
 {
-	(void)quick;
-	struct shared_units *shared = find_units(stage, graph);
+	struct job job = { .stage = stage, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = cap_of(stage, scenario), .error = error };
 	struct sharded *sharded = NULL;
 	struct sharding sharding;
-	*status = shared ? OK : fail(error, NO_MEMORY, "out of memory");
-	if (shared && stage->shard_decider) {
-		*status = stage->shard_decider(stage->shard_context, &shared->units, &sharding, error);
+	*status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
+	if (*status != OK) {
+		fail(error, NO_MEMORY, "out of memory");
+	} else if (stage->shard_decider) {
+		*status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (*status == OK)
-			sharded = sharded_of(shared, &sharding, error, status);
-	} else if (shared) {
-		sharded = decide(shared, scenario, error, status);
+			sharded = sharded_of(job.shared, &sharding, &job.clock, error, status);
+	} else {
+		sharded = decide(&job, quick, status);
 	}
-	shared_units_release(shared);
+	shard_clock_close(&job.clock);
+	arena_free(&job.arena);
+	shared_units_release(job.shared);
 	return sharded;
 }

@@ -33,6 +33,7 @@ void shared_units_release(void *pointer)
 	struct shared_units *shared = pointer;
 	if (!shared || atomic_fetch_sub(&shared->references, 1) > 1)
 		return;
+	fold_free(&shared->fold);
 	units_free(&shared->units);
 	graph_release(shared->graph);
 	mem_free(shared);
@@ -41,11 +42,6 @@ void shared_units_release(void *pointer)
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor)
 {
 	return graph_find_tensor(sharded->shared->graph, graph->tensor[tensor].name);
-}
-
-int64_t placement_redundant_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
-{
-	return units->graph->tensor[tensor].bytes / mesh_devices(mesh) * (placement_copies(mesh, placement) - 1);
 }
 
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)

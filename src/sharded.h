@@ -6,13 +6,15 @@
 #define TIDEMARK_SHARDED_H
 
 #include "scenario.h"
-#include "solver/placement.h"
+#include "solver/sharding_find.h"
 #include "store.h"
 
 /* What can be split in a graph, kept for all meshes. */
 struct shared_units {
 	struct graph *graph;
 	struct units units;
+	struct fold fold;           /* equal layers, once a search has asked for them */
+	bool folded;
 	atomic_uint references;
 };
 
@@ -20,12 +22,20 @@ struct shared_units {
 struct traffic {
 	uint32_t count;
 	int64_t bytes;              /* that each device sends */
-	int64_t time;               /* picoseconds, one after another; 0 where the links' speed is not known */
+	int64_t time;               /* picoseconds, one after another */
+};
+
+/* A sharding that was looked at on the way. */
+struct shard_candidate {
+	const char *text;           /* "dp 2 x tp 4, ZeRO 3" */
+	int64_t time, usage, redundant; /* picoseconds of a step; bytes that stay, and that are copies */
+	bool possible, chosen;
 };
 
 /* What was proved of a sharding's objective. */
 struct shard_proof {
 	const char *objective;      /* static text: what cost and bound count; NULL: nothing was minimised */
+	bool picoseconds;           /* cost and bound are times; else bytes */
 	int64_t cost, bound;        /* bound: no sharding over this mesh costs less */
 	bool proved;                /* cost == bound */
 	const char *kind;           /* static text: how the bound came about */
@@ -36,12 +46,18 @@ struct sharded {
 	struct sharding sharding;   /* of shared->graph */
 	struct graph *device;       /* what a device runs, collectives included */
 	const char *notes;          /* what was assumed or could not be split: sentences, one a line */
-	int64_t redundant_bytes;    /* per device: bytes (copies - 1) / devices, of all storages */
-	int64_t *redundant;         /* [storages] of shared->graph */
+	int64_t *redundant;         /* [storages] of shared->graph: what a device holds beyond its share of one copy */
+	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
 	struct traffic traffic[MESH_AXES][COLLECTIVE_COUNT];
 	int64_t comm_bytes;         /* sent by each device */
-	int64_t comm_time, compute_time, step_time; /* picoseconds; < 0: not known */
+	int64_t comm_time;          /* picoseconds, one collective after the other */
 	struct shard_proof proof;
+	struct shard_candidate *candidate;  /* in the order in which they were looked at */
+	uint32_t candidates;
+	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
+	uint32_t points;
+	uint32_t folded;            /* ops that copies of equal layers stand for: decided once for all of them */
+	const char *space;          /* static text: which shardings were looked at; NULL: just this one */
 	struct key key;             /* of all that it depends on */
 	struct arena arena;
 	atomic_uint references;
@@ -52,8 +68,6 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
-/* Bytes that a device holds of a tensor beyond its share of one copy: bytes (copies - 1) / devices. */
-int64_t placement_redundant_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */

@@ -332,6 +332,8 @@ static struct graph *run_shard(struct job *job)
 		return NULL;
 	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
 		note(job, "%.*s", (int)strcspn(at, "\n"), at);
+	if (scenario_searches(job->scenario) && value(job, K_recompute) != RECOMPUTE_AUTO)
+		job->fit_peak = job->sharded->cost.usage;
 	return graph_retain(job->sharded->device);
 }
 
@@ -390,7 +392,7 @@ static struct key step_key(const struct step *step, const struct job *job)
 		else if (step->knobs[i] == READS_MARGIN)
 			key_add(&key, (uint64_t)job->stage->fit_margin);
 		else if (step->knobs[i] == READS_SHARD)
-			shard_key_add(&key, job->scenario, job->quick);
+			shard_key_add(&key, job->scenario, job->stage->fit_margin, job->quick);
 		else
 			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
 	}

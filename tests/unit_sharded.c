@@ -97,7 +97,8 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		{ "gpt", "devices=4 strategy=data" }, { "gpt", "devices=8 strategy=megatron" }, { "gpt", "devices=4 strategy=zero" },
 		{ "gpt", "devices=8 strategy=megatron tp=2 zero=1" }, { "gpt", "devices=8 strategy=data cp=2 zero=2" },
 		{ "llama", "devices=8 strategy=megatron sp=off" }, { "moe", "devices=8 strategy=data ep=4" }, { "resnet18", "devices=4 strategy=zero zero=2" },
-		{ "gpt", "devices=4 strategy=data in_place=off" },
+		{ "gpt", "devices=4 strategy=data in_place=off" }, { "gpt", "devices=8 strategy=auto" }, { "moe", "devices=4 strategy=minred curve=on" },
+		{ "gpt", "devices=4 strategy=auto memory=900MiB" }, { "gpt", "devices=8 strategy=tap" },
 	};
 	struct planner planner = { .store = store_new() };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -106,7 +107,7 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		struct plan *plan = plan_of(&planner, graph, cases[i].words);
 		char *text = print(plan);
 		cr_assert_not_null(plan->sharded, "%s", cases[i].words);
-		cr_assert(plan->sharded->comm_bytes > 0 && plan->sharded->redundant_bytes >= 0, "%s", cases[i].words);
+		cr_assert(plan->sharded->comm_bytes > 0 && plan->sharded->cost.redundant >= 0, "%s", cases[i].words);
 		cr_assert_eq(check_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		cr_assert_eq(check_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		free(text);
@@ -148,7 +149,7 @@ Test(sharded, the_check_finds_what_is_not_so)
 	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
 	lie(graph, text, "comm_bytes", NULL, json_integer(1), "comm_bytes is 1");
 	lie(graph, text, "redundant_bytes", NULL, json_integer(1), "redundant_bytes is 1");
-	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "redundant_bytes");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "staying_bytes");
 	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't lie as S(7)");
 	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "lies otherwise than the split");
 	lie(graph, text, "splits", writer, json_pack("[i]", 99), "has no unit 99");
@@ -173,6 +174,27 @@ Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
 	refused(graph, "devices=4 strategy=data", "pin tensor nothing shard 0 on dp", "there is no tensor named \"nothing\"");
 	refused(graph, "devices=1 strategy=data", "pin tensor wte.weight shard 0 on dp", "the step is not split");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *plan = plan_of(&planner, graph, "devices=8 strategy=auto"), *least = plan_of(&planner, graph, "devices=8 strategy=minred curve=on");
+	cr_assert(plan->sharded->candidates > 4);
+	for (uint32_t i = 0; i < plan->sharded->candidates; i++)
+		cr_assert(plan->sharded->cost.total <= plan->sharded->candidate[i].time, "%s", plan->sharded->candidate[i].text);
+	for (uint32_t i = 0; i < least->sharded->candidates; i++)
+		cr_assert(least->sharded->cost.usage <= least->sharded->candidate[i].usage, "%s", least->sharded->candidate[i].text);
+	cr_assert(least->sharded->cost.usage <= plan->sharded->cost.usage);
+	cr_assert_eq(least->sharded->points, SHARDING_CURVE_POINTS);
+	for (uint32_t i = 1; i < least->sharded->points; i++)
+		cr_assert(least->sharded->curve[i].time <= least->sharded->curve[i - 1].time, "more memory is never slower");
+	plan_release(plan);
+	plan_release(least);
+	planner_done(&planner);
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }

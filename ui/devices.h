@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(CURVE, "time against redundancy")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -27,10 +27,10 @@ struct place_list {
 	bool stale;
 };
 
-/* Draw into the frame's window from its row 0 on; return the rows that they took. */
+/* Draw into the frame's window from its row 0 on; return the rows that they took. The candidates of the search are a list that scrolls. */
 int devices_draw_memory(struct frame *frame, const struct model *model);
 int devices_draw_traffic(struct frame *frame, const struct model *model);
-int devices_draw_curve(struct frame *frame, const struct model *model);
+void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top);
 /* The list fills the window; below it stands why the tensor under the cursor lies as it does. */
 void places_draw(struct frame *frame, struct place_list *list, struct model *model);
 /* False where the list doesn't know the command. */

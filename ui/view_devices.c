@@ -1,11 +1,12 @@
 /* view_devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
- * the other: memory by category, collectives, placements with their reasons, time against redundancy. */
+ * the other: memory by category, collectives, placements with their reasons, what was searched. */
 #include "devices.h"
 
 enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, GRID_MAX = 8, ALL_PARTS = 34 };
 
 struct devices {
 	enum device_part part;
+	uint32_t top;                /* of the candidates */
 	struct place_list places;
 };
 
@@ -79,13 +80,12 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 		return;
 	const struct sharded *sharded = plan->sharded;
 	frame_part(frame, &x, 0, end, ROLE_TEXT, mesh_text(&sharded->sharding.mesh, text, sizeof text));
-	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->redundant_bytes, amount, sizeof amount));
+	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "sends %s", bytes_text(sharded->comm_bytes, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "step %s", sharded->step_time < 0 ? "?" : time_text(sharded->step_time, amount, sizeof amount));
-	if (sharded->step_time >= 0)
-		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "step %s", time_text(sharded->cost.total, amount, sizeof amount));
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
 /* ---- the mesh as a picture ------------------------------------------------------------------------------------- */
@@ -141,8 +141,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT, "the step is not split: set devices and strategy");
 	} else if (part == PART_TRAFFIC) {
 		devices_draw_traffic(frame, model);
-	} else if (part == PART_CURVE) {
-		devices_draw_curve(frame, model);
+	} else if (part == PART_SEARCH) {
+		devices_draw_search(frame, model, &view->top);
 	} else {
 		places_draw(frame, &view->places, model);
 	}
@@ -172,6 +172,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		return true;
 	}
 	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
+		return true;
+	if (view->part == PART_SEARCH && model->plan->sharded && row_command(command, &view->top, model->plan->sharded->candidates, 10))
 		return true;
 	return view_command(model, command);
 }

@@ -1,0 +1,113 @@
+/* devices_search.c: what was searched: bound and gap, the candidates with what each costs, time against redundancy. */
+#include "devices.h"
+
+enum { TIME_AT = 12, BYTES_AT = 24, CURVE_WIDE = 60, CURVE_HIGH = 8 };
+
+static int draw_proof(struct frame *frame, const struct sharded *sharded)
+{
+	const struct shard_proof *proof = &sharded->proof;
+	char text[200], bound[32], cost[32];
+	int y = 0, width = frame->window.width;
+	if (!proof->objective) {
+		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, sharded->candidates ? "the best of what experts write by hand; no bound" : "nothing is searched: an expert's sharding");
+	} else {
+		bool time = proof->picoseconds;
+		snprintf(text, sizeof text, "%s %s, bound %s: %s (%s)", proof->objective,
+			 time ? time_text(proof->cost, cost, sizeof cost) : bytes_text(proof->cost, cost, sizeof cost),
+			 time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
+			 proof->proved ? "proved optimal" : "not proved", proof->kind);
+		frame_wrapped(frame, (struct rect){ 1, y, width - 1, 2 }, proof->proved ? ROLE_GOOD : ROLE_TEXT, text);
+		y += text_cells(text) > width - 1 ? 2 : 1;
+	}
+	if (sharded->space) {
+		snprintf(text, sizeof text, "searched: %s; %u ops folded", sharded->space, sharded->folded);
+		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, text);
+	}
+	return y;
+}
+
+static int draw_candidates(struct frame *frame, int y, int end, const struct sharded *sharded, uint32_t *top)
+{
+	char text[40];
+	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
+	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "stays");
+	frame_text(frame, BYTES_AT + 2, y++, frame->window.width, ROLE_LABEL, "candidate");
+	*top = scroll_to(*top, *top, sharded->candidates, end - y);
+	for (uint32_t i = *top; i < sharded->candidates && y < end; i++, y++) {
+		const struct shard_candidate *candidate = &sharded->candidate[i];
+		enum role role = !candidate->possible ? ROLE_FAINT : candidate->chosen ? ROLE_GOOD : ROLE_TEXT;
+		frame_right(frame, TIME_AT, y, role, candidate->possible ? time_text(candidate->time, text, sizeof text) : "-");
+		frame_right(frame, BYTES_AT, y, role, candidate->possible ? bytes_text(candidate->usage, text, sizeof text) : "-");
+		frame_name(frame, BYTES_AT + 2, y, frame->window.width - BYTES_AT - 2, role, candidate->text);
+	}
+	return y;
+}
+
+/* ---- time against redundancy ----------------------------------------------------------------------------------- */
+
+static int place_of(int64_t value, int64_t least, int64_t most, int cells)
+{
+	return most > least ? (int)((double)(value - least) / (double)(most - least) * (cells - 1) + 0.5) : 0;
+}
+
+/* Redundant bytes to the right, time upwards: the curve falls. Then its points in numbers. */
+static int draw_curve(struct frame *frame, int y, const struct sharded *sharded)
+{
+	int64_t least = INT64_MAX, most = 0, fast = INT64_MAX, slow = 0;
+	int width = frame->window.width - 12, high = CURVE_HIGH;
+	char text[40];
+	for (uint32_t i = 0; i < sharded->points; i++) {
+		const struct sharding_point *point = &sharded->curve[i];
+		least = point->redundant < least ? point->redundant : least;
+		most = point->redundant > most ? point->redundant : most;
+		fast = point->time < fast ? point->time : fast;
+		slow = point->time > slow ? point->time : slow;
+	}
+	frame_right(frame, 10, y, ROLE_LABEL, time_text(slow, text, sizeof text));
+	frame_right(frame, 10, y + high - 1, ROLE_LABEL, time_text(fast, text, sizeof text));
+	for (int row = 0; row < high; row++)
+		frame_glyph(frame, 11, y + row, GLYPH_VERTICAL, ROLE_LINE);
+	frame_repeat(frame, 12, y + high, width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_text(frame, 12, y + high + 1, width, ROLE_LABEL, bytes_text(least, text, sizeof text));
+	frame_right(frame, 12 + width, y + high + 1, ROLE_LABEL, bytes_text(most, text, sizeof text));
+	frame_text(frame, 12 + width / 2 - 8, y + high + 1, 20, ROLE_LABEL, "redundant memory");
+	for (uint32_t i = 0; i < sharded->points; i++) {
+		const struct sharding_point *point = &sharded->curve[i];
+		frame_glyph(frame, 12 + place_of(point->redundant, least, most, width), y + high - 1 - place_of(point->time, fast, slow, high),
+			    GLYPH_BULLET, ROLE_TITLE);
+	}
+	return y + high + 3;
+}
+
+static int draw_points(struct frame *frame, int y, int end, const struct sharded *sharded)
+{
+	char text[40];
+	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
+	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "stays");
+	frame_right(frame, BYTES_AT + 12, y, ROLE_LABEL, "redundant");
+	frame_text(frame, BYTES_AT + 14, y++, frame->window.width, ROLE_LABEL, "memory at most above the least");
+	for (uint32_t i = 0; i < sharded->points && y < end; i++, y++) {
+		const struct sharding_point *point = &sharded->curve[i];
+		frame_right(frame, TIME_AT, y, ROLE_TEXT, time_text(point->time, text, sizeof text));
+		frame_right(frame, BYTES_AT, y, ROLE_TEXT, bytes_text(point->usage, text, sizeof text));
+		frame_right(frame, BYTES_AT + 12, y, ROLE_TEXT, bytes_text(point->redundant, text, sizeof text));
+		frame_print(frame, BYTES_AT + 14, y, ROLE_FAINT, "%2u %%", point->eps);
+	}
+	return y;
+}
+
+void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top)
+{
+	const struct sharded *sharded = model->plan->sharded;
+	int y = draw_proof(frame, sharded), height = frame->window.height;
+	if (sharded->points) {
+		y = draw_points(frame, y + 1, height, sharded);
+		if (y + CURVE_HIGH + 3 < height && frame->window.width >= CURVE_WIDE)
+			y = draw_curve(frame, y + 1, sharded);
+	}
+	if (sharded->candidates)
+		draw_candidates(frame, y + 1, height, sharded, top);
+	else if (!sharded->points)
+		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
+			      ":set strategy=auto searches for the fastest step, minred for the least memory (with :set curve=on time against it), tap for the least communication");
+}
