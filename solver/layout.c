@@ -11,7 +11,7 @@ const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATE
 #define X(id, name, help) help,
 const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
 #undef X
-const char *const layout_proof_names[LAYOUT_PROOF_COUNT] = { "load", "buffer", "search" };
+const char *const layout_proof_names[LAYOUT_PROOF_COUNT] = { "load", "buffer", "search", "moment" };
 
 struct solve {
 	const struct buffers *buffers;
@@ -470,6 +470,32 @@ static enum status solve_parts(struct solve *solve)
 	return status == OK ? stopped : status;
 }
 
+/* What is alive at one moment, pins and alignments taken into account. */
+static enum status moment_bound(struct solve *solve)
+{
+	const struct layout_model *model = &solve->model;
+	struct layout *layout = solve->layout;
+	int64_t bound;
+	uint32_t section;
+	enum status status = layout_moment_bound(model, &bound, &section);
+	if (status != OK || bound * model->unit <= layout->bound)
+		return status;
+	mem_free(layout->core);
+	layout->core = mem_alloc(model->n, sizeof *layout->core);
+	layout->core_count = 0;
+	layout->irreducible = false;
+	if (!layout->core)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < model->n; b++)
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+			if (model->span[k].first <= section && section < model->span[k].last)
+				layout->core[layout->core_count++] = model->origin[b];
+	layout->bound = bound * model->unit;
+	layout->witness = model->time[section];
+	layout->proof = LAYOUT_PROOF_MOMENT;
+	return OK;
+}
+
 /* The load, or a single buffer that reaches higher. */
 static enum status simple_bound(struct solve *solve)
 {
@@ -491,7 +517,7 @@ static enum status simple_bound(struct solve *solve)
 		layout->bound = top;
 		layout->proof = LAYOUT_PROOF_BUFFER;
 	}
-	return OK;
+	return moment_bound(solve);
 }
 
 /* No layout fits the capacity: says so, and which buffers are alive together where the load does not. */

@@ -52,10 +52,11 @@ extern const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT];
 enum layout_proof {
 	LAYOUT_PROOF_LOAD,         /* what is alive at step `moment` sums up to the bound */
 	LAYOUT_PROOF_BUFFER,       /* the core's one buffer, pinned or not, reaches up to it alone */
-	LAYOUT_PROOF_SEARCH,       /* exhausted search on the buffers of the core: re-run, not re-verified */
+	LAYOUT_PROOF_SEARCH,       /* the buffers of the core alone do not fit below it: an exhausted search */
+	LAYOUT_PROOF_MOMENT,       /* what is alive at step `witness`, the core, needs it round its pins and with its alignments */
 	LAYOUT_PROOF_COUNT
 };
-extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search" */
+extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search", "moment" */
 
 struct layout {
 	int64_t *offset;           /* [n] */
@@ -65,6 +66,7 @@ struct layout {
 	bool proved;               /* arena == bound */
 	enum layout_proof proof;   /* of the bound */
 	int64_t moment;            /* the first step with the load */
+	int64_t witness;           /* proof by moment: the step */
 	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
 	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
 	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
@@ -117,6 +119,10 @@ enum status layout_check(const struct buffers *buffers, int64_t alignment, const
  * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, windows, or the nodes are spent. NO_MEMORY. */
 enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
 			      int64_t capacity, uint64_t nodes);
+
+/* What is alive at the step needs at least so many bytes, by subset sums of what fits between pins and by alignments; -1 when
+ * out of memory. Shares no code with the solvers. */
+int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step);
 
 /* ---- the caching allocator, the baseline that users know ------------------------------------- */
 

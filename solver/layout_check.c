@@ -225,6 +225,12 @@ static enum status check_bound(const struct check *check, const struct layout *l
 		if (fixed + rounded(check, i) != layout->bound)
 			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->bound);
 	}
+	if (layout->proof == LAYOUT_PROOF_MOMENT) {
+		int64_t needed = layout_check_moment(buffers, check->alignment, layout->witness);
+		if (needed < layout->bound)
+			return needed < 0 ? NO_MEMORY : fail(error, BAD_INPUT, "what is alive at step %lld needs %lld bytes, not the bound %lld",
+							     (long long)layout->witness, (long long)needed, (long long)layout->bound);
+	}
 	return layout->proof == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;
 }
 

@@ -31,6 +31,10 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 enum status layout_wheel(const struct layout_model *model, const uint32_t *order, int64_t enough, uint64_t effort, uint64_t seed,
 			 int64_t *offset, int64_t *height, struct control *control);
 
+/* The highest bound that what is alive in one section gives where buffers are pinned or aligned, and that section; *bound 0:
+ * none. O(n) for each section that is looked at, the fullest first, and for sums of sizes. */
+enum status layout_moment_bound(const struct layout_model *model, int64_t *bound, uint32_t *section);
+
 /* Buffers of a model that alone do not fit. */
 struct layout_core {
 	uint32_t *buffer;          /* [n of the model], the first `count` in use, ascending */

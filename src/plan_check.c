@@ -464,6 +464,25 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	return OK;
 }
 
+/* What is alive at one moment, among its pins. */
+static enum status check_layout_moment(struct check *check, int64_t bound)
+{
+	struct buffers buffers = { 0 };
+	uint32_t *storage;
+	int64_t *offset, moment = json_integer_value(json_object_get(member(check, "layout", "certificate"), "moment"));
+	enum status status = make_buffers(check, NULL, &buffers, &storage, &offset);
+	if (status == OK)
+		status = pin_buffers(check, &buffers, storage);
+	if (status != OK)
+		return status;
+	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
+	if (needed < bound)
+		return needed < 0 ? fail(check->error, NO_MEMORY, "out of memory")
+			: wrong(check, "what is alive at step %" PRId64 " needs %" PRId64 " bytes, not the layout's bound %" PRId64, moment, needed, bound);
+	passed(check, "the layout's bound, by what is alive at one moment");
+	return OK;
+}
+
 static enum status check_layout_bound(struct check *check, int64_t arena)
 {
 	int64_t bound;
@@ -475,6 +494,8 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 	const char *by = json_string_value(json_object_get(member(check, "layout", "certificate"), "by"));
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_LOAD]) == 0)
 		return check_load(check, bound);
+	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
+		return check_layout_moment(check, bound);
 	return search_layout_again(check, bound);
 }
 

@@ -128,8 +128,8 @@ static void write_layout_certificate(const struct plan *plan, FILE *stream)
 	const struct layout *layout = plan->layout;
 	fputs("\"certificate\": {", stream);
 	text_member(stream, "by", layout_proof_names[layout->proof]);
-	if (layout->proof == LAYOUT_PROOF_LOAD) {
-		fprintf(stream, ", \"moment\": %" PRId64, layout->moment);
+	if (layout->proof == LAYOUT_PROOF_LOAD || layout->proof == LAYOUT_PROOF_MOMENT) {
+		fprintf(stream, ", \"moment\": %" PRId64, layout->proof == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
 	} else {
 		fputs(", \"core\": [", stream);
 		for (uint32_t i = 0; i < layout->core_count; i++) {

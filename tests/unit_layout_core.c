@@ -160,23 +160,74 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 	cr_assert_gt(fits, rounds / 2);
 }
 
+/* ---- one moment -------------------------------------------------------------------------------------------------- */
+
+Test(layout_core, pins_and_alignments_at_one_moment_give_bounds_that_hold)
+{
+	uint64_t seed = test_seed();
+	int by_moment = 0, proved = 0, rounds = 2000;
+	for (int round = 0; round < rounds; round++) {
+		struct sample sample;
+		draw(&sample, 4 + (uint32_t)below(&seed, 24), 8, 9, 1 + round % 7, &seed);
+		struct layout layout;
+		struct control control = { 0 };
+		struct error error = { 0 };
+		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 + round % 2 };
+		enum status status = layout_solve(&sample.buffers, &options, &control, &layout, &error);
+		cr_assert(status == OK || status == INFEASIBLE);
+		if (status == OK) {
+			cr_assert_eq(layout_check(&sample.buffers, options.alignment, &layout, &error), OK, "SEED=%llu round %d: %s",
+				     (unsigned long long)test_seed(), round, error.text);
+			by_moment += layout.proof == LAYOUT_PROOF_MOMENT;
+			proved += layout.proof == LAYOUT_PROOF_MOMENT && layout.proved;
+			layout.bound++;
+			layout.proved = false;
+			if (layout.proof == LAYOUT_PROOF_MOMENT && layout.bound <= layout.arena)
+				cr_assert_eq(layout_check(&sample.buffers, options.alignment, &layout, &error), BAD_INPUT, "a bound raised by one");
+		}
+		layout_free(&layout);
+	}
+	cr_assert_gt(by_moment, rounds / 20, "%d", by_moment);
+	cr_assert_gt(proved, by_moment / 4, "%d of %d", proved, by_moment);
+}
+
+Test(layout_core, what_fits_between_pins_is_a_subset_sum)
+{
+	/* Nothing but the 3 fits below the pin: 3 of 4 bytes, then 5 + 5 above it. */
+	int64_t lower[] = { 0, 0, 0, 0 }, upper[] = { 1, 1, 1, 1 }, size[] = { 5, 5, 3, 2 }, fixed[] = { -1, -1, -1, 4 };
+	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
+	cr_assert_eq(layout_check_moment(&buffers, 1, 0), 16);
+	struct layout layout;
+	struct control control = { 0 };
+	struct error error;
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
+	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
+	cr_assert(layout.proved && layout.arena == 16 && layout.load == 15 && layout.proof == LAYOUT_PROOF_MOMENT);
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
+	layout_free(&layout);
+}
+
 Test(layout_core, running_out_of_memory_leaks_nothing)
 {
 	uint64_t seed = 5;
 	struct tight tight;
 	draw_tight(&tight, 16, 24, &seed);
+	int64_t alignment[TIGHT_MOST];
+	for (uint32_t b = 0; b < tight.buffers.n; b++)
+		alignment[b] = 2;
 	for (long n = 0;; n++) {
 		struct layout layout;
 		struct control control = { 0 };
 		struct error error;
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = 23 + n % 2 };
+		tight.buffers.alignment = n % 4 < 2 ? NULL : alignment;
 		long before = memory_blocks();
 		memory_allow(n);
 		enum status status = layout_solve(&tight.buffers, &options, &control, &layout, &error);
 		memory_allow(-1);
 		layout_free(&layout);
 		cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
-		if (status != NO_MEMORY && n % 2)
+		if (status != NO_MEMORY && n % 4 == 3)
 			break;
 	}
 }
