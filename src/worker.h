@@ -36,6 +36,7 @@ struct preview {
 	uint64_t number;            /* of the call that asked for it */
 	bool known, exact;          /* known: false where it has no plan */
 	int64_t peak_bytes, arena_bytes;
+	int64_t time;               /* picoseconds of a step that is split over devices, else -1 */
 };
 
 /* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. It is made while nothing is

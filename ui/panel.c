@@ -100,33 +100,46 @@ bool panel_asks(const struct panel *panel, const struct model *model, int direct
 	       !known_run(model, *knob, *value);
 }
 
-/* What the knob's next value came to in a run, or would come to, against the plan on screen. False where that is unknown. */
-static bool find_effect(const struct model *model, enum knob_id knob, int64_t value, int direction, int64_t *peak, int64_t *arena, bool *exact)
+/* What the knob's next value came to in a run, or would come to. False where that is unknown. */
+static bool find_effect(const struct model *model, enum knob_id knob, int64_t value, int direction, struct preview *effect)
 {
 	const struct plan *run = known_run(model, knob, value);
 	const struct preview *preview = run ? NULL : model->preview[direction > 0];
-	if (!run && (!preview || !preview->known))
-		return false;
-	*peak = (run ? run->peak_bytes : preview->peak_bytes) - model->plan->peak_bytes;
-	*arena = (run ? run->arena_bytes : preview->arena_bytes) - model->plan->arena_bytes;
-	*exact = run || preview->exact;
-	return true;
+	if (run)
+		*effect = (struct preview){ .known = true, .exact = true, .peak_bytes = run->peak_bytes, .arena_bytes = run->arena_bytes,
+					    .time = run->sharded ? run->sharded->cost.total : -1 };
+	else if (preview && preview->known)
+		*effect = *preview;
+	return run || (preview && preview->known);
+}
+
+/* "~ -1.27 GiB, +6.0 % time" against the plan on screen; the time where both have one and the row has room. */
+static void effect_text(const struct model *model, const struct preview *effect, bool wide, char *text, size_t size)
+{
+	const struct plan *plan = model->plan;
+	int64_t peak = effect->peak_bytes - plan->peak_bytes, arena = effect->arena_bytes - plan->arena_bytes, main = peak ? peak : arena;
+	char change[32];
+	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : "~ ", peak || !arena ? "" : "arena ",
+			    main ? change_text(main, change, sizeof change) : "the same");
+	if (wide && effect->time > 0 && plan->sharded && plan->sharded->cost.total > 0)
+		snprintf(text + used, size - (size_t)used, ", %+.1f %% time", 100.0 * ((double)effect->time / (double)plan->sharded->cost.total - 1));
 }
 
 /* "> full  ~ -1.27 GiB", or nothing. Returns the rows that it took. The amount is never cut; the word before it may be. */
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
-	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction), peak, arena;
-	bool exact;
-	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &peak, &arena, &exact))
+	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
+	struct preview effect;
+	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
 		return 0;
-	char word[64], text[64], change[32];
-	int64_t main = peak ? peak : arena;
-	snprintf(text, sizeof text, "%s%s%s", exact ? "" : "~ ", peak || !arena ? "" : "arena ",
-		 main ? change_text(main, change, sizeof change) : "the same");
+	char word[64], text[64];
+	int64_t change = effect.peak_bytes - model->plan->peak_bytes;
+	if (change == 0)
+		change = effect.arena_bytes - model->plan->arena_bytes;
+	effect_text(model, &effect, rect.width >= 34, text, sizeof text);
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
 	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));
-	frame_right(frame, rect.x + rect.width, rect.y, main < 0 ? ROLE_GOOD : main > 0 ? ROLE_BAD : ROLE_FAINT, text);
+	frame_right(frame, rect.x + rect.width, rect.y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	return 1;
 }
 

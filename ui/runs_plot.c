@@ -1,6 +1,8 @@
 /* runs_plot.c: a scatter plot of the runs with its Pareto front: no run has both less memory and less of the axis. */
 #include "runs_plot.h"
 
+#include "devices.h"
+
 enum { LABELS = 9 };
 
 struct plot {
@@ -9,8 +11,21 @@ struct plot {
 	double low, high;          /* bytes at the last and first row */
 };
 
+/* Only runs that are split over devices have a time. */
+static bool shown(const struct model *model, int axis, uint32_t run)
+{
+	return axis != AXIS_TIME || model->run[run]->sharded;
+}
+
+const char *runs_plot_axis_name(int axis)
+{
+	return axis == AXIS_WORK ? "work of a step" : axis == AXIS_TIME ? "time of a step" : knobs[axis].name;
+}
+
 static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
 {
+	if (axis == AXIS_TIME)
+		return model->run[run]->sharded ? (double)model->run[run]->sharded->cost.total : 0;
 	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
 }
 
@@ -24,7 +39,10 @@ static bool differs(const struct model *model, int knob)
 
 int runs_plot_next_axis(const struct model *model, int axis)
 {
-	for (int knob = axis + 1; knob < KNOB_COUNT; knob++)
+	for (uint32_t i = 0; i < model->runs && axis == AXIS_WORK; i++)
+		if (shown(model, AXIS_TIME, i))
+			return AXIS_TIME;
+	for (int knob = axis == AXIS_TIME ? 0 : axis + 1; knob < KNOB_COUNT; knob++)
 		if (differs(model, knob))
 			return knob;
 	return AXIS_WORK;
@@ -54,6 +72,8 @@ bool runs_work(const struct model *model, double *work)
 static const char *axis_text(int axis, bool flops, double value, char *text, size_t size)
 {
 	static const char *const units[] = { "", " k", " M", " G", " T", " P", " E" };
+	if (axis == AXIS_TIME)
+		return time_text((int64_t)value, text, size);
 	if (axis != AXIS_WORK)
 		return knob_text((enum knob_id)axis, (int64_t)value, text, size);
 	int unit = 0;
@@ -66,12 +86,16 @@ static const char *axis_text(int axis, bool flops, double value, char *text, siz
 static struct plot plot_of(struct rect rect, const struct model *model, int axis, const double *work)
 {
 	struct plot plot = { { rect.x + LABELS, rect.y + 1, rect.width - LABELS - 1, rect.height - 3 }, 0, 0, 0, 0 };
+	bool first = true;
 	for (uint32_t i = 0; i < model->runs; i++) {
 		double x = value_of(model, axis, work, i), bytes = (double)model->run[i]->peak_bytes;
-		plot.left = i == 0 || x < plot.left ? x : plot.left;
-		plot.right = i == 0 || x > plot.right ? x : plot.right;
-		plot.low = i == 0 || bytes < plot.low ? bytes : plot.low;
-		plot.high = i == 0 || bytes > plot.high ? bytes : plot.high;
+		if (!shown(model, axis, i))
+			continue;
+		plot.left = first || x < plot.left ? x : plot.left;
+		plot.right = first || x > plot.right ? x : plot.right;
+		plot.low = first || bytes < plot.low ? bytes : plot.low;
+		plot.high = first || bytes > plot.high ? bytes : plot.high;
+		first = false;
 	}
 	return plot;
 }
@@ -99,7 +123,7 @@ static bool beaten(const struct model *model, int axis, const double *work, uint
 	for (uint32_t i = 0; i < model->runs; i++) {
 		double other = value_of(model, axis, work, i);
 		int64_t theirs = model->run[i]->peak_bytes;
-		if (other <= x && theirs <= bytes && (other < x || theirs < bytes))
+		if (shown(model, axis, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
 			return true;
 	}
 	return false;
@@ -111,7 +135,7 @@ static void draw_front(struct frame *frame, const struct plot *plot, const struc
 	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
 		int64_t least = INT64_MAX;
 		for (uint32_t i = 0; i < model->runs; i++)
-			if (column_of(plot, value_of(model, axis, work, i)) <= x && model->run[i]->peak_bytes < least)
+			if (shown(model, axis, i) && column_of(plot, value_of(model, axis, work, i)) <= x && model->run[i]->peak_bytes < least)
 				least = model->run[i]->peak_bytes;
 		if (least < INT64_MAX)
 			frame_glyph(frame, x, row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
@@ -124,6 +148,8 @@ static void draw_points(struct frame *frame, const struct plot *plot, const stru
 	for (uint32_t k = 0; k <= model->runs; k++) {
 		uint32_t i = k < model->runs ? k : selected;
 		const struct plan *plan = model->run[i];
+		if (!shown(model, axis, i))
+			continue;
 		bool front = !beaten(model, axis, work, i), baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
 		int x = column_of(plot, value_of(model, axis, work, i)), y = row_of(plot, (double)plan->peak_bytes);
 		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE, baseline ? ROLE_BASELINE : front ? ROLE_GOOD : ROLE_FAINT);
@@ -147,7 +173,7 @@ static void draw_scales(struct frame *frame, const struct plot *plot, struct rec
 	int used = plot->rect.x + frame_text(frame, plot->rect.x, bottom + 1, plot->rect.width, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
-	snprintf(word, sizeof word, "peak over %s", axis == AXIS_WORK ? "work of a step" : knobs[axis].name);
+	snprintf(word, sizeof word, "peak over %s", runs_plot_axis_name(axis));
 	int x = rect.x + frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, word);
 	frame_glyph(frame, x + 2, rect.y, GLYPH_BULLET, ROLE_GOOD);
 	frame_text(frame, x + 4, rect.y, rect.width - (x + 4 - rect.x), ROLE_FAINT, "no run beats it in both");

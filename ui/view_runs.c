@@ -1,4 +1,5 @@
 /* view_runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's log. */
+#include "devices.h"
 #include "runs_log.h"
 #include "runs_plot.h"
 
@@ -8,7 +9,7 @@ struct runs {
 	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
 	int page;
 	enum pane pane;
-	int axis_after;                 /* 1 + the plot's axis: work at first */
+	int axis_after;                 /* the plot's axis, counted from work, which is the first */
 	double *work;                   /* [runs] of the plans up to serial */
 	uint64_t serial;
 	uint32_t works;
@@ -99,6 +100,20 @@ static void draw_amount(struct frame *frame, int y, const char *what, int64_t th
 	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
 }
 
+/* The estimated times of a step, where both are split over devices. */
+static void draw_times(struct frame *frame, int y, const struct sharded *theirs, const struct sharded *ours)
+{
+	char text[32];
+	if (!theirs || !ours)
+		return;
+	double from = (double)theirs->cost.total, to = (double)ours->cost.total;
+	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
+	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->cost.total, text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->cost.total, text, sizeof text));
+	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
+	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
+}
+
 static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
 {
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
@@ -130,8 +145,9 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_amount(frame, y + 4, "arena", theirs->arena_bytes, ours->arena_bytes);
 	draw_amount(frame, y + 5, "persistent", theirs->persistent_bytes, ours->persistent_bytes);
 	draw_amount(frame, y + 6, "caching", theirs->caching_bytes, ours->caching_bytes);
+	draw_times(frame, y + 7, theirs->sharded, ours->sharded);
 	bool beside = frame->window.width >= 84;
-	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + (theirs->sharded && ours->sharded), y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }
 
 /* The work of every run is summed once. */
@@ -159,7 +175,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, 
 	else if (pane == PANE_LOG)
 		runs_log_draw(frame, inside, model->run[runs->selected]);
 	else if (find_work(runs, model))
-		runs_plot_draw(frame, inside, model, runs->axis_after - 1, runs->work, runs->flops, runs->selected);
+		runs_plot_draw(frame, inside, model, runs->axis_after + AXIS_WORK, runs->work, runs->flops, runs->selected);
 }
 
 static void runs_draw(void *state, struct model *model, struct frame *frame)
@@ -212,10 +228,10 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 		return true;
 	}
 	if (command == COMMAND_AXIS) {
-		int axis = runs_plot_next_axis(model, runs->axis_after - 1);
-		runs->axis_after = axis + 1;
+		int axis = runs_plot_next_axis(model, runs->axis_after + AXIS_WORK);
+		runs->axis_after = axis - AXIS_WORK;
 		runs->pane = PANE_PLOT;
-		view_say(model, "the plot is over %s", axis == AXIS_WORK ? "the work of a step" : knobs[axis].name);
+		view_say(model, "the plot is over %s", runs_plot_axis_name(axis));
 		return true;
 	}
 	if (command == COMMAND_CLICK) {
