@@ -95,10 +95,12 @@ static bool allowed(const struct scenario *scenario, enum knob_id knob, int64_t 
 uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most)
 {
 	int64_t devices = scenario->value[K_devices], ep = scenario->value[K_ep] == KNOB_GIVEN ? 1 : scenario->value[K_ep];
-	bool both = scenario->value[K_tp] > 1 && scenario->value[K_cp] > 1;
 	uint32_t count = 0;
 	for (int64_t tp = 1; tp <= devices / ep; tp++)
-		for (int64_t cp = 1; tp * cp <= devices / ep && (tp == 1 || both || cp == 1 || scenario->value[K_cp] == cp); cp++) {
+		for (int64_t cp = 1; tp * cp <= devices / ep; cp++) {
+			/* Where both are free one of them is 1. */
+			if (tp > 1 && cp > 1 && scenario->value[K_tp] == KNOB_GIVEN && scenario->value[K_cp] == KNOB_GIVEN)
+				break;
 			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, 1 };
 			bool fits = next.dp * tp * cp * ep == devices && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp);
 			uint32_t i;

@@ -37,8 +37,8 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 					mesh->axis[a].name, mesh->axis[a].size);
 		}
 		if (!any && roles[a].role[0] == ROLE_BATCH)
-			note(notes, "the batch is 1: %s %u splits nothing but states of parameters; set batch to a multiple of %u", mesh->axis[a].name,
-				mesh->axis[a].size, mesh->axis[a].size);
+			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts nothing but states of parameters",
+				mesh->axis[a].name, mesh->axis[a].size);
 		else if (!any)
 			note(notes, "nothing in the graph is for %s to split", mesh->axis[a].name);
 	}
@@ -125,6 +125,15 @@ static void add_candidate(struct job *job, const char *text, const struct shardi
 		return;
 	char *copy = arena_text(&job->arena, text, strlen(text));
 	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", cost->total, cost->usage, cost->redundant, true, false };
+}
+
+/* What a strategy itself looked at. */
+static void add_found(struct job *job, const struct sharding_candidate *found)
+{
+	if (job->candidates == CANDIDATES_MAX)
+		return;
+	char *copy = arena_text(&job->arena, found->text, strlen(found->text));
+	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage, found->usage, found->cost < SHARD_FORBIDDEN, found->chosen };
 }
 
 struct choice { struct degrees degrees; int zero; struct sharding_cost cost; uint32_t candidate; bool any; };
@@ -266,6 +275,8 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
 		note(job->notes, "no sharding over this mesh keeps what stays on a device below the cap: this one comes nearest");
+	for (uint32_t i = 0; i < report->candidates; i++)
+		add_found(job, &report->candidate[i]);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;
 	if (status == OK && found.split && better(job, &report->cost, cost)) {
 		sharding_free(sharding);

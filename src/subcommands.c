@@ -6,6 +6,7 @@
 #include "batch.h"
 #include "export.h"
 #include "plan_check.h"
+#include "shard_mesh.h"
 #include "subcommands.h"
 
 const struct subcommand subcommands[] = {
@@ -90,7 +91,7 @@ static int serve(const struct request *request, const struct export_kind *kind)
 	batch_limit(request->seconds);
 	struct graph *graph = batch_open(request->graph, &code);
 	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
-		kind->needs_plan ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+		kind->needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;
