@@ -4,7 +4,7 @@
 #include "block_costs.h"
 #include "reshard.h"
 
-enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
+enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work)
 {
 	struct binding binding = { 0 };
 	enum status status = OK;
@@ -21,6 +21,8 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, s
 		of->gathers = strncmp(rule->factors, "@gather", 7) == 0 || strncmp(rule->type, "aten.embedding", 14) == 0;
 		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
 			of->flops = rule_flops(rule, &binding);
+		if (causal && (rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD))
+			of->flops /= 2;
 	}
 	binding_free(&binding);
 	return *work && status != NO_MEMORY ? OK : NO_MEMORY;

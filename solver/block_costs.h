@@ -29,8 +29,8 @@ struct block_cost {
 
 /* What doesn't depend on the sharding. */
 struct op_work { int64_t flops; uint8_t format; bool matrix, view, gathers; };
-/* [ops] into the arena. OK or NO_MEMORY. */
-enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work);
+/* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
+enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);
 
 /* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is not counted
  * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */

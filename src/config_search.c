@@ -69,7 +69,7 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 	if (status == OK)
 		status = blocks_find(step->graph, &step->blocks);
 	if (status == OK)
-		status = op_work_find(step->graph, searching->rules, &step->arena, &step->work);
+		status = op_work_find(step->graph, searching->rules, request->causal, &step->arena, &step->work);
 	uint32_t begin, length, period;
 	if (status == OK && request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))

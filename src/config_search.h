@@ -14,6 +14,7 @@ struct config_request {
 	config_step *step;
 	void *context;
 	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
+	bool causal;                 /* attention in one kernel skips what a causal mask hides */
 	uint32_t devices, devices_per_node;
 	int64_t batch;               /* samples of a step, of all devices */
 	struct machine machine;      /* memory < 0: no limit */

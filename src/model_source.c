@@ -128,4 +128,5 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->step = source->step;
 	request->context = source;
 	request->repeat = source->repeat;
+	request->causal = source->preset && (source->config.family == FAMILY_LLAMA || source->config.family == FAMILY_GPT || source->config.family == FAMILY_MOE);
 }

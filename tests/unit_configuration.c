@@ -20,7 +20,9 @@ struct layers {
 	struct machine machine;
 };
 
-static void cost_layers(const char *name, enum recompute recompute, uint32_t tp, bool sp, struct layers *layers)
+/* One axis of the mesh splits along roles; batch and seq 0: the model's own. */
+static void cost_split(const char *name, int64_t batch, int64_t seq, enum recompute recompute, const char *axis, uint32_t size,
+	const struct axis_roles *roles, struct layers *layers)
 {
 	struct model_config config = model_find(name)->config;
 	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
@@ -28,6 +30,9 @@ static void cost_layers(const char *name, enum recompute recompute, uint32_t tp,
 	struct error error;
 	enum status status;
 	config.layers = 3;
+	config.fused = true;
+	config.batch = batch ? batch : config.batch;
+	config.seq = seq ? seq : config.seq;
 	layers->machine = device_preset(DEVICE_A100_80).machine;
 	struct graph *graph = model_step(name, &config, &training, &error, &status);
 	struct rules *rules = rules_new();
@@ -37,13 +42,14 @@ static void cost_layers(const char *name, enum recompute recompute, uint32_t tp,
 	struct op_work *work;
 	struct sharding sharding;
 	struct mesh mesh = { 0 };
-	mesh_add_axis(&mesh, "tp", tp, 1, 8, &layers->machine);
+	mesh_add_axis(&mesh, axis, size, 1, 8, &layers->machine);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
-	cr_assert_eq(op_work_find(graph, rules, &arena, &work), OK);
-	cr_assert_eq(split_by_roles(&units, &mesh, sp ? &roles_tensor_sp : &roles_tensor, &sharding), OK);
+	cr_assert_eq(op_work_find(graph, rules, false, &arena, &work), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 	struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
-	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, work, &layers->machine, NONE, NONE, cost), OK);
+	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
+	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, work, &layers->machine, context, experts, cost), OK);
 	cr_assert(blocks_period(&blocks, &first, &length, &period));
 	layers->blocks = copies * period;
 	for (uint32_t b = 0; b < layers->blocks; b++)
@@ -55,6 +61,11 @@ static void cost_layers(const char *name, enum recompute recompute, uint32_t tp,
 	arena_free(&arena);
 	rules_free(rules);
 	graph_release(graph);
+}
+
+static void cost_layers(const char *name, enum recompute recompute, uint32_t tp, bool sp, struct layers *layers)
+{
+	cost_split(name, 0, 0, recompute, "tp", tp, sp ? &roles_tensor_sp : &roles_tensor, layers);
 }
 
 /* Korthikanti et al., arXiv 2205.05198, figures 1 and 7: the first stage's layers. */
@@ -112,6 +123,49 @@ Test(configuration, zero_stages_are_exact)
 	cost.states.optimizer[3] = 0;
 	config_rank_memory(&model, &config, &none, first, 0, &memory);
 	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 8);
+}
+
+/* Every device keeps its part of the sequence, and gathers keys and values: as many bytes as a ring passes on. */
+Test(configuration, context_parallelism_at_a_long_sequence)
+{
+	static struct layers whole, split;
+	int64_t seq = 131072, kv = 2 * 8 * 128 * seq * 2;
+	cost_split("llama3-8b", 1, seq, RECOMPUTE_NONE, "cp", 1, &roles_context, &whole);
+	cost_split("llama3-8b", 1, seq, RECOMPUTE_NONE, "cp", 8, &roles_context, &split);
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, kv / 2);
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved, "block %u: %lld of %lld", b, (long long)split.cost[b].saved, (long long)whole.cost[b].saved);
+		cr_expect_eq(split.cost[b].send * 8, whole.cost[b].send);
+		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-3 * (double)whole.cost[b].flops);
+		for (int c = 0; c < STATE_CLASSES; c++)
+			cr_expect_eq(split.cost[b].states.parameter[c], whole.cost[b].states.parameter[c]);
+	}
+	/* forward: keys and values once; backward: again, and their gradients are scattered */
+	int64_t link = split.cost[0].forward_link + split.cost[1].forward_link, back = split.cost[0].backward_link + split.cost[1].backward_link;
+	cr_expect_eq(link, 2 * gather, "%lld instead of %lld", (long long)link, (long long)(2 * gather));
+	cr_expect_eq(back, 4 * gather, "%lld instead of %lld", (long long)back, (long long)(4 * gather));
+	cr_expect_eq(whole.cost[0].forward_link + whole.cost[1].forward_link, 0);
+}
+
+/* Experts are shared out, all other parameters whole; tokens travel to their experts and back, in both passes. */
+Test(configuration, expert_parallelism_of_a_mixture)
+{
+	static struct layers whole, split;
+	cost_split("moe", 8, 0, RECOMPUTE_NONE, "ep", 1, &roles_experts, &whole);
+	cost_split("moe", 8, 0, RECOMPUTE_NONE, "ep", 8, &roles_experts, &split);
+	int64_t dense = 0, experts = 0, before = 0, link[2] = { 0, 0 };
+	for (uint32_t b = 0; b < 2; b++) {
+		dense += split.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
+		experts += split.cost[b].states.parameter[WHOLE_ON_CONTEXT];
+		before += whole.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
+		link[0] += split.cost[b].forward_link;
+		link[1] += split.cost[b].backward_link;
+	}
+	cr_expect_eq(dense + 8 * experts, before);
+	cr_expect_eq(experts, INT64_C(2) * 2 * 768 * 3072 * 8 / 8, "%lld", (long long)experts);
+	cr_expect_gt(link[0], 0);
+	cr_expect_eq(link[1], 2 * link[0]);
 }
 
 /* ---- pipelines ----------------------------------------------------------------------------------------------------------- */
