@@ -324,5 +324,33 @@ Test(configuration, failing_allocations_leave_nothing)
 			blocks_free(&blocks);
 		cr_assert_eq(memory_blocks(), before);
 	}
+	struct rules *rules = rules_new();
+	struct units units;
+	struct sharding sharding;
+	struct mesh mesh = { 0 };
+	mesh_add_axis(&mesh, "tp", 2, 1, 8, &machine);
+	cr_assert_eq(blocks_find(graph, &blocks), OK);
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, &roles_tensor_sp, &sharding), OK);
+	struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
+	before = memory_blocks();
+	status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct arena arena = { 0 };
+		struct op_work *work;
+		memory_allow(n);
+		status = op_work_find(graph, rules, true, &arena, &work);
+		if (status == OK)
+			status = block_costs_find(&units, &sharding, &blocks, work, &machine, NONE, NONE, costs);
+		memory_allow(-1);
+		arena_free(&arena);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_assert_eq(status, OK);
+	mem_free(costs);
+	sharding_free(&sharding);
+	units_free(&units);
+	blocks_free(&blocks);
+	rules_free(rules);
 	graph_release(graph);
 }
