@@ -23,6 +23,7 @@ struct tap {
 	uint32_t *chosen;            /* [nodes] the choice of a node, UNSET: none yet */
 	uint32_t *pattern;           /* [nodes] the choice that a weight's pattern asks for, UNSET: no weight */
 	int64_t most_flops;          /* of an op */
+	uint32_t trying;             /* the subgraph whose patterns are tried: a segment, segments: what is outside; else NONE */
 	uint32_t failed;             /* the op where routing ended */
 	uint32_t room;               /* of candidates */
 	struct arena arena;
@@ -177,6 +178,12 @@ static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
 	return sum;
 }
 
+static uint32_t chain_segment(const struct tap *tap, uint32_t node)
+{
+	uint32_t segment = tap->network.chain.segment[node];
+	return segment == NONE ? tap->network.chain.segments : segment;
+}
+
 /* The op's best choice. Forward: ops with weights share their work, the others follow what they are given; backward: least communication. */
 static uint32_t route_op(const struct tap *tap, uint32_t node)
 {
@@ -188,7 +195,8 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 		int unfit = misfits(tap, op, unit);
 		int64_t paid = pays(tap, node, c), own = tap->network.chain.cost[tap->network.chain.first[node] + c];
 		/* All devices share the work of large products, or plans couldn't be compared by communication alone. */
-		if (unit == UNIT_NONE && forward && tap->graph->op[op].flops > tap->most_flops / 100 && uses_weight(tap, op))
+		if (unit == UNIT_NONE && forward && chain_segment(tap, node) == tap->trying && tap->graph->op[op].flops > tap->most_flops / 100
+			&& uses_weight(tap, op))
 			continue;
 		if (splits_tokens(tap, op, unit) || (forward && unfit < 0) || paid >= SHARD_FORBIDDEN)
 			continue;
@@ -432,8 +440,9 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
 	if (status == OK)
 		status = begin(&tap, axes > 1 ? &base : NULL);
-	for (uint32_t s = 0; s <= tap.network.chain.segments && status == OK; s++)
-		status = try_patterns(&tap, s < tap.network.chain.segments ? s : NONE);
+	for (tap.trying = 0; tap.trying <= tap.network.chain.segments && status == OK; tap.trying++)
+		status = try_patterns(&tap, tap.trying < tap.network.chain.segments ? tap.trying : NONE);
+	tap.trying = NONE;
 	if (status == OK) {
 		int64_t communication = route(&tap);
 		status = communication < SHARD_FORBIDDEN ? finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
