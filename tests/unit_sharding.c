@@ -1,0 +1,433 @@
+/* unit_sharding.c: strategies that search: published objectives, what experts found, folded against written out, memory against time. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/op_time.h"
+#include "solver/sharding_find.h"
+#include "src/devices.h"
+#include "src/models.h"
+#include "support.h"
+
+/* ---- Alpa's objectives ---------------------------------------------------------------------------------------------- */
+
+/* A multilayer perceptron: layers of h x h weights over b x h inputs, mean squared error, plain descent. */
+static struct graph *perceptron(int64_t batch, int64_t hidden, uint32_t layers, bool bias)
+{
+	struct build build = { .draft = draft_new(), .phase = PHASE_FORWARD };
+	struct shape shape = SHAPE(batch, hidden), square = SHAPE(hidden, hidden);
+	uint32_t input[16], weight[16], bent[16], x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, shape), y = build_leaf(&build, "y", KIND_INPUT,
+		DTYPE_F32, shape);
+	for (uint32_t i = 0; i < layers; i++) {
+		char name[20];
+		snprintf(name, sizeof name, "w%u", i);
+		weight[i] = build_leaf(&build, name, KIND_PARAMETER, DTYPE_F32, square);
+		snprintf(name, sizeof name, "b%u", i);
+		bent[i] = bias ? build_leaf(&build, name, KIND_PARAMETER, DTYPE_F32, SHAPE(hidden)) : NONE;
+		input[i] = x;
+		if (bias)
+			build_op(&build, "aten.addmm.default", IN(bent[i], x, weight[i]));
+		else
+			build_op(&build, "aten.mm.default", IN(x, weight[i]));
+		x = build_output(&build, DTYPE_F32, shape);
+	}
+	x = build_map(&build, "aten.sub.Tensor", IN(x, y));
+	build.phase = PHASE_BACKWARD;
+	for (uint32_t i = layers; i-- > 0;) {
+		uint32_t gradient[2] = { NONE, NONE }, turned = build_reshape(&build, "aten.t.default", input[i], SHAPE(hidden, batch));
+		build_op(&build, "aten.mm.default", IN(turned, x));
+		gradient[0] = build_output(&build, DTYPE_F32, square);
+		if (bias) {
+			build_op(&build, "aten.sum.dim_IntList", IN(x));
+			gradient[1] = build_output(&build, DTYPE_F32, SHAPE(hidden));
+		}
+		if (i > 0) {
+			uint32_t back = build_reshape(&build, "aten.t.default", weight[i], square);
+			build_op(&build, "aten.mm.default", IN(x, back));
+			x = build_output(&build, DTYPE_F32, shape);
+		}
+		build.phase = PHASE_UPDATE;
+		build_map_inplace(&build, "aten.add_.Tensor", IN(weight[i], gradient[0]));
+		if (bias)
+			build_map_inplace(&build, "aten.add_.Tensor", IN(bent[i], gradient[1]));
+		build.phase = PHASE_BACKWARD;
+	}
+	build_finish(&build);
+	struct error error = { 0 };
+	enum status status = build.status;
+	struct graph *graph = status == OK ? graph_build(build.draft, &error, &status) : NULL;
+	cr_assert(graph, "%s", error.text);
+	draft_free(build.draft);
+	return graph;
+}
+
+/* Only communication costs, and products of matrices may not be repeated: every axis splits them. The batch is for axis 0 alone, as in Alpa. */
+static int64_t no_repetition(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	const int64_t *batch = context;
+	bool product = strstr(units->graph->op[op].type, "mm");
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (product && mesh->axis[a].size > 1 && split.on[a] < 0)
+			return SHARD_FORBIDDEN;
+	if (mesh->axis[0].size > 1 && mesh->axis[1].size > 1 && split.on[1] >= 0
+		&& units->unit[units->unit_start[op] + (uint32_t)split.on[1]].size == *batch)
+		return SHARD_FORBIDDEN;
+	return 0;
+}
+
+static struct mesh plain_mesh(uint32_t first, uint32_t second, int64_t ratio)
+{
+	struct mesh mesh = { .axes = 2 };
+	for (uint32_t a = 0; a < 2; a++) {
+		struct link link = { 0, (a == 1 ? ratio : 1) * INT64_C(1000000000) };  /* nanosecond a byte: sums are far above ties */
+		mesh.axis[a] = (struct mesh_axis) { .name = "a", .size = a == 0 ? first : second, .near_size = a == 0 ? first : second, .near = link, .far = link };
+	}
+	return mesh;
+}
+
+/* All-reduce of so many bytes over an axis, in nanoseconds. */
+static double reduce(double bytes, uint32_t members, double beta)
+{
+	return 2.0 * (members - 1) / members * bytes * beta;
+}
+
+static double objective(struct graph *graph, struct mesh mesh, const struct placement_pin *pin, uint32_t pins)
+{
+	struct rules *rules = rules_new();
+	struct units units;
+	struct sharding sharding;
+	struct sharding_report report;
+	struct control control = { 0 };
+	struct error error = { 0 };
+	int64_t batch = graph->tensor[graph_find_tensor(graph, "x")].shape[0];
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	struct sharding_options options = { .strategy = STRATEGY_AUTO, .memory = -1, .exposed = 100, .clock = { no_repetition, &batch }, .pin = pin,
+		.pins = pins, .effort = UINT64_C(4000000000) };
+	cr_assert_eq(sharding_find(&units, &mesh, &options, &control, &sharding, &report, &error), OK, "%s", error.text);
+	double found = (double)report.cost.total / 1000;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	units_free(&units);
+	rules_free(rules);
+	graph_release(graph);
+	return found;
+}
+
+static void near(double found, double expected)
+{
+	cr_assert(found > 0.999 * expected && found < 1.001 * expected, "found %.1f, published %.1f", found, expected);
+}
+
+Test(sharding, alpa_objectives_on_one_axis)
+{
+	const double square = 128 * 128 * 4, wide = 128 * 1024 * 4;
+	near(objective(perceptron(1024, 128, 2, false), plain_mesh(4, 1, 1), NULL, 0), 2 * reduce(square, 4, 1));
+	near(objective(perceptron(1024, 128, 2, false), plain_mesh(1, 4, 1), NULL, 0), 2 * reduce(square, 4, 1));
+	near(objective(perceptron(128, 1024, 2, false), plain_mesh(4, 1, 1), NULL, 0), reduce(wide, 4, 1));
+	near(objective(perceptron(1024, 128, 12, false), plain_mesh(4, 1, 1), NULL, 0), 12 * reduce(square, 4, 1));
+	near(objective(perceptron(128, 1024, 12, false), plain_mesh(4, 1, 1), NULL, 0), 11 * reduce(wide, 4, 1));
+	near(objective(perceptron(1024, 128, 2, true), plain_mesh(4, 1, 1), NULL, 0), 2 * reduce(square, 4, 1) + 2 * reduce(128 * 4, 4, 1));
+	near(objective(perceptron(128, 1024, 2, true), plain_mesh(4, 1, 1), NULL, 0), reduce(wide, 4, 1));
+}
+
+Test(sharding, alpa_objectives_on_two_axes)
+{
+	static const uint32_t shapes[][2] = { { 4, 8 }, { 8, 4 } };
+	for (int i = 0; i < 2; i++) {
+		uint32_t m0 = shapes[i][0], m1 = shapes[i][1];
+		struct mesh mesh = plain_mesh(m0, m1, 100);
+		double weights = reduce(128.0 * 128 * 4 / m1, m0, 1), tokens = reduce(1024.0 * 128 * 4 / m0, m1, 0.01);
+		near(objective(perceptron(1024, 128, 2, false), mesh, NULL, 0), 2 * weights + tokens);
+		/* Published: the last bias is reduced whole over the slow axis. Here each member of the fast axis reduces a piece, then they gather. */
+		double published = 2 * weights + tokens + reduce(128 * 4, m0, 1) + reduce(128.0 * 4 / m1, m0, 1);
+		double pieces = reduce(128.0 * 4 / m1, m0, 1) + (m1 - 1.0) / m1 * 128 * 4 * 0.01, found = objective(perceptron(1024, 128, 2, true), mesh, NULL, 0);
+		near(found, published - reduce(128 * 4, m0, 1) + pieces);
+		cr_assert_lt(found, published);
+		near(objective(perceptron(1024, 128, 12, false), mesh, NULL, 0), 12 * weights + 11 * tokens);
+	}
+}
+
+Test(sharding, alpa_data_parallelism_by_force)
+{
+	struct graph *graph = perceptron(128, 1024, 2, false);
+	struct placement_pin pin[32];
+	uint32_t pins = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++)  /* samples are split wherever there are any */
+		for (uint8_t d = 0; d < graph->tensor[t].rank; d++)
+			if (graph->tensor[t].shape[d] == 128)
+				pin[pins++] = (struct placement_pin) { t, 0, (int8_t)d };
+	near(objective(graph, plain_mesh(4, 1, 1), pin, pins), 2 * reduce(1024.0 * 1024 * 4, 4, 1));
+}
+
+/* ---- built-in models -------------------------------------------------------------------------------------------------- */
+
+struct setting {
+	struct graph *graph;
+	struct rules *rules;
+	struct units units;
+	struct mesh mesh;
+	struct axis_roles roles[MESH_AXES];
+	struct device_preset preset;
+	struct op_times times;
+	struct fold fold;
+	struct sharding_options options;
+};
+
+static void open_model(struct setting *setting, const char *name, uint32_t layers, int64_t batch, int64_t seq, int64_t hidden, uint32_t dp, uint32_t tp)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct model_config config = model_find(name)->config;
+	config.layers = layers;
+	config.batch = batch;
+	if (seq > 0)
+		config.seq = config.positions = seq;
+	if (hidden > 0) {
+		config.hidden = hidden;
+		config.heads = hidden / 64;
+	}
+	config.vocab = 50304;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	*setting = (struct setting) { .rules = rules_new(), .preset = device_preset(DEVICE_NONE) };
+	setting->graph = model_step(name, &config, &training, &error, &status);
+	cr_assert(setting->graph, "%s", error.text);
+	cr_assert_eq(units_find(setting->graph, setting->rules, &setting->units), OK);
+	struct { const char *name; uint32_t size, inside; const struct axis_roles *roles; } axis[2] = { { "dp", dp, tp, &roles_data },
+		{ "tp", tp, 1, &roles_tensor_sp } };
+	for (int i = 0; i < 2; i++)
+		if (axis[i].size > 1) {
+			setting->roles[setting->mesh.axes] = *axis[i].roles;
+			mesh_add_axis(&setting->mesh, axis[i].name, axis[i].size, axis[i].inside, 8, &setting->preset.machine);
+		}
+	cr_assert_eq(op_times_find(&setting->units, setting->rules, &setting->preset.machine, &setting->times), OK);
+	cr_assert_eq(fold_find(setting->graph, fold_label_op, NULL, 2, &setting->fold), OK);
+	setting->options = (struct sharding_options) { .strategy = STRATEGY_AUTO, .roles = setting->roles, .memory = -1, .exposed = 100,
+		.clock = op_times_clock(&setting->times), .fold = &setting->fold };
+}
+
+static void close_model(struct setting *setting)
+{
+	fold_free(&setting->fold);
+	op_times_free(&setting->times);
+	units_free(&setting->units);
+	rules_free(setting->rules);
+	graph_release(setting->graph);
+}
+
+static enum status find(struct setting *setting, enum shard_strategy strategy, struct sharding *sharding, struct sharding_report *report)
+{
+	struct control control = { 0 };
+	struct error error = { 0 };
+	setting->options.strategy = strategy;
+	enum status status = sharding_find(&setting->units, &setting->mesh, &setting->options, &control, sharding, report, &error);
+	cr_assert(status == OK || status == INFEASIBLE, "%s: %d %s", shard_strategy_names[strategy], (int)status, error.text);
+	return status;
+}
+
+static struct sharding_cost cost_of(struct setting *setting, enum shard_strategy strategy)
+{
+	struct sharding sharding;
+	struct sharding_report report;
+	cr_assert_eq(find(setting, strategy, &sharding, &report), OK);
+	struct sharding_cost cost = report.cost;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	return cost;
+}
+
+/* The role of the unit that a module's first product of matrices is split along. */
+static uint8_t role_of(const struct setting *setting, const struct sharding *sharding, const char *module)
+{
+	const struct units *units = &setting->units;
+	for (uint32_t op = 0; op < setting->graph->ops; op++)
+		if (strcmp(setting->graph->op[op].module, module) == 0 && strstr(setting->graph->op[op].type, "mm")) {
+			int8_t unit = sharding->split[op].on[0];
+			return unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
+		}
+	return ROLE_NONE;
+}
+
+/* Where one sample leaves nothing for data parallelism and weights outweigh activations: columns, then rows, and the sequence between. */
+static void rediscover_megatron(int64_t hidden)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	open_model(&setting, "gpt", 4, 1, 512, hidden, 1, 4);
+	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+	cr_assert(report.proved);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_attn"), ROLE_HEADS);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_proj"), ROLE_HEADS);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_fc"), ROLE_FFN);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_proj"), ROLE_FFN);
+	for (uint32_t op = 0; op < setting.graph->ops; op++)  /* sequence parallelism in between */
+		if (strcmp(setting.graph->op[op].module, "h.1.ln_2") == 0 && setting.graph->op[op].phase == PHASE_FORWARD) {
+			int8_t unit = sharding.split[op].on[0];
+			cr_assert(unit >= 0 && setting.units.unit[setting.units.unit_start[op] + (uint32_t)unit].role == ROLE_SEQUENCE);
+		}
+	struct sharding_cost megatron = cost_of(&setting, STRATEGY_MEGATRON);
+	cr_assert_leq(report.cost.total, megatron.total);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
+}
+
+Test(sharding, megatron_is_rediscovered_small) { rediscover_megatron(1024); }
+Test(sharding, megatron_is_rediscovered_large) { rediscover_megatron(2048); }
+
+/* Where activations outweigh weights, and memory is short: the batch is split, and so are parameters and states. */
+static void rediscover_fsdp(int64_t hidden)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	open_model(&setting, "gpt", 3, 8, 1024, hidden, 4, 1);
+	setting.options.slack = 2;
+	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_fc"), ROLE_BATCH);
+	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_attn"), ROLE_BATCH);
+	uint32_t weight = graph_find_tensor(setting.graph, "h.1.mlp.c_fc.weight");
+	cr_assert(weight != NONE && sharding.produced[weight].on[0] >= 0);
+	cr_assert_leq(report.cost.usage, report.least_usage + report.least_usage / 50 + 1);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
+}
+
+Test(sharding, fsdp_is_rediscovered_small) { rediscover_fsdp(512); }
+Test(sharding, fsdp_is_rediscovered_large) { rediscover_fsdp(1024); }
+
+Test(sharding, folded_is_as_good_as_written_out)
+{
+	for (uint32_t layers = 2; layers <= 6; layers += 2) {
+		struct setting setting;
+		struct sharding sharding;
+		struct sharding_report report;
+		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
+		cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+		int64_t folded = report.objective;
+		cr_assert(report.proved && report.folded > 0);
+		sharding_free(&sharding);
+		sharding_report_free(&report);
+		setting.options.fold = NULL;
+		cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+		cr_assert(report.proved && report.folded == 0);
+		cr_assert_eq(report.objective, folded, "%u layers: %ld folded, %ld written out", layers, (long)folded, (long)report.objective);
+		sharding_free(&sharding);
+		sharding_report_free(&report);
+		close_model(&setting);
+	}
+}
+
+Test(sharding, the_network_counts_what_the_sharding_takes)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	open_model(&setting, "llama", 2, 4, 256, 512, 1, 4);
+	setting.options.effort = 40000000;
+	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+	cr_assert_leq(report.cost.total, report.objective);
+	int64_t fastest = report.cost.usage, time = report.cost.total;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	setting.options.memory = fastest - fastest / 20;
+	if (find(&setting, STRATEGY_AUTO, &sharding, &report) == OK) {
+		cr_assert_leq(report.cost.usage, setting.options.memory);
+		cr_assert_geq(report.cost.total + report.cost.total / 10000, time);
+	}
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
+}
+
+Test(sharding, least_redundancy_is_never_behind_megatron)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	open_model(&setting, "gpt", 2, 4, 256, 512, 1, 4);
+	setting.options.effort = 40000000;
+	struct sharding_cost megatron = cost_of(&setting, STRATEGY_MEGATRON);
+	setting.options.memory = megatron.usage;
+	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+	cr_assert(report.cost.usage <= megatron.usage && report.cost.total <= megatron.total);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	setting.options.memory = -1;
+	cr_assert_leq(cost_of(&setting, STRATEGY_MINRED).usage, megatron.usage);
+	close_model(&setting);
+}
+
+Test(sharding, tap_tries_every_pattern_of_unique_weights)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	open_model(&setting, "gpt", 4, 1, 512, 1024, 1, 4);
+	cr_assert_eq(find(&setting, STRATEGY_TAP, &sharding, &report), OK);
+	uint32_t layer = 0, chosen = 0;
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0; i < report.candidates; i++)
+		if (strncmp(report.candidate[i].text, "4 x ", 4) == 0) {
+			layer++;
+			chosen += report.candidate[i].chosen;
+			least = report.candidate[i].cost < least ? report.candidate[i].cost : least;
+			cr_assert(!report.candidate[i].chosen || strstr(report.candidate[i].text, "c_fc.weight rows, c_proj.weight columns"));
+		}
+	cr_assert_eq(layer, 81);
+	cr_assert_eq(chosen, 1);
+	for (uint32_t i = 0; i < report.candidates; i++)
+		cr_assert(!report.candidate[i].chosen || strncmp(report.candidate[i].text, "4 x ", 4) != 0 || report.candidate[i].cost == least);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
+}
+
+Test(sharding, the_curve_trades_memory_for_time)
+{
+	struct setting setting;
+	struct sharding_point point[SHARDING_CURVE_POINTS];
+	struct control control = { 0 };
+	struct error error = { 0 };
+	open_model(&setting, "gpt", 2, 4, 256, 512, 4, 1);
+	setting.options.effort = 40000000;
+	cr_assert_eq(sharding_curve(&setting.units, &setting.mesh, &setting.options, &control, point, &error), OK, "%s", error.text);
+	for (int i = 1; i < SHARDING_CURVE_POINTS; i++) {
+		cr_assert_eq(point[i].eps, sharding_curve_eps[i]);
+		cr_assert_leq(point[i].time, point[i - 1].time + point[i - 1].time / 1000);
+	}
+	cr_assert_lt(point[5].time, point[0].time);
+	close_model(&setting);
+}
+
+Test(sharding, reasons_and_differences)
+{
+	struct setting setting;
+	struct sharding sharding, data;
+	struct sharding_report report;
+	struct sharding_reason reason[12];
+	struct sharding_difference *difference;
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct arena arena = { 0 };
+	uint32_t count;
+	open_model(&setting, "gpt", 2, 4, 256, 512, 1, 4);
+	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
+	uint32_t weight = graph_find_tensor(setting.graph, "h.1.mlp.c_fc.weight");
+	cr_assert_eq(sharding_explain(&setting.units, &setting.mesh, &setting.options, &sharding, weight, 0, &control, reason, 12, &count, &error), OK);
+	cr_assert_geq(count, 3);
+	cr_assert(reason[0].chosen && reason[0].cost == report.cost.total);
+	for (uint32_t i = 1; i < count; i++)
+		cr_assert(reason[i].status == OK && reason[i].cost + 1000000 >= reason[0].cost && !reason[i].chosen);
+	cr_assert_eq(sharding_diff(&setting.units, &sharding, &sharding, setting.options.clock, &arena, &difference, &count), OK);
+	cr_assert_eq(count, 0);
+	cr_assert_eq(split_by_roles(&setting.units, &setting.mesh, (struct axis_roles[]) { roles_data }, &data), OK);
+	cr_assert_eq(sharding_diff(&setting.units, &sharding, &data, setting.options.clock, &arena, &difference, &count), OK);
+	cr_assert_gt(count, 0);
+	arena_free(&arena);
+	sharding_free(&data);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
+}
