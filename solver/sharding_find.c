@@ -33,6 +33,28 @@ static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
 	return split_by_roles(job->units, job->mesh, job->options->roles, sharding);
 }
 
+/* What the roles say instead, where that fits and is faster: limits count some copies twice, the sum doesn't. */
+static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding other;
+	struct sharding_cost of_other;
+	if (!job->options->roles || job->options->pins > 0)
+		return OK;
+	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
+	if (status == OK)
+		status = sharding_cost(job->units, &other, job->options->clock, job->options->exposed, &of_other);
+	bool fits = status == OK && (limit < 0 || of_other.usage <= limit), unfit = limit >= 0 && cost->usage > limit;
+	if (fits && (!sharding->split || unfit || of_other.total < cost->total)) {
+		sharding_free(sharding);
+		*sharding = other;
+		*cost = of_other;
+		job->report->proved = false;
+	} else {
+		sharding_free(&other);
+	}
+	return status == NO_MEMORY ? status : OK;
+}
+
 /* ---- least memory first ------------------------------------------------------------------------------------------------ */
 
 /* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the least time
@@ -65,10 +87,13 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
 		sharding_free(sharding);
 		*sharding = first;
+		cost = least;
 		status = status == INFEASIBLE ? OK : status;
 	} else {
 		sharding_free(&first);
 	}
+	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
+		return NO_MEMORY;
 	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
 		status = INFEASIBLE;
 	return status;
@@ -106,6 +131,10 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 {
 	struct sharding_cost cost;
 	enum status status = sharding_search(job, job->options->memory, false, NULL, 0, sharding, &cost);
+	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
+		return NO_MEMORY;
+	if (status == INFEASIBLE && sharding->split && cost.usage <= job->options->memory)
+		status = OK;
 	if (status == INFEASIBLE) {  /* what comes nearest */
 		struct sharding least;
 		struct sharding_report before = *job->report;

@@ -156,6 +156,12 @@ Test(sharding, alpa_data_parallelism_by_force)
 		for (uint8_t d = 0; d < graph->tensor[t].rank; d++)
 			if (graph->tensor[t].shape[d] == 128)
 				pin[pins++] = (struct placement_pin) { t, 0, (int8_t)d };
+	for (uint32_t t = 0; t < graph->tensors; t++) {  /* so gradients of weights are sums over them */
+		uint32_t writer = graph->tensor[t].writer;
+		if (writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[t].shape[0] == 1024 && graph->tensor[t].shape[1] == 1024
+			&& strstr(graph->op[writer].type, "mm"))
+			pin[pins++] = (struct placement_pin) { t, 0, PLACE_PARTIAL };
+	}
 	near(objective(graph, plain_mesh(4, 1, 1), pin, pins), 2 * reduce(1024.0 * 1024 * 4, 4, 1));
 }
 
