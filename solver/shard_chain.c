@@ -9,7 +9,7 @@
 
 #include "shard_chain_search.h"
 
-#define TREE_BUDGET ((size_t)1 << 22)
+#define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
 #define FIRST_SHARE 20         /* the first round of the ILP has a 2^-20th of the gap */
 #define GROWTH 16              /* of the share, from round to round */
@@ -240,7 +240,7 @@ static enum status try_share(struct run *run, int64_t share)
 	struct chain_choice choice;
 	bool tried;
 	int64_t most = run->search.weight + share;
-	enum status status = chain_ilp(&run->search, most, run->best.cost - run->bound, &choice, &tried, &run->plan->arcs);
+	enum status status = chain_ilp(&run->search, most, run->best.cost, run->best.cost - run->bound, &choice, &tried, &run->plan->arcs);
 	if (status == OK)
 		offer(run, &choice);
 	else if (status != INFEASIBLE)

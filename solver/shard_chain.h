@@ -45,7 +45,7 @@ struct chain_plan {
 };
 
 /* No sum of the magnitudes of allowed costs, nor of usages, over all copies may exceed this. */
-#define CHAIN_COST_MAX (INT64_C(1) << 57)
+#define CHAIN_COST_MAX (INT64_C(1) << 55)
 
 /* Looks at sizes, ranges, sums and what edges join. BAD_INPUT with the node or edge in *error. O(size). */
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error);

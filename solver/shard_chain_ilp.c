@@ -13,7 +13,9 @@
 #define POINTS_MAX 400000
 #define COLUMNS_MAX 12000
 #define ROUNDS 60
-#define NODES 4000             /* of GLPK's search tree */
+#define NODES_MORE 20000
+#define NODES_LEAST 1000       /* of GLPK's search tree */
+#define NODE_TICKS 12000       /* and more where effort is left: about what one takes */
 
 struct piece { uint32_t bucket, column, columns; };   /* columns are the front's points in order */
 
@@ -32,8 +34,10 @@ struct program {
 	uint32_t pieces;
 	struct walk_columns *walk; /* [links] */
 	int64_t *cost, *usage;     /* [columns] of those that are chosen for these */
+	int64_t *base;             /* [columns] what is taken off the cost in the program */
 	uint32_t *value;           /* [variables of the core] column of the variable's first value, NONE: not shared */
-	int64_t unit, slack;       /* slack: how much of the limit is not used to be safe from rounding */
+	int64_t unit, below, bases; /* costs are less than below; bases: what they are counted from, all together */
+	int64_t slack;             /* how much of the limit is not used to be safe from rounding */
 	uint32_t memory_row;
 	struct arena arena;
 };
@@ -56,6 +60,13 @@ static int64_t least_cost(const struct chain_point *point, uint32_t from, uint32
 	for (uint32_t i = from; i < to; i++)
 		least = point[i].cost < least ? point[i].cost : least;
 	return least;
+}
+
+static void count_cost(struct program *program, uint32_t first, uint32_t last, int64_t base, uint32_t times)
+{
+	program->bases += base * times;
+	for (uint32_t column = first; column < last && column < COLUMNS_MAX; column++)
+		program->base[column] = base;
 }
 
 static void share(struct program *program, uint32_t var)
@@ -93,6 +104,7 @@ static enum status add_pieces(struct program *program)
 		int64_t base = least_cost(front->point, start[0], start[rows]);
 		for (uint32_t j = start[0]; j < start[rows]; j++)
 			add_choice(program, 1, &front->point[j], base);
+		count_cost(program, piece->column, program->milp.columns, base, 1);
 		for (uint32_t j = 0; j < bucket->count; j++)
 			share(program, bucket->scope[j]);
 	}
@@ -130,6 +142,7 @@ static enum status add_arcs(struct program *program, uint32_t number)
 			walk->point[arc] = i;
 			add_choice(program, link->length, &walk->front.point[i], base);
 		}
+	count_cost(program, walk->arc, program->milp.columns, base, link->length);
 	for (uint32_t i = 0; i < walk->arcs; i++) {
 		if (walk->begin[walk->tail[i]] == NONE)
 			walk->begin[walk->tail[i]] = milp_add_column(&program->milp, 0, 1, 0, true);
@@ -242,6 +255,15 @@ static void limit_usage(struct program *program)
 			milp_add_entry(&program->milp, i, (double)program->usage[i] / limit);
 }
 
+/* Only what is better than the best plan so far: most of the search tree is cut off. */
+static void limit_cost(struct program *program)
+{
+	milp_add_row(&program->milp, -(double)INFINITY, (double)(program->below - 1 - program->bases) / (double)program->unit);
+	for (uint32_t i = 0; i < program->milp.columns && i < COLUMNS_MAX; i++)
+		if (program->cost[i] != program->base[i])
+			milp_add_entry(&program->milp, i, (double)(program->cost[i] - program->base[i]) / (double)program->unit);
+}
+
 static enum status write_program(struct program *program)
 {
 	const struct chain_model *model = program->search->model;
@@ -249,7 +271,8 @@ static enum status write_program(struct program *program)
 	program->value = arena_alloc(&program->arena, model->core.vars, sizeof *program->value);
 	program->cost = arena_alloc(&program->arena, COLUMNS_MAX, sizeof *program->cost);
 	program->usage = arena_alloc(&program->arena, COLUMNS_MAX, sizeof *program->usage);
-	if (!value || !program->value || !program->cost || !program->usage)
+	program->base = arena_alloc(&program->arena, COLUMNS_MAX, sizeof *program->base);
+	if (!value || !program->value || !program->cost || !program->usage || !program->base)
 		return NO_MEMORY;
 	memset(program->value, 0xff, model->core.vars * sizeof *program->value);
 	enum status status = add_pieces(program);
@@ -264,6 +287,7 @@ static enum status write_program(struct program *program)
 		tie_walk(program, &model->link[i], &program->walk[i]);
 	}
 	limit_usage(program);
+	limit_cost(program);
 	return OK;
 }
 
@@ -431,13 +455,18 @@ static enum status read_choice(struct program *program, const double *solution, 
 /* Solves, adds what is missing, and solves again. */
 static enum status solve(struct program *program, struct chain_choice *choice, bool *tried)
 {
-	struct milp_limits limits = { .nodes = NODES };
+	struct control *control = program->search->control;
+	uint64_t left = control->limit > control->ticks ? (control->limit - control->ticks) / NODE_TICKS : 0;
+	struct milp_limits limits = { .nodes = NODES_LEAST + (uint32_t)(left < NODES_MORE ? left : NODES_MORE) };
 	enum status status = OK;
 	*tried = true;
 	for (int round = 0; round < ROUNDS; round++) {
 		struct milp_solution solution;
 		uint32_t cuts = 0;
-		status = milp_solve(&program->milp, &limits, program->search->control, &solution);
+		uint64_t before = control->ticks;
+		status = milp_solve(&program->milp, &limits, control, &solution);
+		/* A node is charged as one look at the program; it takes longer. */
+		control_spend(control, (control->ticks - before) / (program->milp.rows + program->milp.columns) * NODE_TICKS);
 		*tried &= status == OK || status == INFEASIBLE;
 		bool have = (status == OK || status == LIMIT) && solution.value;
 		for (uint32_t i = 0; i < program->search->model->links && have && cuts != NONE; i++) {
@@ -477,10 +506,10 @@ static enum status build_fronts(struct program *program, int64_t most)
 	return status;
 }
 
-enum status chain_ilp(struct chain_search *search, int64_t most, int64_t unit, struct chain_choice *choice, bool *tried,
+enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
 	uint32_t *arcs)
 {
-	struct program program = { .search = search, .unit = unit > 0 ? unit : 1 };
+	struct program program = { .search = search, .below = below, .unit = unit > 0 ? unit : 1 };
 	*choice = (struct chain_choice) { 0 };
 	*tried = false;
 	enum status status = build_fronts(&program, most);

@@ -148,6 +148,28 @@ static size_t product(const struct chain_graph *graph, const uint32_t *scope, ui
 	return size;
 }
 
+/* Variables next to each other in both tables, or all missing in the part's, are walked over as one. */
+static enum status join_levels(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	part->extent = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->extent);
+	part->step = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->step);
+	if (!part->extent || !part->step)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < bucket->count; i++) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
+		if (part->levels && part->step[last] == part->stride[i] * domain) {
+			part->extent[last] *= domain;
+			part->step[last] = part->stride[i];
+		} else {
+			part->extent[part->levels] = domain;
+			part->step[part->levels++] = part->stride[i];
+		}
+	}
+	if (!part->levels)
+		part->extent[part->levels++] = 1;
+	return OK;
+}
+
 /* Where each variable of the bucket's scope stands in a table over other variables, the last running fastest. */
 static enum status set_strides(struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *scope, uint32_t count,
 	struct chain_part *part)
@@ -160,7 +182,7 @@ static enum status set_strides(struct chain_tree *tree, const struct chain_bucke
 		for (uint32_t j = 0; j < bucket->count; j++)
 			if (bucket->scope[j] == scope[i])
 				part->stride[j] = step;
-	return OK;
+	return join_levels(tree, bucket, part);
 }
 
 struct gathering {
@@ -268,6 +290,8 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 static enum status give_tables(struct chain_tree *tree, size_t budget)
 {
 	size_t largest = 1;
+	for (uint32_t i = 0; i < tree->graph->factors; i++)
+		largest = tree->graph->factor[i].size > largest ? tree->graph->factor[i].size : largest;
 	for (uint32_t i = 0; i < tree->buckets; i++) {
 		tree->entries += tree->bucket[i].size * (tree->bucket[i].parts + 1);
 		largest = tree->bucket[i].size > largest ? tree->bucket[i].size : largest;

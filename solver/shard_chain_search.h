@@ -36,10 +36,11 @@ struct chain_search {
 	struct arena arena;
 };
 
-/* Fills the choice from an optimum of arc counts over everything that is part of a plan of at most most weight. The choice fits the limit.
+/* Fills the choice from an optimum of arc counts over everything that is part of a plan of at most most weight. The choice fits the limit
+ * and costs less than below.
  * tried: the search was exhausted: nothing in it is better than the choice (INFEASIBLE: nothing is there at all).
  * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
-enum status chain_ilp(struct chain_search *search, int64_t most, int64_t unit, struct chain_choice *choice, bool *tried,
+enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
 	uint32_t *arcs);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */

@@ -3,6 +3,7 @@
 
 #include "shard_chain_tree.h"
 
+#define SUMS 6                 /* that may be added before blocked entries have to be looked at */
 #define SCOPE_MAX 64           /* a bucket of more variables, each with two values, is beyond any budget */
 
 static bool grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
@@ -46,64 +47,62 @@ uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor
 
 /* ---- walks over tables --------------------------------------------------------------------------------------- */
 
-/* All assignments of a scope but its last variable, with the place in a second table. */
+/* All assignments of a scope but its innermost level, with the place in a second table. */
 struct walk {
-	const uint32_t *domain;
-	const struct chain_bucket *bucket;
-	const size_t *stride;
+	const struct chain_part *part;
 	uint32_t digit[SCOPE_MAX];
 	size_t here, there;        /* in the bucket's table; in the other */
-	uint32_t inner;            /* values of the last variable */
+	uint32_t inner;            /* entries of the innermost level */
 	size_t step;               /* its stride in the other table */
 };
 
-static void walk_begin(struct walk *walk, const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride)
+static void walk_begin(struct walk *walk, const struct chain_part *part)
 {
-	walk->domain = tree->graph->domain;
-	walk->bucket = bucket;
-	walk->stride = stride;
-	memset(walk->digit, 0, bucket->count * sizeof *walk->digit);
+	walk->part = part;
+	memset(walk->digit, 0, part->levels * sizeof *walk->digit);
 	walk->here = walk->there = 0;
-	walk->inner = bucket->count ? walk->domain[bucket->scope[bucket->count - 1]] : 1;
-	walk->step = bucket->count ? stride[bucket->count - 1] : 0;
+	walk->inner = part->extent[part->levels - 1];
+	walk->step = part->step[part->levels - 1];
 }
 
 static bool walk_next(struct walk *walk)
 {
 	walk->here += walk->inner;
-	for (uint32_t i = walk->bucket->count; i-- > 1;) {
-		uint32_t at = i - 1;
-		walk->there += walk->stride[at];
-		if (++walk->digit[at] < walk->domain[walk->bucket->scope[at]])
+	for (uint32_t at = walk->part->levels - 1; at-- > 0;) {
+		walk->there += walk->part->step[at];
+		if (++walk->digit[at] < walk->part->extent[at])
 			return true;
-		walk->there -= walk->stride[at] * walk->digit[at];
+		walk->there -= walk->part->step[at] * walk->digit[at];
 		walk->digit[at] = 0;
 	}
 	return false;
 }
 
-/* table += factor * source, where the source has fewer variables. */
-static void add_table(const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride, const int64_t *source,
-	int64_t factor, int64_t *table)
+/* table += source, where the source has fewer variables. */
+static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict table)
 {
 	struct walk walk;
-	walk_begin(&walk, tree, bucket, stride);
+	walk_begin(&walk, part);
 	do {
-		int64_t *to = table + walk.here;
+		int64_t *restrict to = table + walk.here;
 		const int64_t *from = source + walk.there;
-		for (uint32_t i = 0; i < walk.inner; i++) {
-			int64_t value = from[i * walk.step];
-			to[i] = chain_blocked(value) ? CHAIN_BLOCKED : to[i] + factor * value;
-		}
+		if (walk.step == 0)
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[0];
+		else if (walk.step == 1)
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[i];
+		else
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[i * walk.step];
 	} while (walk_next(&walk));
 }
 
 /* least = min(least, table), where least has fewer variables. */
-static void lower_table(const struct chain_tree *tree, const struct chain_bucket *bucket, const size_t *stride, const int64_t *table,
-	int64_t *least)
+static void lower_table(const struct chain_part *part, const int64_t *table, int64_t *least)
 {
 	struct walk walk;
-	walk_begin(&walk, tree, bucket, stride);
+	walk_begin(&walk, part);
 	do {
 		const int64_t *from = table + walk.here;
 		int64_t *to = least + walk.there;
@@ -115,22 +114,32 @@ static void lower_table(const struct chain_tree *tree, const struct chain_bucket
 
 /* ---- up -------------------------------------------------------------------------------------------------------- */
 
+/* Weights of a factor, or of a child's costs, into scratch. */
+static const int64_t *scale(const struct chain_tree *tree, const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		tree->scratch[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
+	return tree->scratch;
+}
+
 static void add_part(const struct chain_tree *tree, struct chain_bucket *bucket, const struct chain_part *part)
 {
 	int64_t alpha = bucket->plain ? 1 : tree->alpha;
+	const int64_t *source;
 	if (part->child != NONE) {
 		const struct chain_bucket *child = &tree->bucket[part->child];
-		add_table(tree, bucket, part->stride, child->up, child->plain ? alpha : 1, bucket->table);
-		return;
+		source = child->plain && alpha != 1 ? scale(tree, child->up, NULL, alpha, 0, child->rows) : child->up;
+	} else {
+		const struct chain_factor *factor = &tree->graph->factor[part->factor];
+		source = factor->weight ? factor->weight : scale(tree, factor->cost, factor->usage, alpha, tree->beta, factor->size);
 	}
-	const struct chain_factor *factor = &tree->graph->factor[part->factor];
-	if (factor->weight) {
-		add_table(tree, bucket, part->stride, factor->weight, 1, bucket->table);
-		return;
-	}
-	add_table(tree, bucket, part->stride, factor->cost, alpha, bucket->table);
-	if (factor->usage && tree->beta)
-		add_table(tree, bucket, part->stride, factor->usage, tree->beta, bucket->table);
+	add_table(part, source, bucket->table);
+}
+
+static void settle(int64_t *table, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		table[i] = chain_blocked(table[i]) ? CHAIN_BLOCKED : table[i];
 }
 
 static void eliminate(const struct chain_tree *tree, struct chain_bucket *bucket)
@@ -154,10 +163,15 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 		if (bucket->plain && bucket->ready)
 			continue;
 		memset(bucket->table, 0, bucket->size * sizeof *bucket->table);
-		for (uint32_t j = 0; j < bucket->parts; j++)
+		for (uint32_t j = 0; j < bucket->parts; j++) {
 			add_part(tree, bucket, &bucket->part[j]);
+			if (j % SUMS == SUMS - 1)
+				settle(bucket->table, bucket->size);
+		}
 		if (bucket->var != NONE)
 			eliminate(tree, bucket);
+		else
+			settle(bucket->table, bucket->size);
 		bucket->ready = true;
 	}
 	control_spend(control, tree->entries / 4);
@@ -176,21 +190,20 @@ static void believe(struct chain_tree *tree, const struct chain_bucket *bucket)
 				: bucket->table[i] + bucket->down[row];
 }
 
-static void set_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const int64_t *self,
-	int64_t scale, size_t size, int64_t *around)
+static void set_around(const struct chain_tree *tree, const struct chain_part *part, const int64_t *self, size_t size, int64_t *around)
 {
 	for (size_t i = 0; i < size; i++)
 		around[i] = CHAIN_BLOCKED;
-	lower_table(tree, bucket, part->stride, tree->scratch, around);
+	lower_table(part, tree->scratch, around);
 	for (size_t i = 0; i < size; i++)
-		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - scale * self[i];
+		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - self[i];
 }
 
 void chain_tree_around(struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
 {
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
 	believe(tree, bucket);
-	set_around(tree, bucket, part, factor->weight, 1, factor->size, around);
+	set_around(tree, part, factor->weight, factor->size, around);
 }
 
 void chain_tree_down(struct chain_tree *tree, const int64_t *root)
@@ -209,7 +222,7 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root)
 				believe(tree, bucket);
 			believed = true;
 			struct chain_bucket *child = &tree->bucket[part->child];
-			set_around(tree, bucket, part, child->up, 1, child->rows, child->down);
+			set_around(tree, part, child->up, child->rows, child->down);
 		}
 	}
 }

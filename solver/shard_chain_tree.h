@@ -9,12 +9,12 @@
 
 #include "base.h"
 
-/* Forbidden entries. The largest weight of anything allowed is far below. */
-#define CHAIN_BLOCKED (INT64_C(1) << 61)
-#define CHAIN_WEIGHT_MAX (INT64_C(1) << 59)
+/* Forbidden entries. The largest weight of anything allowed is far below; several of them may be added up without a look. */
+#define CHAIN_BLOCKED (INT64_C(1) << 59)
+#define CHAIN_WEIGHT_MAX (INT64_C(1) << 57)
 static inline bool chain_blocked(int64_t weight)
 {
-	return weight >= INT64_C(1) << 60;
+	return weight >= INT64_C(1) << 58;
 }
 
 struct chain_factor {
@@ -42,6 +42,9 @@ uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor
 struct chain_part {
 	uint32_t factor, child;    /* one of them is NONE */
 	size_t *stride;            /* [count] of the bucket's scope, in the part's table */
+	uint32_t levels;           /* the same with neighbours that run on as one: */
+	uint32_t *extent;          /* [levels] values, */
+	size_t *step;              /* [levels] stride */
 };
 
 struct chain_bucket {
@@ -66,7 +69,7 @@ struct chain_tree {
 	uint32_t *bucket_of;       /* [vars] where a variable is eliminated */
 	size_t entries;            /* work of a pass */
 	int64_t alpha, beta;       /* of the last pass up */
-	int64_t *scratch;          /* [largest size] */
+	int64_t *scratch;          /* [largest size of a bucket or of a factor] */
 	struct arena arena;
 };
 
