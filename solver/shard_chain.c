@@ -11,6 +11,7 @@
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
+#define PASSES_LEAST 40        /* over the tables, before effort counts */
 #define FIRST_SHARE 20         /* the first round of the ILP has a 2^-20th of the gap */
 #define GROWTH 16              /* of the share, from round to round */
 
@@ -376,6 +377,18 @@ static enum status begin(struct run *run)
 	return status == OK ? chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control) : status;
 }
 
+/* About what weighing takes. */
+static uint64_t pass_ticks(const struct run *run)
+{
+	uint64_t ticks = run->search.core.entries / 4;
+	for (uint32_t i = 0; i < run->model.links; i++) {
+		const struct chain_link *link = &run->model.link[i];
+		ticks += run->search.copy[i].tree.entries / 4;
+		ticks += (uint64_t)link->blocks * link->states * link->states * link->states * (2 * run->search.copy[i].power->squares) / 8;
+	}
+	return ticks;
+}
+
 static void end(struct run *run)
 {
 	for (uint32_t i = 0; i < run->model.links && run->search.copy; i++)
@@ -395,11 +408,17 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 	uint64_t limit = control->limit;
 	if (status != OK)
 		return status;
+	run.search.patience = control->ticks + effort;
 	if (limit == 0 || control->ticks + effort < limit)
 		control->limit = control->ticks + effort;
 	status = begin(&run);
-	if (status == OK)
+	if (status == OK) {
+		/* Prices first, whatever the effort: plans on the way are far from good. */
+		uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(&run);
+		if (control->limit < least && (limit == 0 || least < limit))
+			control->limit = least;
 		status = search_plans(&run);
+	}
 	if ((status == OK || status == LIMIT || status == CANCELLED) && run.best.core) {
 		enum status written = write_plan(&run);
 		status = written != OK ? written : plan->proved ? OK : status;

@@ -14,7 +14,7 @@
 #define COLUMNS_MAX 12000
 #define ROUNDS 60
 #define NODES_MORE 20000
-#define NODES_LEAST 1000       /* of GLPK's search tree */
+#define NODES_LEAST 500       /* of GLPK's search tree */
 #define NODE_TICKS 12000       /* and more where effort is left: about what one takes */
 
 struct piece { uint32_t bucket, column, columns; };   /* columns are the front's points in order */
@@ -456,7 +456,7 @@ static enum status read_choice(struct program *program, const double *solution, 
 static enum status solve(struct program *program, struct chain_choice *choice, bool *tried)
 {
 	struct control *control = program->search->control;
-	uint64_t left = control->limit > control->ticks ? (control->limit - control->ticks) / NODE_TICKS : 0;
+	uint64_t left = program->search->patience > control->ticks ? (program->search->patience - control->ticks) / NODE_TICKS : 0;
 	struct milp_limits limits = { .nodes = NODES_LEAST + (uint32_t)(left < NODES_MORE ? left : NODES_MORE) };
 	enum status status = OK;
 	*tried = true;
