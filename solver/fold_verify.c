@@ -24,6 +24,8 @@ struct verifying {
 	const struct graph *graph;
 	struct fold_orbits *orbits;
 	struct { int32_t copy; uint32_t orbit, place; } *tag; /* [tensors] first read there; orbit NONE: not yet */
+	struct source *model;      /* arguments of the copy in the middle: those of an orbit from first on */
+	uint32_t *first;           /* [orbits] */
 	int32_t middle, low, high; /* the range as it will be */
 	bool changed;
 };
@@ -191,22 +193,47 @@ static bool same_after(const struct verifying *verifying, uint32_t model, uint32
 	return true;
 }
 
-static void compare_orbit(struct verifying *verifying, uint32_t orbit)
+/* Arguments of the copy in the middle. */
+static void set_models(struct verifying *verifying)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	uint32_t count = 0;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
+		verifying->first[orbit] = count;
+		if (orbits->out[orbit])
+			continue;
+		uint32_t arguments = csr_length(&verifying->graph->reads, op_of(orbits, orbit, verifying->middle));
+		for (uint32_t i = 0; i < arguments; i++)
+			verifying->model[count++] = source_of(verifying, orbit, verifying->middle, i);
+	}
+}
+
+static void compare(struct verifying *verifying, uint32_t orbit, int32_t copy)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	const struct graph *graph = verifying->graph;
-	uint32_t model = op_of(orbits, orbit, verifying->middle);
-	for (int32_t copy = orbits->low; copy <= orbits->high && !orbits->out[orbit]; copy++) {
-		uint32_t op = op_of(orbits, orbit, copy);
-		bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
-			same_after(verifying, model, op, copy);
-		for (uint32_t i = 0; i < csr_length(&graph->reads, op) && same; i++) {
-			struct source one = source_of(verifying, orbit, verifying->middle, i), two = source_of(verifying, orbit, copy, i);
-			same = agree(verifying, &one, &two, copy);
-		}
-		if (!same)
-			differ(verifying, orbit, copy);
+	uint32_t model = op_of(orbits, orbit, verifying->middle), op = op_of(orbits, orbit, copy);
+	bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
+		same_after(verifying, model, op, copy);
+	for (uint32_t i = 0; i < csr_length(&graph->reads, op) && same; i++) {
+		struct source source = source_of(verifying, orbit, copy, i);
+		same = agree(verifying, &verifying->model[verifying->first[orbit] + i], &source, copy);
 	}
+	if (!same)
+		differ(verifying, orbit, copy);
+}
+
+static enum status make_room(struct verifying *verifying, struct arena *arena)
+{
+	const struct fold_orbits *orbits = verifying->orbits;
+	const struct csr *reads = &verifying->graph->reads;
+	size_t arguments = 0;
+	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+		arguments += csr_length(reads, orbits->item[orbits->start[orbit]]);
+	verifying->tag = arena_alloc(arena, verifying->graph->tensors, sizeof *verifying->tag);
+	verifying->model = arena_alloc(arena, arguments, sizeof *verifying->model);
+	verifying->first = arena_alloc(arena, orbits->orbits, sizeof *verifying->first);
+	return verifying->tag && verifying->model && verifying->first ? OK : NO_MEMORY;
 }
 
 /* ---- the range to begin with ----------------------------------------------------------------------------------- */
@@ -247,8 +274,7 @@ static bool set_range(struct fold_orbits *orbits, uint32_t least)
 enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
 {
 	struct verifying verifying = { .run = run, .graph = run->graph, .orbits = orbits, .changed = true };
-	verifying.tag = arena_alloc(arena, run->graph->tensors, sizeof *verifying.tag);
-	if (!verifying.tag)
+	if (make_room(&verifying, arena) != OK)
 		return NO_MEMORY;
 	bool found = set_range(orbits, run->least);
 	for (int round = 0; round < ROUNDS && found && verifying.changed; round++) {
@@ -258,9 +284,11 @@ enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, 
 		verifying.high = orbits->high;
 		set_tags(&verifying);
 		drop_strays(&verifying);
-		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
-			if (!orbits->out[orbit])
-				compare_orbit(&verifying, orbit);
+		set_models(&verifying);
+		for (int32_t copy = orbits->low; copy <= orbits->high; copy++)
+			for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
+				if (!orbits->out[orbit])
+					compare(&verifying, orbit, copy);
 		orbits->low = verifying.low;
 		orbits->high = verifying.high;
 		found = orbits->high - orbits->low + 1 >= (int32_t)run->least;
