@@ -466,7 +466,7 @@ static enum status solve(struct program *program, struct chain_choice *choice, b
 		uint64_t before = control->ticks;
 		status = milp_solve(&program->milp, &limits, control, &solution);
 		/* A node is charged as one look at the program; it takes longer. */
-		control_spend(control, (control->ticks - before) / (program->milp.rows + program->milp.columns) * NODE_TICKS);
+		control_spend(control, (control->ticks - before) / (program->milp.rows + program->milp.columns + UINT64_C(1)) * NODE_TICKS);
 		*tried &= status == OK || status == INFEASIBLE;
 		bool have = (status == OK || status == LIMIT) && solution.value;
 		for (uint32_t i = 0; i < program->search->model->links && have && cuts != NONE; i++) {

@@ -68,11 +68,16 @@ static double combinations(const struct shard_chain *chain)
 	return product;
 }
 
-static enum status solve(const struct shard_chain *chain, struct chain_plan *plan)
+static enum status solve_within(const struct shard_chain *chain, uint64_t effort, struct chain_plan *plan)
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
-	return shard_chain_solve(chain, EFFORT, &control, plan, &error);
+	return shard_chain_solve(chain, effort, &control, plan, &error);
+}
+
+static enum status solve(const struct shard_chain *chain, struct chain_plan *plan)
+{
+	return solve_within(chain, EFFORT, plan);
 }
 
 static void check(const struct shard_chain *chain, int round)
@@ -124,6 +129,167 @@ Test(shard_chain, small_chains_are_solved_as_brute_force_does)
 			chain.limit = draw_limit(&chain, &seed);
 		if (chain.limit >= -1 && combinations(&chain) < 20000)
 			check(&chain, round);
+		arena_free(&chain.arena);
+	}
+}
+
+/* ---- the unfolded problem, by an integer program ---------------------------------------------------------------- */
+
+/* One choice per node, one pair per edge (the local polytope with binary nodes). NAN: infeasible. */
+static double unfolded_optimum(const struct shard_problem *problem)
+{
+	struct milp milp = { 0 };
+	struct control control = { 0 };
+	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+		milp_add_column(&milp, 0, problem->cost[i] < SHARD_FORBIDDEN, problem->cost[i] < SHARD_FORBIDDEN ? (double)problem->cost[i] : 0, true);
+	for (uint32_t node = 0; node < problem->nodes; node++) {
+		milp_add_row(&milp, 1, 1);
+		for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+			milp_add_entry(&milp, i, 1);
+	}
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t from = problem->from[edge], to = problem->to[edge], rows = shard_strategies(problem, from), columns = shard_strategies(problem, to);
+		uint32_t first = milp.columns;
+		for (uint32_t i = 0; i < rows * columns; i++) {
+			int64_t cost = problem->pair[problem->table[edge] + i];
+			bool loop = from == to && i / columns != i % columns;
+			milp_add_column(&milp, 0, cost < SHARD_FORBIDDEN && !loop, cost < SHARD_FORBIDDEN ? (double)cost : 0, false);
+		}
+		for (uint32_t p = 0; p < rows; p++) {
+			milp_add_row(&milp, 0, 0);
+			milp_add_entry(&milp, problem->first[from] + p, -1);
+			for (uint32_t q = 0; q < columns; q++)
+				milp_add_entry(&milp, first + p * columns + q, 1);
+		}
+		for (uint32_t q = 0; q < columns; q++) {
+			milp_add_row(&milp, 0, 0);
+			milp_add_entry(&milp, problem->first[to] + q, -1);
+			for (uint32_t p = 0; p < rows; p++)
+				milp_add_entry(&milp, first + p * columns + q, 1);
+		}
+	}
+	if (problem->limit >= 0) {
+		milp_add_row(&milp, -(double)INFINITY, (double)problem->limit);
+		for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+			if (problem->usage[i])
+				milp_add_entry(&milp, i, (double)problem->usage[i]);
+	}
+	struct milp_limits limits = { 0 };
+	struct milp_solution solution;
+	enum status status = milp_solve(&milp, &limits, &control, &solution);
+	double cost = status == OK ? solution.cost : (double)NAN;
+	cr_assert(status == OK || status == INFEASIBLE);
+	milp_solution_free(&solution);
+	milp_free(&milp);
+	return cost;
+}
+
+Test(shard_chain, longer_chains_cost_what_the_unfolded_program_says)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 60; round++) {
+		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2, .copies = 6, .inside = 4, .outside = 3, .strategies = 4, .edges = 2,
+			.forbidden = round % 3 == 2 ? 8 : 0, .costs = 1000, .usages = 100 };
+		struct shard_chain chain;
+		struct shard_problem problem;
+		struct chain_plan plan;
+		struct error error;
+		size_t start[64];
+		cr_assert(random_chain(&chain, &seed, &shape));
+		if (round % 4)
+			chain.limit = draw_limit(&chain, &seed);
+		cr_assert_eq(shard_chain_unfold(&chain, &problem, start, &error), OK, "%s", error.text);
+		double best = unfolded_optimum(&problem);
+		enum status status = solve(&chain, &plan);
+		if (isnan(best))
+			cr_assert_eq(status, INFEASIBLE, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+		else
+			cr_assert(status == OK && plan.proved && fabs((double)plan.cost - best) < 0.5, "SEED=%llu round %d: %lld, not %g",
+				(unsigned long long)test_seed(), round, (long long)plan.cost, best);
+		chain_plan_free(&plan);
+		shard_problem_free(&problem);
+		arena_free(&chain.arena);
+	}
+}
+
+/* ---- rules, memory ------------------------------------------------------------------------------------------------ */
+
+Test(shard_chain, long_chains_keep_to_their_limit)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 20; round++) {
+		struct chain_shape shape = { .segments = 1, .copies = 5, .inside = 6, .outside = 2, .strategies = 4, .edges = 2, .costs = 100000, .usages = 5000 };
+		struct shard_chain chain;
+		struct chain_plan plan;
+		struct error error;
+		int64_t cost, usage;
+		cr_assert(random_chain(&chain, &seed, &shape));
+		chain.copies[0] = 1000;
+		chain.limit = draw_limit(&chain, &seed);
+		enum status status = solve_within(&chain, 1000000, &plan);
+		cr_assert(status == OK || status == LIMIT || status == INFEASIBLE);
+		if (status == INFEASIBLE) {
+			cr_assert_gt(plan.usage, chain.limit);
+		} else {
+			cr_assert_eq(shard_chain_evaluate(&chain, &plan, &cost, &usage, &error), OK, "%s", error.text);
+			cr_assert(cost == plan.cost && usage == plan.usage && plan.bound <= plan.cost);
+			/* However many copies there are, what is left is less than what a few of them could save. */
+			cr_assert_lt(plan.cost - plan.bound, 10 * shape.costs, "SEED=%llu round %d: %lld", (unsigned long long)test_seed(), round,
+				(long long)(plan.cost - plan.bound));
+		}
+		chain_plan_free(&plan);
+		arena_free(&chain.arena);
+	}
+}
+
+Test(shard_chain, edges_that_join_what_does_not_belong_together_are_refused)
+{
+	uint32_t segment[] = { 0, 1, NONE }, copies[] = { 3, 3 }, first[] = { 0, 1, 2, 3 };
+	int64_t cost[3] = { 0 }, usage[3] = { 0 }, pair[1] = { 0 };
+	static const struct { struct chain_edge edge; bool fine; } edges[] = {
+		{ { 0, 0, CHAIN_EVERY, CHAIN_EVERY, true, 0 }, true },
+		{ { 0, 1, CHAIN_EVERY, CHAIN_EVERY, false, 0 }, false },      /* two segments */
+		{ { 0, 1, CHAIN_LAST, CHAIN_EVERY, false, 0 }, true },
+		{ { 0, 2, CHAIN_EVERY, CHAIN_ONLY, true, 0 }, false },        /* a step to the outside */
+		{ { 0, 2, CHAIN_ONLY, CHAIN_ONLY, false, 0 }, false },        /* an inside node has copies */
+		{ { 0, 3, CHAIN_EVERY, CHAIN_ONLY, false, 0 }, false },
+		{ { 0, 2, CHAIN_EVERY, CHAIN_ONLY, false, 1 }, false },       /* no costs there */
+	};
+	for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+		struct chain_edge edge = edges[i].edge;
+		struct shard_chain chain = { .nodes = 3, .edges = 1, .segments = 2, .segment = segment, .copies = copies, .first = first, .cost = cost,
+			.usage = usage, .edge = &edge, .pair = pair, .pairs = 1, .limit = -1 };
+		struct error error;
+		cr_assert_eq(shard_chain_valid(&chain, &error), edges[i].fine ? OK : BAD_INPUT, "edge %zu", i);
+	}
+}
+
+Test(shard_chain, the_same_effort_gives_the_same_plan_and_no_memory_leaks_nothing)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 6; round++) {
+		struct chain_shape shape = { .segments = 1 + (uint32_t)round % 2, .copies = 5, .inside = 3, .outside = 2, .strategies = 3, .edges = 2,
+			.costs = 1000, .usages = 100 };
+		struct shard_chain chain;
+		cr_assert(random_chain(&chain, &seed, &shape));
+		chain.limit = draw_limit(&chain, &seed) + 50;
+		struct chain_plan one, two;
+		cr_assert_eq(solve(&chain, &one), solve(&chain, &two));
+		cr_assert(one.cost == two.cost && one.bound == two.bound && !one.choice == !two.choice);
+		if (one.choice)
+			cr_assert_arr_eq(one.choice, two.choice, one.start[chain.nodes] * sizeof *one.choice);
+		chain_plan_free(&one);
+		chain_plan_free(&two);
+		for (long n = 0;; n += 1 + n / 16) {
+			long before = memory_blocks();
+			memory_allow(n);
+			enum status status = solve(&chain, &one);
+			memory_allow(-1);
+			chain_plan_free(&one);
+			cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
+			if (status != NO_MEMORY)
+				break;
+		}
 		arena_free(&chain.arena);
 	}
 }
