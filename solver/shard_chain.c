@@ -11,7 +11,8 @@
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
-#define PASSES_LEAST 40        /* over the tables, before effort counts */
+#define PASSES_LEAST 40        /* over the tables, and ticks besides, before effort counts */
+#define TICKS_LEAST 5000000
 #define FIRST_SHARE 20         /* the first round of the ILP has a 2^-20th of the gap */
 #define GROWTH 16              /* of the share, from round to round */
 
@@ -414,7 +415,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 	status = begin(&run);
 	if (status == OK) {
 		/* Prices first, whatever the effort: plans on the way are far from good. */
-		uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(&run);
+		uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(&run) + TICKS_LEAST;
 		if (control->limit < least && (limit == 0 || least < limit))
 			control->limit = least;
 		status = search_plans(&run);
