@@ -143,12 +143,13 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 			} else {
 				from += gone;
 			}
-			if (answer == NO_MEMORY)
-				status = answer;
 			core->irreducible &= answer != LIMIT || chunk > 1;
+			if (answer == NO_MEMORY || control_status(control) != OK)
+				status = answer == NO_MEMORY ? answer : LIMIT;
 		}
 	}
-	if (status == OK)
+	core->irreducible &= status == OK;
+	if (status != NO_MEMORY)
 		qsort(core->buffer, core->count, sizeof *core->buffer, compare_numbers);
 	mem_free(sized);
 	mem_free(rest);

@@ -55,7 +55,7 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 enum status layout_core_find(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
 			     struct control *control);
 
-/* Drops buffers from the core as long as what is left does not fit. */
+/* Drops buffers from the core as long as what is left does not fit. OK; LIMIT: stopped by control before that was all. */
 enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
 			       struct control *control);
 

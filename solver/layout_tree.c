@@ -134,7 +134,7 @@ static enum status stack_crossing(struct tree *tree)
 /* The smallest layout of a leaf: a dive, then the integer program or the exact search where the dive is above the load. */
 static enum status solve_leaf(struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
 {
-	int64_t height, bound = part->max_load;
+	int64_t height = INT64_MAX, bound = part->max_load;
 	enum status status = layout_rank(part, "TAW", order);
 	if (status == OK)
 		status = layout_dive(part, order, INT64_MAX, offset, &height, tree->control);
