@@ -445,3 +445,13 @@ Test(app, a_monkey_types_and_clicks_and_nothing_breaks)
 	cr_assert_eq(system(command), 0);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+Test(app, text_is_found_in_either_case_and_in_any_alphabet)
+{
+	cr_assert(text_contains("h.0.Attn.weight", "attn"));
+	cr_assert(text_contains("aab", "AB"));
+	cr_assert(text_contains("größe", "öß"));
+	cr_assert(text_contains("anything", ""));
+	cr_assert_not(text_contains("", "a"));
+	cr_assert_not(text_contains("attn", "attns"));
+}

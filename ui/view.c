@@ -159,8 +159,11 @@ enum role storage_role(const struct plan *plan, uint32_t storage)
 bool text_contains(const char *text, const char *part)
 {
 	size_t length = strlen(part);
+	char low = (char)tolower((unsigned char)*part), high = (char)toupper((unsigned char)*part);
 	for (; ; text++) {
 		size_t same = 0;
+		while (*text && *text != low && *text != high && length > 0)
+			text++;
 		while (same < length && tolower((unsigned char)text[same]) == tolower((unsigned char)part[same]))
 			same++;
 		if (same == length)

@@ -7,8 +7,7 @@ struct overview {
 	uint32_t *alive;       /* the storages alive at `position` of plan `serial`, largest first */
 	uint32_t count, position;
 	uint64_t serial;
-	uint32_t reasons_from, reasons; /* rows whose reasons are known, of the same position and plan */
-	enum alive_reason *reason;
+	enum alive_reason *reason; /* [count], or NULL while they are not known */
 	int width, list;       /* the window, and the list's first row, when it was drawn last */
 	int list_x;
 };
@@ -111,19 +110,15 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-/* Why the storages of some rows are alive: kept, because finding it goes through the graph. */
-static bool find_reasons(struct overview *overview, const struct model *model, uint32_t from, uint32_t rows)
+/* Why each of them is alive: kept like the list, because finding it goes through the graph. */
+static bool find_reasons(struct overview *overview, const struct model *model)
 {
-	if (overview->reason && overview->reasons_from == from && overview->reasons == rows)
+	if (overview->reason)
 		return true;
-	enum alive_reason *reason = mem_resize(overview->reason, rows ? rows : 1, sizeof *reason);
-	if (!reason)
-		return false;
-	overview->reason = reason;
-	overview->reasons_from = from;
-	overview->reasons = rows;
-	plan_reasons(model->plan, overview->position, overview->alive + from, rows, reason);
-	return true;
+	overview->reason = mem_alloc(overview->count, sizeof *overview->reason);
+	if (overview->reason)
+		plan_reasons(model->plan, overview->position, overview->alive, overview->count, overview->reason);
+	return overview->reason;
 }
 
 static void draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
@@ -136,10 +131,10 @@ static void draw_list(struct frame *frame, struct rect rect, struct overview *ov
 	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
 	if (overview->count - overview->top < (uint32_t)(rows > 0 ? rows : 0))
 		rows = (int)(overview->count - overview->top);
-	if (rows <= 0 || !find_reasons(overview, model, overview->top, (uint32_t)rows))
+	if (rows <= 0 || !find_reasons(overview, model))
 		return;
 	for (int i = 0; i < rows; i++)
-		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[i]);
+		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i]);
 }
 
 /* A note at the curve's upper right: what a column stands for, and what is cut off. */
