@@ -95,13 +95,15 @@ struct attempt {
 	const struct recipe *dive; /* the best dive so far, or NULL */
 };
 
-struct recipe { const char *keys, *name; };
+struct recipe { const char *keys, *name; bool critical; };
 
 static const struct recipe dives[] = {
-	{ "TAW", "dive TAW" }, { "AWT", "dive AWT" }, { "ZTW", "dive ZTW" }, { "TWA", "dive TWA" }, { "OTA", "dive OTA" },
+	{ "TAW", "dive TAW", false }, { "EW", "critical dive EW", true }, { "AWT", "dive AWT", false },
+	{ "OTA", "critical dive OTA", true }, { "AWT", "critical dive AWT", true }, { "ZTW", "dive ZTW", false },
+	{ "TWA", "dive TWA", false }, { "TWA", "critical dive TWA", true }, { "OTA", "dive OTA", false },
 };
 static const struct recipe fits[] = {
-	{ "ZW", "first fit by size" }, { "WZ", "first fit by lifetime" },
+	{ "ZW", "first fit by size", false }, { "WZ", "first fit by lifetime", false },
 };
 #define COUNT(array) (sizeof (array) / sizeof *(array))
 
@@ -122,7 +124,7 @@ static enum status try_dive(struct attempt *attempt, const struct recipe *recipe
 	int64_t height;
 	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
 	if (status == OK)
-		status = layout_dive(&attempt->part, attempt->order, attempt->height, attempt->trial, &height, control);
+		status = layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control);
 	if (status == OK && height < attempt->height)
 		attempt->dive = recipe;
 	if (status == OK)
@@ -194,9 +196,11 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
 	int64_t enough = attempt->enough;
 	enum status status = attempt->part.n <= FIT_MOST ? try_hints(attempt, control) : OK;
-	bool skyline = has_skyline(&attempt->part);
+	const struct layout_model *part = &attempt->part;
+	bool skyline = has_skyline(part), plain = !part->pins && !part->gapped && !part->windowed;
 	for (size_t i = 0; skyline && i < COUNT(dives) && status == OK && attempt->height > enough; i++)
-		status = try_dive(attempt, &dives[i], control);
+		if (plain || !dives[i].critical)
+			status = try_dive(attempt, &dives[i], control);
 	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && (attempt->part.n <= FIT_MOST || !skyline); i++)
 		status = try_fit(attempt, &fits[i], false, control);
 	return status;
@@ -212,7 +216,7 @@ static enum status try_first(struct attempt *attempt)
 /* The tree knows neither pins nor holes; models that have them go through first fit. */
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
-	static const struct recipe long_lived_first = { "WZ", "long-lived first" };
+	static const struct recipe long_lived_first = { "WZ", "long-lived first", false };
 	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
 		return try_fit(attempt, &long_lived_first, false, control);
 	int64_t height;
@@ -237,7 +241,7 @@ static enum status try_wheel(struct attempt *attempt, uint64_t effort, struct co
 	int64_t height = attempt->height;
 	enum status status = layout_rank(&attempt->part, attempt->dive->keys, attempt->order);
 	if (status == OK)
-		status = layout_wheel(&attempt->part, attempt->order, attempt->enough, effort, effort, attempt->offset, &attempt->height,
+		status = layout_wheel(&attempt->part, attempt->order, attempt->dive->critical, attempt->enough, effort, effort, attempt->offset, &attempt->height,
 				      control);
 	if (attempt->height < height)
 		attempt->strategy = "squeaky wheel";
@@ -286,8 +290,8 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 
 static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
-	static const struct recipe best_fit = { "WZ", "best fit" }, first_fit = { "EWZ", "first fit" },
-				   by_size = { "ZW", "greedy by size" }, llfb = { "WZ", "llfb" }, skyline = { "AZ", "skyline" };
+	static const struct recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
+				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false }, skyline = { "AZ", "skyline", false };
 	enum status status;
 	switch (options->strategy) {
 	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);

@@ -303,11 +303,11 @@ static void step(struct dive *dive)
 	put(dive, buffer, offset);
 }
 
-enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
-			struct control *control)
+enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
+			int64_t *height, struct control *control)
 {
 	if (!model->pins && !model->gapped && !model->windowed)
-		return layout_skyline(model, order, limit, offset, height, control);
+		return layout_skyline(model, order, critical, limit, offset, height, control);
 	struct dive dive = { .model = model, .order = order, .offset = offset };
 	enum status status = set_up(&dive, model);
 	*height = 0;

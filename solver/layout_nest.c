@@ -63,17 +63,22 @@ static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint3
 	return status;
 }
 
+static void match(struct nest_pair *pairs, uint32_t i)
+{
+	pairs[i].rank = lower_of(pairs[2 * i].rank, pairs[2 * i + 1].rank);
+	pairs[i].end = lower_of(pairs[2 * i].end, pairs[2 * i + 1].end);
+}
+
 static void fill_tournaments(struct nest *nest, uint32_t v)
 {
 	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
 	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
-	uint32_t *lasts = nest->lasts + (size_t)2 * from;
+	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
 	for (uint32_t i = m; i-- > 1;) {
-		firsts[i].rank = lower_of(firsts[2 * i].rank, firsts[2 * i + 1].rank);
-		firsts[i].last = lower_of(firsts[2 * i].last, firsts[2 * i + 1].last);
-		lasts[i] = lower_of(lasts[2 * i], lasts[2 * i + 1]);
+		match(firsts, i);
+		match(lasts, i);
 	}
-	nest->best[v] = m ? lasts[1] : NONE;
+	nest->best[v] = m ? firsts[1].rank : NONE;
 	if (v < nest->leaves)
 		nest->best[v] = lower_of(nest->best[v], lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
 }
@@ -84,7 +89,7 @@ static void fill(struct nest *nest, const uint32_t *node)
 	for (uint32_t b = 0; b < model->n; b++) {
 		size_t from = nest->start[node[b]], m = nest->start[node[b] + 1] - from;
 		nest->firsts[from + m + nest->by_first[b]] = (struct nest_pair){ nest->rank[b], model->last[b] };
-		nest->lasts[from + m + nest->by_last[b]] = nest->rank[b];
+		nest->lasts[from + m + nest->by_last[b]] = (struct nest_pair){ nest->rank[b], ~model->first[b] };
 	}
 	for (uint32_t v = nest->leaves * 2; v-- > 1;)
 		fill_tournaments(nest, v);
@@ -135,62 +140,50 @@ static uint32_t position(const uint32_t *values, uint32_t m, uint32_t value)
 	return low;
 }
 
-/* Below a tournament's node: the lowest rank below `best` that ends by `last`. */
-static uint32_t descend(const struct nest_pair *firsts, uint32_t m, uint32_t i, uint32_t last, uint32_t best)
+/* Below a tournament's node: the lowest rank below `best` whose other end is at most `end`. */
+static uint32_t descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, uint32_t end, uint32_t best)
 {
-	if (firsts[i].rank >= best || firsts[i].last > last)
+	if (pairs[i].rank >= best || pairs[i].end > end)
 		return best;
 	if (i >= m)
-		return firsts[i].rank;
-	uint32_t near = 2 * i + (firsts[2 * i + 1].rank < firsts[2 * i].rank);
-	best = descend(firsts, m, near, last, best);
-	return descend(firsts, m, near ^ 1, last, best);
+		return pairs[i].rank;
+	uint32_t near = 2 * i + (pairs[2 * i + 1].rank < pairs[2 * i].rank);
+	best = descend(pairs, m, near, end, best);
+	return descend(pairs, m, near ^ 1, end, best);
 }
 
-/* Of a node's buffers, those that start at `first` or later and end by `last`. */
-static uint32_t best_within(const struct nest *nest, uint32_t v, uint32_t first, uint32_t last, uint32_t best)
+/* Of places [l, r) of a tournament, those whose other end is at most `end`. */
+static uint32_t best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
 {
-	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
-	const struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
-	if (m == 0 || firsts[1].rank >= best || firsts[1].last > last)
+	if (m == 0 || pairs[1].rank >= best || pairs[1].end > end)
 		return best;
-	for (uint32_t l = m + position(nest->first + from, m, first), r = 2 * m; l < r; l /= 2, r /= 2) {
+	for (l += m, r += m; l < r; l /= 2, r /= 2) {
 		if (l & 1)
-			best = descend(firsts, m, l++, last, best);
+			best = descend(pairs, m, l++, end, best);
 		if (r & 1)
-			best = descend(firsts, m, --r, last, best);
+			best = descend(pairs, m, --r, end, best);
 	}
 	return best;
 }
 
-static uint32_t best_from(const struct nest *nest, uint32_t v, uint32_t first, uint32_t best)
+/* Of a node's buffers those that start in sections [from, to) and have ended at `last`. */
+static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t last, uint32_t best)
 {
-	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
-	const struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
-	if (m == 0 || firsts[1].rank >= best)
+	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
+	if (m == 0 || nest->firsts[(size_t)2 * start + 1].rank >= best)
 		return best;
-	for (uint32_t l = m + position(nest->first + from, m, first), r = 2 * m; l < r; l /= 2, r /= 2) {
-		if (l & 1)
-			best = lower_of(best, firsts[l++].rank);
-		if (r & 1)
-			best = lower_of(best, firsts[--r].rank);
-	}
-	return best;
+	uint32_t r = to == NONE ? m : position(nest->first + start, m, to);
+	return best_of(nest->firsts + (size_t)2 * start, m, position(nest->first + start, m, from), r, last, best);
 }
 
-static uint32_t best_until(const struct nest *nest, uint32_t v, uint32_t last, uint32_t best)
+/* Those that are over within sections (from, to] and start at `first` or later. */
+static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t first, uint32_t best)
 {
-	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
-	const uint32_t *lasts = nest->lasts + (size_t)2 * from;
-	if (m == 0 || lasts[1] >= best)
+	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
+	if (m == 0 || nest->lasts[(size_t)2 * start + 1].rank >= best)
 		return best;
-	for (uint32_t l = m, r = m + position(nest->last + from, m, last + 1); l < r; l /= 2, r /= 2) {
-		if (l & 1)
-			best = lower_of(best, lasts[l++]);
-		if (r & 1)
-			best = lower_of(best, lasts[--r]);
-	}
-	return best;
+	uint32_t l = from ? position(nest->last + start, m, from + 1) : 0;
+	return best_of(nest->lasts + (size_t)2 * start, m, l, position(nest->last + start, m, to + 1), ~first, best);
 }
 
 /* From the node's left child down to the leaf of `first`: what starts there or later and ends before the node's middle. */
@@ -203,7 +196,7 @@ static uint32_t best_left(const struct nest *nest, uint32_t v, uint32_t first, u
 			return best;
 		if (v << height == leaf)
 			return nest->best[v];
-		best = best_from(nest, v, first, best);
+		best = best_starting(nest, v, first, NONE, NONE - 1, best);
 		if (height > 0 && !(leaf >> (height - 1) & 1))
 			best = lower_of(best, nest->best[2 * v + 1]);
 	}
@@ -220,7 +213,7 @@ static uint32_t best_right(const struct nest *nest, uint32_t v, uint32_t last, u
 			return best;
 		if ((v + 1) << height == leaf + 1)
 			return nest->best[v];
-		best = best_until(nest, v, last, best);
+		best = best_ending(nest, v, 0, last, 0, best);
 		if (height > 0 && (leaf >> (height - 1) & 1))
 			best = lower_of(best, nest->best[2 * v]);
 	}
@@ -234,7 +227,23 @@ uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last)
 		return nest->best[v];
 	uint32_t best = best_left(nest, v, first, NONE);
 	best = best_right(nest, v, last, best);
-	return best_within(nest, v, first, last, best);
+	return best_starting(nest, v, first, NONE, last, best);
+}
+
+uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over)
+{
+	uint32_t leaf = nest->leaves + over, root = node_of(nest, first, last - 1), best = NONE;
+	for (uint32_t height = (uint32_t)(__builtin_clz(root) - __builtin_clz(leaf)) + 1; height-- > 0;) {
+		uint32_t v = leaf >> height;
+		if (nest->best[v] >= best)
+			break;
+		/* What belongs to the node crosses its middle: of its two ends one is on the far side anyway. */
+		if (height == 0 || !(leaf >> (height - 1) & 1))
+			best = best_starting(nest, v, first, over + 1, last, best);
+		else
+			best = best_ending(nest, v, over, last, first, best);
+	}
+	return best;
 }
 
 /* ---- removal ------------------------------------------------------------------------------------------ */
@@ -244,18 +253,15 @@ void nest_remove(struct nest *nest, uint32_t buffer)
 	uint32_t v = node_of(nest, nest->model->first[buffer], nest->model->last[buffer] - 1);
 	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
 	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
-	uint32_t *lasts = nest->lasts + (size_t)2 * from;
+	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
 	uint32_t i = m + nest->by_first[buffer] - from, k = m + nest->by_last[buffer] - from;
-	firsts[i] = (struct nest_pair){ NONE, NONE };
-	lasts[k] = NONE;
-	for (i /= 2; i > 0; i /= 2) {
-		firsts[i].rank = lower_of(firsts[2 * i].rank, firsts[2 * i + 1].rank);
-		firsts[i].last = lower_of(firsts[2 * i].last, firsts[2 * i + 1].last);
-	}
+	firsts[i] = lasts[k] = (struct nest_pair){ NONE, NONE };
+	for (i /= 2; i > 0; i /= 2)
+		match(firsts, i);
 	for (k /= 2; k > 0; k /= 2)
-		lasts[k] = lower_of(lasts[2 * k], lasts[2 * k + 1]);
+		match(lasts, k);
 	for (; v > 0; v /= 2) {
-		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->lasts[(size_t)2 * nest->start[v] + 1] : NONE;
+		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->firsts[(size_t)2 * nest->start[v] + 1].rank : NONE;
 		if (v < nest->leaves)
 			best = lower_of(best, lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
 		if (nest->best[v] == best)

@@ -6,7 +6,7 @@
 
 /* Sections are halved again and again, down to single ones: a binary tree. A buffer belongs to the lowest node that holds its
  * life. Within a node everything crosses the middle, so that one end of a life is all that most questions look at. */
-struct nest_pair { uint32_t rank, last; };
+struct nest_pair { uint32_t rank, end; };
 
 struct nest {
 	const struct layout_model *model;
@@ -18,7 +18,7 @@ struct nest {
 	uint32_t *by_first, *by_last; /* [n] by buffer: its place in these */
 	/* A tournament per node at 2 start: leaves m .. 2 m - 1, root 1. */
 	struct nest_pair *firsts;  /* [2 n] lowest rank, lowest last section, in order of first sections */
-	uint32_t *lasts;           /* [2 n] lowest rank, in order of last sections */
+	struct nest_pair *lasts;   /* [2 n] lowest rank, lowest ~first section, in order of last sections */
 	struct arena arena;
 };
 
@@ -29,6 +29,9 @@ void nest_free(struct nest *nest);
 /* The lowest rank of a buffer that lives within sections [first, last), or NONE. O(log^2 n), but for the node that the two
  * ends part at, which is searched by branch and bound. */
 uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last);
+
+/* The same of those that are alive at section `over`. */
+uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over);
 
 /* Takes a buffer out. O(log n). */
 void nest_remove(struct nest *nest, uint32_t buffer);

@@ -4,8 +4,13 @@
  * The skyline is a list of segments of sections with one height. The lowest segment takes the first buffer in order that
  * lives within it; where there is none, it is filled up to the lower of its walls. What goes into a segment depends on
  * nothing beyond its walls, so any segment between two higher ones will do: the work stays where it is until a valley is full.
+ *
+ * The critical variant knows how high each section will reach at least: what it holds, the holes so far, and what is still
+ * to come. Of what fits it prefers what is alive where the segment reaches highest, so that holes come where there is room
+ * for them.
  */
 #include "layout_nest.h"
+#include "layout_reach.h"
 #include "layout_steps.h"
 
 /* A segment is known by its first section. */
@@ -15,6 +20,8 @@ struct skyline {
 	const struct layout_model *model;
 	struct segment *segment;   /* [sections + 1] */
 	struct nest nest;
+	bool critical;             /* what reaches highest comes first */
+	struct reach reach;
 };
 
 /* The segment after this one, or NONE. */
@@ -73,7 +80,10 @@ static uint32_t fill_up(struct skyline *skyline, uint32_t i)
 {
 	struct segment old = skyline->segment[i];
 	int64_t left = wall(skyline, old.before), right = wall(skyline, after(skyline, i));
-	uint32_t joined = set(skyline, old.before, i, old.last, left < right ? left : right);
+	int64_t height = left < right ? left : right;
+	if (skyline->critical)
+		reach_add(&skyline->reach, i, old.last, height - old.height);
+	uint32_t joined = set(skyline, old.before, i, old.last, height);
 	close(skyline, joined);
 	return joined;
 }
@@ -92,18 +102,34 @@ static uint32_t descend(const struct skyline *skyline, uint32_t i)
 	}
 }
 
-enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
-			   struct control *control)
+/* What goes into the segment: its best in order, or the best of those that are alive where it reaches highest. */
+static uint32_t choose(const struct skyline *skyline, uint32_t i)
 {
-	struct skyline skyline = { .model = model };
-	skyline.segment = mem_alloc((size_t)model->sections + 1, sizeof *skyline.segment);
-	enum status status = skyline.segment ? nest_build(&skyline.nest, model, order) : NO_MEMORY;
-	if (status == OK)
-		skyline.segment[0] = (struct segment){ model->sections, NONE, 0 };
+	uint32_t last = skyline->segment[i].last, rank = NONE;
+	if (skyline->critical)
+		rank = nest_best_over(&skyline->nest, i, last, reach_most(&skyline->reach, i, last));
+	return rank != NONE ? rank : nest_best(&skyline->nest, i, last);
+}
+
+static enum status set_up(struct skyline *skyline, const struct layout_model *model, const uint32_t *order)
+{
+	skyline->segment = mem_alloc((size_t)model->sections + 1, sizeof *skyline->segment);
+	if (!skyline->segment)
+		return NO_MEMORY;
+	skyline->segment[0] = (struct segment){ model->sections, NONE, 0 };
+	enum status status = nest_build(&skyline->nest, model, order);
+	return status == OK && skyline->critical ? reach_build(&skyline->reach, model) : status;
+}
+
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
+			   int64_t *height, struct control *control)
+{
+	struct skyline skyline = { .model = model, .critical = critical };
+	enum status status = set_up(&skyline, model, order);
 	*height = 0;
 	for (uint32_t left = model->n, i = 0; left > 0 && status == OK && *height < limit;) {
 		i = descend(&skyline, i);
-		uint32_t rank = nest_best(&skyline.nest, i, skyline.segment[i].last);
+		uint32_t rank = choose(&skyline, i);
 		if (control_spend(control, STEP_TICKS))
 			status = control_status(control);
 		if (rank == NONE) {
@@ -120,6 +146,7 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 	}
 	if (*height >= limit)
 		*height = INT64_MAX;
+	reach_free(&skyline.reach);
 	nest_free(&skyline.nest);
 	mem_free(skyline.segment);
 	return status;

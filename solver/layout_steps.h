@@ -11,9 +11,10 @@
 #define STEP_TICKS 96      /* of one move of a dive or a skyline */
 
 /* Lowest offset first; order: rank -> buffer, see layout_rank(). O((n + moves) log sections), O(n + sections) memory.
+ * critical: see layout_skyline(); without effect where there are pins, gaps or windows.
  * Windows are taken for the piece's whole height from the buffer's bottom; not for pins with windows. */
-enum status layout_dive(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
-			struct control *control);
+enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
+			int64_t *height, struct control *control);
 
 /* In the order given, each into the lowest hole, or into the tightest. Knows pins, alignment and windows.
  * O(n * placed pieces), but the lowest hole is often found early. */
@@ -21,14 +22,15 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 		       int64_t *height, struct control *control);
 
 /* Into the lowest segment of the skyline goes the first buffer in order that fits between its walls; where none does the
- * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). Gives what the dive gives, without its moves. For
- * models without pins, gaps and windows. O(n log^2 n) or so. */
-enum status layout_skyline(const struct layout_model *model, const uint32_t *order, int64_t limit, int64_t *offset, int64_t *height,
-			   struct control *control);
+ * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). Gives what the dive gives, without its moves.
+ * critical: of what fits, what is alive where the segment would reach highest comes first. For models without pins, gaps and
+ * windows. O(n log^2 n) or so. */
+enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
+			   int64_t *height, struct control *control);
 
 /* Improves a layout of `height`, the dive's in this order, by moving what sticks out of `enough` forward in the order, until
  * a layout is within `enough` or `effort` ticks are spent; a dive each time. OK also when the effort was not enough. */
-enum status layout_wheel(const struct layout_model *model, const uint32_t *order, int64_t enough, uint64_t effort, uint64_t seed,
+enum status layout_wheel(const struct layout_model *model, const uint32_t *order, bool critical, int64_t enough, uint64_t effort, uint64_t seed,
 			 int64_t *offset, int64_t *height, struct control *control);
 
 /* The highest bound that what is alive in one section gives where buffers are pinned or aligned, and that section; *bound 0:

@@ -137,7 +137,7 @@ static enum status solve_leaf(struct tree *tree, const struct layout_model *part
 	int64_t height = INT64_MAX, bound = part->max_load;
 	enum status status = layout_rank(part, "TAW", order);
 	if (status == OK)
-		status = layout_dive(part, order, INT64_MAX, offset, &height, tree->control);
+		status = layout_dive(part, order, false, INT64_MAX, offset, &height, tree->control);
 	if (status != OK || height <= bound)
 		return status;
 	if (part->n <= ILP_MOST && !part->aligned)

@@ -17,6 +17,7 @@ struct placed { double place; uint32_t buffer; };
 
 struct wheel {
 	const struct layout_model *model;
+	bool critical;
 	int64_t enough;
 	struct placed *placed, *best; /* [n] the order: places ascending */
 	uint32_t *order;
@@ -81,7 +82,7 @@ static enum status turn(struct wheel *wheel, int64_t *offset, int64_t *height, b
 {
 	const struct layout_model *model = wheel->model;
 	int64_t reached;
-	enum status status = layout_dive(model, wheel->order, INT64_MAX, wheel->trial, &reached, control);
+	enum status status = layout_dive(model, wheel->order, wheel->critical, INT64_MAX, wheel->trial, &reached, control);
 	*better = status == OK && reached < *height;
 	if (*better) {
 		memcpy(offset, wheel->trial, model->n * sizeof *offset);
@@ -93,10 +94,10 @@ static enum status turn(struct wheel *wheel, int64_t *offset, int64_t *height, b
 	return status;
 }
 
-enum status layout_wheel(const struct layout_model *model, const uint32_t *order, int64_t enough, uint64_t effort, uint64_t seed,
+enum status layout_wheel(const struct layout_model *model, const uint32_t *order, bool critical, int64_t enough, uint64_t effort, uint64_t seed,
 			 int64_t *offset, int64_t *height, struct control *control)
 {
-	struct wheel wheel = { .model = model, .enough = enough, .random = seed };
+	struct wheel wheel = { .model = model, .critical = critical, .enough = enough, .random = seed };
 	struct control own = control_part(control, effort);
 	enum status status = set_up(&wheel, order);
 	const int64_t *last = offset;
