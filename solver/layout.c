@@ -98,7 +98,7 @@ struct attempt {
 struct recipe { const char *keys, *name; bool critical; };
 
 static const struct recipe dives[] = {
-	{ "TAW", "dive TAW", false }, { "EW", "critical dive EW", true }, { "AWT", "dive AWT", false },
+	{ "EW", "critical dive EW", true }, { "TAW", "dive TAW", false }, { "AWT", "dive AWT", false },
 	{ "OTA", "critical dive OTA", true }, { "AWT", "critical dive AWT", true }, { "ZTW", "dive ZTW", false },
 	{ "TWA", "dive TWA", false }, { "TWA", "critical dive TWA", true }, { "OTA", "dive OTA", false },
 };
@@ -235,14 +235,13 @@ static bool wheel_helps(const struct attempt *attempt)
 		&& attempt->height - attempt->enough <= attempt->enough / WHEEL_GAP;
 }
 
-/* From the order of the best dive on. */
-static enum status try_wheel(struct attempt *attempt, uint64_t effort, struct control *control)
+static enum status try_wheel(struct attempt *attempt, const struct recipe *dive, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status = layout_rank(&attempt->part, attempt->dive->keys, attempt->order);
+	enum status status = layout_rank(&attempt->part, dive->keys, attempt->order);
 	if (status == OK)
-		status = layout_wheel(&attempt->part, attempt->order, attempt->dive->critical, attempt->enough, effort, effort, attempt->offset, &attempt->height,
-				      control);
+		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
+				      &attempt->height, control);
 	if (attempt->height < height)
 		attempt->strategy = "squeaky wheel";
 	return status;
@@ -271,16 +270,18 @@ static enum status try_search(struct attempt *attempt, const struct layout_optio
 	return status;
 }
 
-#define SLICE_EFFORT UINT64_C(8000000)
+#define SLICE_EFFORT UINT64_C(6000000)
 
-/* Wheel and search in turns, with twice the effort each time: which of the two is quick differs from instance to instance. */
+/* Wheel and search in turns, with twice the effort each time: which of the two is quick differs from instance to instance. So
+ * does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	enum status status = try_cheap(attempt, control);
 	uint64_t left = options->effort;
-	for (uint64_t slice = SLICE_EFFORT; status == OK && left > 0 && wheel_helps(attempt); slice *= 2) {
+	uint64_t slice = SLICE_EFFORT;
+	for (size_t turn = 0; status == OK && left > 0 && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
 		uint64_t effort = slice < left / 2 ? slice : left / 2 + 1;
-		status = try_wheel(attempt, effort, control);
+		status = try_wheel(attempt, turn % 2 ? attempt->dive : &dives[(turn / 2 + 1) % COUNT(dives)], effort, control);
 		if (status == OK && search_helps(attempt))
 			status = try_search(attempt, options, effort, control);
 		left -= effort < left / 2 ? 2 * effort : left;
@@ -303,7 +304,8 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);
 	case LAYOUT_WHEEL:
 		status = try_cheap(attempt, control);
-		return status == OK && attempt->dive && attempt->height > attempt->enough ? try_wheel(attempt, options->effort, control) : status;
+		return status == OK && attempt->dive && attempt->height > attempt->enough
+			? try_wheel(attempt, attempt->dive, options->effort, control) : status;
 	default:                    return try_everything(attempt, options, control);
 	}
 }
@@ -546,25 +548,35 @@ static enum status refuse(struct solve *solve)
 	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->bound);
 }
 
-/* Two pinned buffers in each other's way. */
-static enum status check_pins(const struct layout_model *model, struct error *error)
+/* Says why two pinned buffers are in each other's way, if they are. */
+static enum status check_pair(const struct layout_model *model, uint32_t a, uint32_t b, struct layout *layout, struct error *error)
 {
-	for (uint32_t a = 0; model->pins && a < model->n; a++) {
-		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n; b++) {
-			if (model->fixed[b] < 0)
+	for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1]; j++) {
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+			const struct span *s = &model->span[j], *t = &model->span[k];
+			long long from = model->fixed[a] + s->from, to = model->fixed[a] + s->to;
+			long long other_from = model->fixed[b] + t->from, other_to = model->fixed[b] + t->to;
+			if (s->first >= t->last || t->first >= s->last || from >= other_to || other_from >= to)
 				continue;
-			for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1]; j++) {
-				for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-					const struct span *s = &model->span[j], *t = &model->span[k];
-					if (s->first < t->last && t->first < s->last && model->fixed[a] + s->from < model->fixed[b] + t->to
-					    && model->fixed[b] + t->from < model->fixed[a] + s->to)
-						return fail(error, INFEASIBLE, "buffers %u and %u are pinned to overlapping places",
-							    model->origin[a], model->origin[b]);
-				}
-			}
+			layout->clash[0] = model->origin[a];
+			layout->clash[1] = model->origin[b];
+			return fail(error, INFEASIBLE, "buffers %u and %u are pinned to overlapping places: to bytes %lld to %lld and %lld to "
+				    "%lld, and both are alive at step %lld", model->origin[a], model->origin[b], from * model->unit,
+				    to * model->unit - 1, other_from * model->unit, other_to * model->unit - 1,
+				    (long long)model->time[s->first > t->first ? s->first : t->first]);
 		}
 	}
 	return OK;
+}
+
+static enum status check_pins(const struct layout_model *model, struct layout *layout, struct error *error)
+{
+	enum status status = OK;
+	for (uint32_t a = 0; model->pins && a < model->n && status == OK; a++)
+		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n && status == OK; b++)
+			if (model->fixed[b] >= 0)
+				status = check_pair(model, a, b, layout, error);
+	return status;
 }
 
 static enum status solve_caching(struct solve *solve)
@@ -602,7 +614,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 {
 	struct layout_options wanted = *options;
 	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error };
-	*layout = (struct layout){ .strategy = "nothing to place" };
+	*layout = (struct layout){ .strategy = "nothing to place", .clash = { NONE, NONE } };
 	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE;
 	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
 	if (status != OK)
@@ -613,7 +625,11 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	if (wanted.capacity > 0 && layout->bound > wanted.capacity)
 		wanted.effort = 0;
 	if (status == OK)
-		status = check_pins(&solve.model, error);
+		status = check_pins(&solve.model, layout, error);
+	if (status == INFEASIBLE) {
+		mem_free(layout->offset);
+		layout->offset = NULL;
+	}
 	if (status == OK)
 		status = caching ? solve_caching(&solve) : place_all(&solve);
 	layout->proved = layout->offset && layout->arena == layout->bound;

@@ -70,6 +70,7 @@ struct layout {
 	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
 	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
 	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
+	uint32_t clash[2];         /* INFEASIBLE because two pins contradict each other: the buffers; else NONE */
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
 };
 

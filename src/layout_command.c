@@ -247,6 +247,18 @@ static void say_core(const struct request *request, const struct buffers_csv *cs
 	fputc('\n', stderr);
 }
 
+/* What contradicts what, with names as the file has them. */
+static void say_why(const char *path, const struct buffers_csv *csv, const struct layout *layout, const struct error *error)
+{
+	const char *reason = layout->clash[0] == NONE ? NULL : strstr(error->text, " are pinned");
+	if (!reason) {
+		fprintf(stderr, "tidemark: %s: %s\n", path, error->text);
+		return;
+	}
+	struct slice a = csv->id[layout->clash[0]], b = csv->id[layout->clash[1]];
+	fprintf(stderr, "tidemark: %s: %.*s and %.*s%s\n", path, (int)a.length, a.text, (int)b.length, b.text, reason);
+}
+
 static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, enum status status,
 		  const struct error *error, double time)
 {
@@ -262,7 +274,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (signal_number && signal_number != SIGALRM)
 		return 128 + signal_number;
 	if (status == INFEASIBLE) {
-		fprintf(stderr, "tidemark: %s: %s\n", request->path, error->text);
+		say_why(request->path, csv, layout, error);
 		say_core(request, csv, layout);
 		return EXIT_CONSTRAINT;
 	}

@@ -320,8 +320,27 @@ static bool lookup_blob(void *store, const uint64_t key[2], void *value, size_t 
 	return store_find_blob(store, key, value, bytes) == bytes;
 }
 
-static enum status run_layout(struct stage_context *stage, const struct scenario *scenario, bool quick, const struct layout_input *input,
-	struct laid_out *laid_out, struct error *error)
+/* The pin's name for a storage, for the reason why pins contradict each other. */
+static const char *pinned_name(const struct graph *graph, const struct scenario *scenario, uint32_t storage)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_OFFSET
+		    && graph->tensor[graph_find_tensor(graph, scenario->pin[i].a)].storage == storage)
+			return scenario->pin[i].a;
+	return "?";
+}
+
+static enum status name_clash(const struct graph *graph, const struct scenario *scenario, const struct layout_input *input,
+	const struct layout *layout, struct error *error)
+{
+	struct error numbered = *error;
+	const char *reason = strstr(numbered.text, " are pinned");
+	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\"%.250s", pinned_name(graph, scenario, input->storage[layout->clash[0]]),
+		pinned_name(graph, scenario, input->storage[layout->clash[1]]), reason ? reason : " are pinned to overlapping places");
+}
+
+static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
+	const struct layout_input *input, struct laid_out *laid_out, struct error *error)
 {
 	struct layout_cache cache = { lookup_blob, keep_blob, stage->store };
 	struct layout_options options = {
@@ -342,6 +361,8 @@ static enum status run_layout(struct stage_context *stage, const struct scenario
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;
+	if (status == INFEASIBLE && error && laid_out->layout.clash[0] != NONE)
+		status = name_clash(graph, scenario, input, &laid_out->layout, error);
 	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
 		laid_out->offset[input->storage[i]] = laid_out->layout.offset[i];
 	return status;
@@ -377,7 +398,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	if (*status == OK)
 		*status = fix_offsets(ordered, scenario, &input, error);
 	if (*status == OK)
-		*status = run_layout(stage, scenario, quick, &input, laid_out, error);
+		*status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
 	if (*status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
 		*status = fail(error, NO_MEMORY, "out of memory");
 	arena_free(&input.arena);
