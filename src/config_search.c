@@ -168,11 +168,11 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 	const struct config_request *request = searching->request;
 	uint32_t inner = config.tp * config.cp * config.ep, rest = request->devices / inner;
 	enum status status = OK;
-	for (uint32_t pp = 1; pp <= rest && status == OK; pp++) {
+	for (uint32_t pp = 1; pp <= rest && pp <= searching->blocks && status == OK; pp++) {
 		config.pp = pp;
 		config.dp = rest / pp;
 		int64_t together = (int64_t)config.dp * config.ep * config.microbatch;
-		if (rest % pp != 0 || pp > searching->blocks || (request->pp && pp != request->pp) || (request->dp && config.dp != request->dp)
+		if (rest % pp != 0 || (request->pp && pp != request->pp) || (request->dp && config.dp != request->dp)
 			|| request->batch % together != 0)
 			continue;
 		config.microbatches = (uint32_t)(request->batch / together);
@@ -224,12 +224,12 @@ static enum status vary_inner(struct searching *searching, struct config config)
 	const struct config_request *request = searching->request;
 	const struct units *units = &searching->step.units;
 	enum status status = OK;
-	for (uint32_t tp = 1; tp <= request->devices && status == OK; tp++)
-		for (uint32_t cp = 1; cp * tp * config.ep <= request->devices && status == OK; cp++)
+	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node, cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
+	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most && status == OK; tp++)
+		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most && status == OK; cp++)
 			for (int sp = 0; sp < 2 && status == OK; sp++) {
-				if (request->devices % (tp * cp * config.ep) != 0 || (request->tp ? tp != request->tp : tp > request->devices_per_node)
-					|| (request->cp ? cp != request->cp : cp > 1 && cp > 2 * request->devices_per_node) || (sp && tp == 1)
-					|| (request->sp >= 0 && tp > 1 && sp != request->sp))
+				uint64_t inner = (uint64_t)tp * cp * config.ep;
+				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) || (request->sp >= 0 && tp > 1 && sp != request->sp))
 					continue;
 				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
 				if (!heads || ((cp > 1 || sp) && !has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1))))
@@ -277,13 +277,13 @@ static enum status vary_step(struct searching *searching, struct config config)
 static enum status vary_all(struct searching *searching)
 {
 	const struct config_request *request = searching->request;
+	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
 	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_FULL && status == OK; recompute++)
 		for (uint32_t microbatch = 1; microbatch <= MICROBATCH_MAX && microbatch <= request->batch && status == OK; microbatch *= 2)
-			for (uint32_t ep = 1; ep <= request->devices && status == OK; ep++) {
-				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->ep ? ep != request->ep : ep > 1 && ep > 8 * request->devices_per_node)
-					|| (request->recompute >= 0 && recompute != request->recompute) || (request->microbatch && microbatch != request->microbatch)
-					|| request->batch % ((int64_t)microbatch * ep) != 0)
+			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
+				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
+					|| (request->microbatch && microbatch != request->microbatch) || request->batch % ((int64_t)microbatch * ep) != 0)
 					continue;
 				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };
 				status = vary_step(searching, config);

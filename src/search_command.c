@@ -249,10 +249,10 @@ static int set_knob(struct search *search, const char *name, const char *value)
 	struct error error = { 0 };
 	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
 	enum knob_id knob = knob_find(text);
+	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
+		return batch_set(&search->scenario, value);
 	if (!name)
-		value += strcspn(value, "=");
-	if (knob == KNOB_COUNT || (!name && *value != '='))
-		return batch_set(&search->scenario, text);
+		value = strchr(value, '=');
 	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);
 	search->set[knob] = true;
 	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
