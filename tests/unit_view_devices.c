@@ -5,6 +5,7 @@
 
 #include "src/draw.h"
 #include "src/models.h"
+#include "src/plan_changes.h"
 #include "src/planner.h"
 #include "support.h"
 #include "ui/view.h"
@@ -104,6 +105,44 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
+{
+	static const char *const whole[] = { "devices=1", NULL };
+	struct fixture fixture, one;
+	open_fixture(&fixture, eight, 120, 30);
+	open_fixture(&one, whole, 120, 30);
+	one.plan->serial = 1;
+	fixture.plan->serial = 2;
+	for (int part = 0; part < 4; part++)
+		press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "b pins a plan");
+	fixture.model.baseline = one.plan;
+	expect(&fixture, DEVICES, "memory");
+	struct arena arena = { 0 };
+	struct plan_change *change;
+	uint32_t count;
+	int64_t sent = 0, moved = 0;
+	cr_assert_eq(plan_changes(one.plan, fixture.plan, &arena, &change, &count), OK);
+	cr_assert(count > 0);
+	for (uint32_t i = 0; i < count; i++) {
+		cr_assert(strncmp(change[i].op, "comm.", 5) != 0 && change[i].sent[0] == 0, "%s", change[i].op);
+		sent += change[i].sent[1];
+	}
+	for (uint32_t a = 0; a < MESH_AXES; a++)
+		for (int c = 0; c < COLLECTIVE_COUNT; c++)
+			moved += fixture.plan->sharded->traffic[a][c].bytes;
+	cr_assert_eq(sent, moved, "what ops send adds up to what the plan sends");
+	arena_free(&arena);
+	cr_assert_eq(plan_changes(fixture.plan, fixture.plan, &arena, &change, &count), OK);
+	cr_assert_eq(count, 0);
+	arena_free(&arena);
+	fixture.model.baseline = fixture.plan;
+	expect(&fixture, DEVICES, "no op differs");
+	close_fixture(&fixture);
+	close_fixture(&one);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
 {
 	struct fixture fixture;
@@ -139,7 +178,7 @@ Test(view_devices, every_part_draws_at_every_size)
 {
 	struct fixture fixture;
 	open_fixture(&fixture, eight, 10, 10);
-	for (int part = 0; part < 4; part++, press(&fixture, DEVICES, COMMAND_PART))
+	for (int part = 0; part < 5; part++, press(&fixture, DEVICES, COMMAND_PART))
 		for (int width = 1; width < 130; width += 7)
 			for (int height = 1; height < 50; height += 3) {
 				cr_assert(frame_resize(&fixture.frame, width, height));

@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -36,6 +36,17 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 /* False where the list doesn't know the command. */
 bool places_command(struct place_list *list, struct model *model, enum command_id command);
 void places_free(struct place_list *list);
+
+/* The plan against the baseline, op by op. */
+struct change_list {
+	struct plan_change *row;     /* [rows] in the arena */
+	uint32_t rows, top;
+	int page;
+	uint64_t plan, baseline;     /* serials that the rows were made for */
+	struct arena arena;
+};
+void changes_draw(struct frame *frame, struct change_list *list, const struct model *model);
+void changes_free(struct change_list *list);
 
 /* "1.25 ms", "31 us". Returns text. */
 char *time_text(int64_t picoseconds, char *text, size_t size);

@@ -1,5 +1,5 @@
 /* view_devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
- * the other: memory by category, collectives, placements with their reasons, what was searched. */
+ * the other: memory by category, collectives, placements with their reasons, what was searched, differences from the baseline. */
 #include "devices.h"
 
 enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, GRID_MAX = 8, ALL_PARTS = 34 };
@@ -8,6 +8,7 @@ struct devices {
 	enum device_part part;
 	uint32_t top;                /* of the candidates */
 	struct place_list places;
+	struct change_list changes;
 };
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
@@ -137,6 +138,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
 				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
 				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+	} else if (part == PART_CHANGES) {
+		changes_draw(frame, &view->changes, model);
 	} else if (!plan->sharded) {
 		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT, "the step is not split: set devices and strategy");
 	} else if (part == PART_TRAFFIC) {
@@ -175,12 +178,15 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		return true;
 	if (view->part == PART_SEARCH && model->plan->sharded && row_command(command, &view->top, model->plan->sharded->candidates, 10))
 		return true;
+	if (view->part == PART_CHANGES && row_command(command, &view->changes.top, view->changes.rows, view->changes.page))
+		return true;
 	return view_command(model, command);
 }
 
 static void devices_free(void *state)
 {
 	places_free(&((struct devices *)state)->places);
+	changes_free(&((struct devices *)state)->changes);
 }
 
 const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free };
