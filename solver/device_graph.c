@@ -45,6 +45,7 @@ struct walk {
 	uint32_t *made;            /* [ops] the draft's op */
 	uint32_t *read_start;      /* [tensors + 1] readers of a tensor in program order: */
 	uint32_t *reader, *read;   /* their op, and its place in graph->reads.item */
+	uint32_t now;              /* the op of the input that is being made */
 	const char *module;        /* of the collectives to come */
 	struct arena arena;
 };
@@ -271,6 +272,51 @@ static bool serves(const struct walk *walk, uint32_t copy, uint8_t phase)
 	return (of == ANY_PHASE || of == phase) && is_current(walk, copy);
 }
 
+static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+/* The first op after `op` that writes a storage in place, or NONE. */
+static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t op)
+{
+	FOR_ROW(i, &graph->users, storage)
+		if (graph->users.item[i] > op && writes_in_place(graph, graph->users.item[i], storage))
+			return graph->users.item[i];
+	return NONE;
+}
+
+/* The chain to a place from where a tensor rests goes by way of a place that a later reader of the phase needs where that makes both
+ * together cheaper. */
+static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct reshard *chain)
+{
+	const struct graph *graph = walk->graph;
+	uint32_t last = next_write(graph, graph->tensor[tensor].storage, walk->now);
+	const struct reshard direct = *chain;
+	int64_t saved = 0;
+	for (uint32_t i = walk->read_start[tensor]; i < walk->read_start[tensor + 1] && walk->status == OK; i++) {
+		struct placement by = walk->sharding->needed[walk->read[i]];
+		struct reshard there, on, back;
+		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last) && graph->op[walk->reader[i]].phase == phase;
+		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor])
+			|| find_chain(walk, tensor, walk->place[tensor], by, &there) != OK || find_chain(walk, tensor, by, to, &on) != OK
+			|| find_chain(walk, tensor, to, by, &back) != OK || there.moves + on.moves > RESHARD_MOVES)
+			continue;
+		int64_t saves = direct.time + (there.time < back.time ? there.time : back.time) - there.time - on.time;
+		if (saves <= saved)
+			continue;
+		saved = saves;
+		*chain = there;
+		memcpy(chain->move + there.moves, on.move, on.moves * sizeof *on.move);
+		chain->moves += on.moves;
+		chain->time += on.time;
+		chain->sent += on.sent;
+	}
+}
+
 /* The cheapest way to a placement from where the tensor rests or from a copy; of equals the first. copy: NONE where it rests. */
 static enum status find_source(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct source *best)
 {
@@ -288,8 +334,10 @@ static enum status find_source(struct walk *walk, uint32_t tensor, struct placem
 	if (walk->status != OK || !is_current(walk, walk->where[tensor]))
 		return walk->status;
 	struct source rest = { .copy = NONE, .name = walk->name[tensor], .at = walk->place[tensor] };
-	if (find_chain(walk, tensor, rest.at, to, &rest.chain) == OK && (!any || rest.chain.time <= best->chain.time))
+	if (find_chain(walk, tensor, rest.at, to, &rest.chain) == OK && (!any || rest.chain.time <= best->chain.time)) {
 		*best = rest;
+		pass_by_others(walk, tensor, to, phase, &best->chain);
+	}
 	return walk->status;
 }
 
@@ -384,23 +432,6 @@ static uint32_t reach(struct walk *walk, uint32_t tensor, struct placement to, u
 static bool is_reduction(const struct reshard_move *move)
 {
 	return move->collective == COLLECTIVE_ALL_REDUCE || move->collective == COLLECTIVE_REDUCE_SCATTER;
-}
-
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
-/* The first op after `op` that writes a storage in place, or NONE. */
-static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t op)
-{
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->users.item[i] > op && writes_in_place(graph, graph->users.item[i], storage))
-			return graph->users.item[i];
-	return NONE;
 }
 
 /* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum, or reads what
@@ -665,6 +696,7 @@ static void walk_ops(struct walk *walk)
 	if (!operands.name || !operands.holder)
 		stop(walk, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && walk->status == OK; op++) {
+		walk->now = op;
 		copy_op(walk, op, &operands);
 		reduce_results(walk, op);
 		finish_storages(walk, op);

@@ -11,7 +11,8 @@
  *
  * Order     Reductions come right after the op that made the partial sum (late_axes: before the update that reads it), other
  *           collectives right before their first reader.
- * Sharing   Readers share copies, and chains begin at the copy from which they are cheapest; but what was gathered for the forward
+ * Sharing   Readers share copies; chains begin at the copy from which they are cheapest, and go by way of a place that a later reader
+ *           needs where both together are cheaper then; but what was gathered for the forward
  *           pass is gathered again for the backward pass if it is no parameter (as in sequence parallelism, arXiv 2205.05198), or one
  *           on an axis of regather_axes.
  * In place  An all-reduce overwrites a partial sum that nobody reads any more. A slice of what stays in memory anyway is a view where
