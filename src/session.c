@@ -40,6 +40,7 @@ struct session {
 	struct plan *baseline;
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
+	uint64_t run_request;       /* that the newest run belongs to */
 	struct session_log *log;
 	const char *rules_file;     /* the caller's, or NULL */
 	bool interactive;
@@ -199,8 +200,10 @@ static void keep_run(struct session *session, struct plan *plan)
 {
 	if (!plan->complete)
 		return;
-	/* A better plan of the same request takes the place of the one before. */
-	if (session->runs && session->run[session->runs - 1]->fingerprint == plan->fingerprint)
+	/* A better plan of the same request takes the place of the one before, with whatever effort it was found. */
+	bool same = session->runs && (session->run_request == session->plan_request || session->run[session->runs - 1]->fingerprint == plan->fingerprint);
+	session->run_request = session->plan_request;
+	if (same)
 		plan_release(session->run[--session->runs]);
 	if (session->runs == RUNS_MAX) {
 		plan_release(session->run[0]);

@@ -198,3 +198,18 @@ Test(session, a_preview_that_never_ends_stops_for_a_command)
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+Test(session, raised_effort_makes_no_further_runs)
+{
+	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	cr_assert_eq(session_command(session, "set order_effort=0", NULL), OK);
+	cr_assert(settled(session, true));
+	double end = seconds() + 3;
+	uint32_t before = session_runs(session);
+	while (seconds() < end) {
+		usleep(1000);
+		session_poll(session);
+		cr_assert_eq(session_runs(session), before);
+	}
+	session_free(session);
+}
