@@ -93,8 +93,8 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	*claimed = json_is_integer(claim);
 	if (!*claimed)
 		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
-	enum status status = expect(shard, "cost", sharded->cost.total, error);
-	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total))
+	enum status status = expect(shard, "cost", sharded->cost.total + sharded->cost.ties, error);
+	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total + sharded->cost.ties))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound contradicts the cost");
 	if (status == OK)
 		status = shard_bound_again(stage, sharded, scenario, &bound, error);

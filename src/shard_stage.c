@@ -207,7 +207,7 @@ static enum status find_fold(struct shared_units *shared)
 /* The bound counts where it is below what the sharding costs: an expert's may lie outside of what was searched. */
 static void note_report(struct job *job, const struct sharding_report *report, struct sharded *sharded)
 {
-	int64_t cost = sharded->cost.total;
+	int64_t cost = sharded->cost.total + sharded->cost.ties;   /* what searches minimise */
 	if (report->objective < 0)
 		return;
 	sharded->space = report->space;
