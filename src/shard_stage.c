@@ -95,7 +95,9 @@ static bool better(const struct job *job, const struct sharding_cost *a, const s
 	bool fits_a = job->cap < 0 || a->usage <= job->cap, fits_b = job->cap < 0 || b->usage <= job->cap;
 	if (fits_a != fits_b)
 		return fits_a;
-	if (!fits_a || strategy == STRATEGY_MINRED)
+	/* Where nothing fits, a little less that stays is not worth much time, nor the buffers of many collectives. */
+	bool alike = (a->usage > b->usage ? a->usage - b->usage : b->usage - a->usage) < a->usage / 50;
+	if (strategy == STRATEGY_MINRED || (!fits_a && !alike))
 		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
 	if (strategy == STRATEGY_TAP)
 		return a->communication != b->communication ? a->communication < b->communication : a->usage < b->usage;
@@ -274,7 +276,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	enum status status = search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
-		note(job->notes, "no sharding over this mesh keeps what stays on a device below the cap: this one comes nearest");
+		note(job->notes, "no sharding over this mesh fits the cap with what comes and goes beside what stays: this one comes nearest");
 	for (uint32_t i = 0; i < report->candidates; i++)
 		add_found(job, &report->candidate[i]);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;
