@@ -37,7 +37,7 @@ const char *knob_unavailable(enum knob_id knob)
 	case K_pp:
 	case K_microbatches:
 	case K_schedule:
-		return "pipelines over devices are not built in yet";
+		return "a plan is of one pipeline stage; tidemark search evaluates pipelines";
 	default:
 		return NULL;
 	}
