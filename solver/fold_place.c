@@ -225,24 +225,25 @@ static void cut_at(struct placing *placing, const uint32_t *orbit, uint32_t orbi
 			(int32_t)(length_of(placing->orbits, orbit[i]) / 2);
 }
 
-/* The first cut to try: so that most arguments from orbits that are placed already come from the same copy. */
-static int64_t first_cut(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t period, bool backward)
+/* The first cut to try: so that most arguments from and to orbits that are placed already stay in the same copy. Returns how many there are. */
+static int64_t first_cut(const struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t period, bool backward, int64_t *cut)
 {
+	const struct csr *rows[] = { &placing->from, &placing->to };
 	int64_t sum = 0, votes = 0;
-	for (uint32_t i = 0; i < orbits; i++) {
-		int64_t here = position_of(placing, orbit[i], backward);
-		int32_t middle = (int32_t)(length_of(placing->orbits, orbit[i]) / 2);
-		FOR_ROW(j, &placing->to, orbit[i]) {
-			const struct link *link = &placing->link[placing->to.item[j]];
-			if (!placing->placed[link->from])
-				continue;
-			/* The copy that the orbit's middle should be in, so that the link does not leave it. */
-			int64_t copy = placing->orbits->offset[link->from] - link->shift + middle;
-			sum += here - copy * period;
-			votes++;
-		}
-	}
-	return votes ? (sum / votes) - period : 0;
+	for (uint32_t i = 0; i < orbits; i++)
+		for (int side = 0; side < 2; side++)
+			FOR_ROW(j, rows[side], orbit[i]) {
+				const struct link *link = &placing->link[rows[side]->item[j]];
+				uint32_t other = side ? link->from : link->to;
+				if (!placing->placed[other] || placing->ring[other] == placing->ring[orbit[i]])
+					continue;
+				/* The copy that the orbit's middle should be in, so that the link does not leave it. */
+				int64_t copy = (int64_t)placing->orbits->offset[other] + (side ? -link->shift : link->shift) + length_of(placing->orbits, orbit[i]) / 2;
+				sum += position_of(placing, orbit[i], backward) - copy * period;
+				votes++;
+			}
+	*cut = votes ? sum / votes - period : 0;
+	return votes;
 }
 
 /* Copies that have an op of every orbit so far. */
@@ -260,17 +261,16 @@ static int64_t copies_of(const struct placing *placing)
 	return high > low ? high - low : 0;
 }
 
-static void place_ring(struct placing *placing, const uint32_t *orbit, uint32_t orbits)
+/* True when it has to wait until something beside it is placed. */
+static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t orbits, bool alone)
 {
 	int64_t period = period_of(placing, orbit, orbits), best = 0;
 	bool backward = period < 0;
 	uint64_t least = UINT64_MAX;
+	int64_t from;
 	period = backward ? -period : period;
-	if (!period)
-		return;
-	for (uint32_t i = 0; i < orbits; i++)
-		placing->placed[orbit[i]] = false;
-	int64_t from = first_cut(placing, orbit, orbits, period, backward);
+	if (!period || (!first_cut(placing, orbit, orbits, period, backward, &from) && !alone))
+		return period != 0;
 	for (uint32_t i = 0; i < orbits; i++)
 		placing->placed[orbit[i]] = true;
 	for (int64_t cut = from - period / 2; cut < from + 2 * period; cut++) {
@@ -283,6 +283,7 @@ static void place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 		}
 	}
 	cut_at(placing, orbit, orbits, best, period, backward);
+	return false;
 }
 
 /* ---- all others ------------------------------------------------------------------------------------------------ */
@@ -315,36 +316,52 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 	return placing->placed[orbit] && (!was || best != before);
 }
 
-/* Orbits of rings move as one, so they stay. */
-static void place_others(struct placing *placing)
+/* Orbits beside those that are placed; with those of rings, which usually move as one, or without. */
+static bool spread(struct placing *placing, bool rings)
 {
 	uint32_t orbits = placing->orbits->orbits;
-	for (bool changed = true; changed;) {
+	bool any = false;
+	for (bool changed = true; changed; any |= changed) {
 		changed = false;
 		for (uint32_t orbit = 0; orbit < orbits; orbit++)
-			changed |= !placing->placed[orbit] && place_beside(placing, orbit);
+			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
 		for (uint32_t orbit = orbits; orbit-- > 0;)
-			changed |= !placing->placed[orbit] && place_beside(placing, orbit);
+			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
 	}
+	return any;
+}
+
+static void place_others(struct placing *placing)
+{
+	spread(placing, true);
 	for (int pass = 0; pass < PASSES; pass++)
-		for (uint32_t orbit = 0; orbit < orbits; orbit++)
+		for (uint32_t orbit = 0; orbit < placing->orbits->orbits; orbit++)
 			if (placing->ring[orbit] == NONE && placing->placed[orbit])
 				place_beside(placing, orbit);
 }
 
+/* The forward stream first, then every ring that has something placed beside it. */
 static enum status place_rings(struct placing *placing)
 {
 	uint32_t orbits = placing->orbits->orbits;
 	uint32_t *member = arena_alloc(placing->arena, orbits, sizeof *member);
-	if (!member)
+	bool *done = arena_alloc(placing->arena, placing->rings, sizeof *done), alone = true;
+	if (!member || !done)
 		return NO_MEMORY;
-	/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
-	for (uint32_t ring = placing->rings; ring-- > 0;) {
-		uint32_t members = 0;
-		for (uint32_t orbit = 0; orbit < orbits; orbit++)
-			if (placing->ring[orbit] == ring)
-				member[members++] = orbit;
-		place_ring(placing, member, members);
+	for (bool progress = true; progress;) {
+		progress = false;
+		/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
+		for (uint32_t ring = placing->rings; ring-- > 0;) {
+			uint32_t members = 0;
+			for (uint32_t orbit = 0; orbit < orbits && !done[ring]; orbit++)
+				if (placing->ring[orbit] == ring)
+					member[members++] = orbit;
+			if (!members || place_ring(placing, member, members, alone))
+				continue;
+			done[ring] = progress = true;
+			alone &= !placing->placed[member[0]];
+		}
+		progress |= spread(placing, false);
 	}
 	return OK;
 }
