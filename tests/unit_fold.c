@@ -275,6 +275,27 @@ Test(fold, repeated_random_segments_are_found)
 	cr_assert_gt(10 * folded, 7 * all, "SEED=%llu: %u of %u", (unsigned long long)test_seed(), folded, all);
 }
 
+Test(fold, layers_that_alternate_are_copies_of_two)
+{
+	enum { HALF = 6 };
+	struct template template = { .ops = 2 * HALF, .copies = 8 };
+	struct fold fold;
+	for (uint32_t i = 0; i < 2 * HALF; i++) {
+		template.op[i].type = i == HALF + 3 ? HALF : i % HALF;
+		template.op[i].arguments = 1 + (i % HALF == 2);
+		template.op[i].kind[0] = i ? SAME : BEFORE;
+		template.op[i].from[0] = i ? i - 1 : 2 * HALF - 1;
+		template.op[i].kind[1] = PARAMETER;
+	}
+	struct graph *graph = repeat(&template);
+	find(graph, &fold);
+	cr_assert_eq(fold.segments, 1);
+	cr_assert_eq(fold.segment[0].ops, 2 * HALF, "%u ops", fold.segment[0].ops);
+	cr_assert_geq(fold.segment[0].copies, 7);
+	fold_free(&fold);
+	graph_release(graph);
+}
+
 Test(fold, running_out_of_memory_leaks_nothing)
 {
 	struct graph *graph = model_of("gpt", 3, RECOMPUTE_NONE);
