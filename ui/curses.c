@@ -362,10 +362,7 @@ static void name_mouse(struct key_press *key)
 void terminal_mouse(struct terminal *terminal, bool wanted)
 {
 	(void)terminal;
-	const char *reports = tigetstr("kmous");
-	/* Without mouse reports ncurses would load the Linux console's mouse library, which leaks. */
-	if (reports == NULL || reports == (const char *)-1)
-		return;
+	setenv("NCURSES_GPM_TERMS", "", 1); /* no mouse library of the Linux console: ncurses would load it, and it leaks */
 	mouseinterval(0);
 	mousemask(wanted ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
 }
