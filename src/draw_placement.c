@@ -30,7 +30,7 @@ static int more_nodes(const void *left, const void *right)
 
 void placement_colours_find(const struct drawing *drawing, struct placement_colours *colours)
 {
-	struct counted counted[DISTINCT];
+	struct counted counted[DISTINCT] = { { .nodes = 0 } };
 	uint32_t count = 0;
 	*colours = (struct placement_colours){ 0 };
 	for (uint32_t n = 0; n < drawing->nodes; n++) {

@@ -214,7 +214,7 @@ static void note_report(struct job *job, const struct sharding_report *report, s
 		return;
 	sharded->space = report->space;
 	sharded->folded = report->folded;
-	if (cost >= report->bound)
+	if (report->bound >= 0 && cost >= report->bound)
 		sharded->proof = (struct shard_proof){ .picoseconds = true, .cost = cost, .bound = report->bound, .proved = cost == report->bound,
 			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind };
 }

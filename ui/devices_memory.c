@@ -32,7 +32,8 @@ static void draw_amount(struct frame *frame, int y, int64_t bytes, int64_t whole
 	char text[32];
 	frame_right(frame, NAMES + AMOUNT, y, ROLE_TEXT, bytes_text(bytes, text, sizeof text));
 	snprintf(text, sizeof text, "%5.1f %%", whole ? 100.0 * (double)bytes / (double)whole : 0.0);
-	frame_right(frame, NAMES + AMOUNT + SHARE, y, ROLE_FAINT, text);
+	if (frame->window.width > NAMES + AMOUNT + SHARE)
+		frame_right(frame, NAMES + AMOUNT + SHARE, y, ROLE_FAINT, text);
 }
 
 int devices_draw_memory(struct frame *frame, const struct model *model)

@@ -2,7 +2,7 @@
 #include "devices.h"
 #include "src/shard_why.h"
 
-enum { NAME_LEAST = 14, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24 };
+enum { NAME_LEAST = 10, BYTES_WIDE = 54, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24 };
 
 void places_free(struct place_list *list)
 {
@@ -92,7 +92,8 @@ static void draw_header(struct frame *frame, const struct place_list *list, int 
 	frame_text(frame, 1, 0, name, list->sort == SORT_NAME ? ROLE_TITLE : ROLE_LABEL, "tensor");
 	frame_text(frame, name + 2, 0, PLACE, ROLE_LABEL, "placement");
 	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "redundant");
-	frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL, "per device");
+	if (right >= BYTES_WIDE)
+		frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL, "per device");
 	if (kinds)
 		frame_right(frame, right, 0, ROLE_LABEL, "kind");
 }
@@ -111,7 +112,8 @@ static void draw_row(struct frame *frame, int y, const struct sharded *sharded, 
 	}
 	int64_t redundant = sharded->redundant[graph->tensor[tensor].storage];
 	frame_right(frame, right, y, redundant ? ROLE_WARN : ROLE_FAINT, bytes_text(redundant, text, sizeof text));
-	frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(bytes_here(sharded, tensor), text, sizeof text));
+	if (frame->window.width >= BYTES_WIDE)
+		frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(bytes_here(sharded, tensor), text, sizeof text));
 }
 
 /* One alternative: what it holds, what stays twice, what its collectives take. */
@@ -156,7 +158,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 {
 	int height = frame->window.height, why = height >= HIGH ? WHY_HIGH : height >= WHY + 4 ? WHY : 0;
 	bool kinds = frame->window.width >= 64;
-	int name = frame->window.width - PLACE - 2 * AMOUNT - (kinds ? AMOUNT : 0) - 4;
+	int name = frame->window.width - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
 	if (!make_rows(list, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
 		return;
