@@ -60,7 +60,10 @@ static void write_candidates(const struct sharded *sharded, FILE *stream)
 		putc(',', stream);
 		if (candidate->possible)
 			seconds(stream, candidate->time);
-		fprintf(stream, ",%" PRId64 ",%d,%d\n", candidate->possible ? candidate->usage : 0, candidate->possible, candidate->chosen);
+		putc(',', stream);
+		if (candidate->possible && candidate->usage >= 0)
+			fprintf(stream, "%" PRId64, candidate->usage);
+		fprintf(stream, ",%d,%d\n", candidate->possible, candidate->chosen);
 	}
 }
 

@@ -125,7 +125,9 @@ static void write_candidates(const struct sharded *sharded, FILE *stream)
 		fputs(", ", stream);
 		if (candidate->possible) {
 			write_seconds(stream, "step_seconds", candidate->time);
-			fprintf(stream, ", \"staying_bytes\": %" PRId64 ", ", candidate->usage);
+			fputs(", ", stream);
+			if (candidate->usage >= 0)
+				fprintf(stream, "\"staying_bytes\": %" PRId64 ", ", candidate->usage);
 		}
 		fprintf(stream, "\"possible\": %s, \"chosen\": %s}", candidate->possible ? "true" : "false", candidate->chosen ? "true" : "false");
 	}

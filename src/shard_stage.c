@@ -224,7 +224,7 @@ static void add_experts(const struct job *job, struct sharding_point *curve)
 {
 	int64_t least = curve[0].usage;
 	for (uint32_t i = 0; i < job->candidates; i++)
-		least = job->candidate[i].usage < least ? job->candidate[i].usage : least;
+		least = job->candidate[i].usage >= 0 && job->candidate[i].usage < least ? job->candidate[i].usage : least;
 	struct sharding_point found[SHARDING_CURVE_POINTS];
 	memcpy(found, curve, sizeof found);
 	for (int k = 0; k < SHARDING_CURVE_POINTS; k++) {
@@ -235,7 +235,7 @@ static void add_experts(const struct job *job, struct sharding_point *curve)
 				best = found[i];
 		for (uint32_t i = 0; i < job->candidates; i++) {
 			const struct shard_candidate *expert = &job->candidate[i];
-			if (expert->usage <= limit && expert->time < best.time)
+			if (expert->usage >= 0 && expert->usage <= limit && expert->time < best.time)
 				best = (struct sharding_point){ .status = OK, .usage = expert->usage, .redundant = expert->redundant, .time = expert->time };
 		}
 		best.eps = curve[k].eps;
@@ -266,6 +266,18 @@ static enum status search(struct job *job, const struct mesh *mesh, const struct
 	return status == LIMIT ? OK : status;
 }
 
+/* What the search found is the chosen one of the candidates. */
+static void list_found(struct job *job, const struct sharding *sharding, const struct sharding_cost *cost)
+{
+	char mesh[96], text[120];
+	for (uint32_t i = 0; i < job->candidates; i++)
+		job->candidate[i].chosen = false;
+	job->candidates -= job->candidates == CANDIDATES_MAX;
+	snprintf(text, sizeof text, "%s, searched", mesh_text(&sharding->mesh, mesh, sizeof mesh));
+	add_candidate(job, text, cost);
+	job->candidate[job->candidates - 1].chosen = true;
+}
+
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
 static enum status improve(struct job *job, const struct axis_roles *roles, struct sharding *sharding, const struct sharding_cost *cost,
 	struct sharding_report *report, struct sharding_point *curve, uint32_t *points)
@@ -284,6 +296,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 		sharding_free(sharding);
 		*sharding = found;
 		found = (struct sharding){ 0 };
+		list_found(job, sharding, &report->cost);
 	}
 	sharding_free(&found);
 	if (status == OK && options.strategy == STRATEGY_MINRED && job->scenario->value[K_curve]

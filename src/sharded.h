@@ -28,7 +28,7 @@ struct traffic {
 /* A sharding that was looked at on the way. */
 struct shard_candidate {
 	const char *text;           /* "dp 2 x tp 4, ZeRO 3" */
-	int64_t time, usage, redundant; /* picoseconds of a step; bytes that stay, and that are copies */
+	int64_t time, usage, redundant; /* picoseconds of a step; bytes that stay (< 0: not known), and that are copies */
 	bool possible, chosen;
 };
 

@@ -9,7 +9,8 @@ static int draw_proof(struct frame *frame, const struct sharded *sharded)
 	char text[200], bound[32], cost[32];
 	int y = 0, width = frame->window.width;
 	if (!proof->objective) {
-		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, sharded->candidates ? "the best of what experts write by hand; no bound" : "nothing is searched: an expert's sharding");
+		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
+			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
 	} else {
 		bool time = proof->picoseconds;
 		snprintf(text, sizeof text, "%s %s, bound %s: %s (%s)", proof->objective,
@@ -37,7 +38,7 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 		const struct shard_candidate *candidate = &sharded->candidate[i];
 		enum role role = !candidate->possible ? ROLE_FAINT : candidate->chosen ? ROLE_GOOD : ROLE_TEXT;
 		frame_right(frame, TIME_AT, y, role, candidate->possible ? time_text(candidate->time, text, sizeof text) : "-");
-		frame_right(frame, BYTES_AT, y, role, candidate->possible ? bytes_text(candidate->usage, text, sizeof text) : "-");
+		frame_right(frame, BYTES_AT, y, role, candidate->possible && candidate->usage >= 0 ? bytes_text(candidate->usage, text, sizeof text) : "-");
 		frame_name(frame, BYTES_AT + 2, y, frame->window.width - BYTES_AT - 2, role, candidate->text);
 	}
 	return y;
