@@ -213,12 +213,12 @@ static enum status try_first(struct attempt *attempt)
 	return try_skyline(attempt, &dives[0], &none);
 }
 
-/* The tree knows neither pins nor holes; models that have them go through first fit. */
+/* The tree knows neither pins nor holes; models that have them are dived through, long-lived buffers first, too. */
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
 	static const struct recipe long_lived_first = { "WZ", "long-lived first", false };
 	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
-		return try_fit(attempt, &long_lived_first, false, control);
+		return try_skyline(attempt, &long_lived_first, control);
 	int64_t height;
 	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
 	if (status == OK)

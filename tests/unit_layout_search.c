@@ -97,6 +97,24 @@ static int64_t smallest_arena(const struct buffers *buffers, int64_t limit)
 	return try_all(&brute, 0, 0, limit + 1);
 }
 
+/* The other strategies: honour pins, alignment and gaps, and are never below the smallest arena. */
+static void compare_strategy(const struct buffers *buffers, enum layout_strategy strategy, enum status expected, int64_t smallest)
+{
+	struct layout layout;
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct layout_options options = { .strategy = strategy, .alignment = 1, .effort = 20000 };
+	const char *name = layout_strategy_names[strategy];
+	enum status status = layout_solve(buffers, &options, &control, &layout, &error);
+	cr_assert_eq(status, expected, "SEED=%llu %s: status %d", (unsigned long long)test_seed(), name, status);
+	if (status == OK) {
+		cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu %s: %s", (unsigned long long)test_seed(), name,
+			     error.text);
+		cr_assert_geq(layout.arena, smallest, "SEED=%llu %s", (unsigned long long)test_seed(), name);
+	}
+	layout_free(&layout);
+}
+
 static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 {
 	uint64_t seed = test_seed() + (uint64_t)kind;
@@ -118,6 +136,9 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 				     kind, round, (long long)layout.arena, (long long)smallest);
 			cr_assert(layout.proved, "SEED=%llu kind %d round %d: not proved", (unsigned long long)test_seed(), kind, round);
 		}
+		static const enum layout_strategy others[] = { LAYOUT_DIVE, LAYOUT_WHEEL, LAYOUT_LLFB, LAYOUT_SKYLINE, LAYOUT_ROAM };
+		if (round % 3 == 0)
+			compare_strategy(&sample.buffers, others[round / 3 % 5], status, smallest);
 		layout_free(&layout);
 	}
 }
