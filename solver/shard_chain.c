@@ -26,6 +26,7 @@ struct run {
 	struct chain_plan *plan;
 	struct error *error;
 	struct chain_choice best;  /* within the limit; core NULL: none */
+	struct chain_choice over;  /* not within it: the other end of the hull's edge at the limit */
 	int64_t bound, alpha, beta; /* the best bound, and its price beta / alpha */
 	bool exhausted;            /* the ILP has seen all that could be better */
 };
@@ -122,7 +123,9 @@ static enum status decode_path(struct run *run, uint32_t number, struct chain_ch
 	for (uint32_t i = 0; i < factor->count; i++)
 		entry = entry * run->model.core.domain[factor->var[i]] + choice->core[factor->var[i]];
 	size_t block = entry / square;
-	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state), *kind = arena_alloc(&arena, square, sizeof *kind);
+	uint32_t *state = path->state = arena_alloc(&choice->arena, (size_t)link->length + 1, sizeof *state);
+	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
+	path->block = block;
 	path->arc = arena_alloc(&choice->arena, link->length, sizeof *path->arc);
 	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
 	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
@@ -166,12 +169,19 @@ static enum status decode(struct run *run, struct chain_choice *choice)
 
 /* ---- prices ---------------------------------------------------------------------------------------------------- */
 
-/* Takes the choice over if it is the best. */
+static bool fits(const struct run *run, const struct chain_choice *choice)
+{
+	return run->chain->limit < 0 || choice->usage <= run->chain->limit;
+}
+
+/* Takes the choice over if it is the best, or if it doesn't fit. */
 static void offer(struct run *run, struct chain_choice *choice)
 {
-	bool fits = run->chain->limit < 0 || choice->usage <= run->chain->limit;
 	bool better = !run->best.core || choice->cost < run->best.cost || (choice->cost == run->best.cost && choice->usage < run->best.usage);
-	if (fits && better) {
+	if (!fits(run, choice)) {
+		chain_choice_free(&run->over);
+		run->over = *choice;
+	} else if (better) {
 		chain_choice_free(&run->best);
 		run->best = *choice;
 	} else {
@@ -264,6 +274,12 @@ static enum status close_gap(struct run *run)
 	if (run->search.alpha != run->alpha || run->search.beta != run->beta)
 		weigh(run, run->alpha, run->beta);
 	weigh_around(run);
+	for (uint32_t i = 0; i < run->model.links && status == OK && run->over.core && run->best.path[i].state; i++) {
+		struct chain_choice choice;
+		status = chain_splice(&run->search, &run->best, &run->over, i, &choice);
+		if (choice.core)
+			offer(run, &choice);
+	}
 	while (status == OK && run->best.cost > run->bound) {
 		wide last = (wide)run->alpha * (run->best.cost - 1) + (wide)run->beta * run->chain->limit;
 		int64_t gap = (int64_t)(last - run->search.weight);
@@ -396,6 +412,7 @@ static void end(struct run *run)
 		chain_tree_free(&run->search.copy[i].tree);
 	chain_tree_free(&run->search.core);
 	chain_choice_free(&run->best);
+	chain_choice_free(&run->over);
 	arena_free(&run->search.arena);
 	chain_model_free(&run->model);
 }

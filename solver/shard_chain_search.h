@@ -9,6 +9,8 @@
 struct chain_path {
 	uint32_t kinds, **value;   /* [kinds] values of a copy's variables */
 	uint32_t *arc;             /* [length] kind */
+	size_t block;
+	uint32_t *state;           /* [length + 1] between the arcs; NULL in what the ILP finds */
 };
 
 struct chain_choice {
@@ -43,6 +45,10 @@ struct chain_search {
  * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
 enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
 	uint32_t *arcs);
+/* Part of the copies of a link as in over, which is too large, all else as in under, which fits; both decoded from passes. Fills best, if there
+ * is one that fits (core NULL: none): as many copies as fit. OK or NO_MEMORY. */
+enum status chain_splice(struct chain_search *search, const struct chain_choice *under, const struct chain_choice *over, uint32_t link,
+	struct chain_choice *best);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
