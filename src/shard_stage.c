@@ -278,6 +278,17 @@ static void list_found(struct job *job, const struct sharding *sharding, const s
 	job->candidate[job->candidates - 1].chosen = true;
 }
 
+/* minred: within the slack above the least memory the faster one is better. */
+static bool improves(const struct job *job, const struct sharding_report *report, const struct sharding_cost *expert)
+{
+	const struct sharding_cost *found = &report->cost;
+	int64_t least = report->least_usage < expert->usage ? report->least_usage : expert->usage;
+	int64_t limit = least + least / 100 * job->scenario->value[K_slack];
+	if (scenario_strategy(job->scenario) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
+		return better(job, found, expert);
+	return found->total < expert->total;
+}
+
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
 static enum status improve(struct job *job, const struct axis_roles *roles, struct sharding *sharding, const struct sharding_cost *cost,
 	struct sharding_report *report, struct sharding_point *curve, uint32_t *points)
@@ -292,7 +303,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	for (uint32_t i = 0; i < report->candidates; i++)
 		add_found(job, &report->candidate[i]);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;
-	if (status == OK && found.split && better(job, &report->cost, cost)) {
+	if (status == OK && found.split && improves(job, report, cost)) {
 		sharding_free(sharding);
 		*sharding = found;
 		found = (struct sharding){ 0 };
