@@ -175,7 +175,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 }
 
 /* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
-enum { QUICK_WORK = 30000, FULL_WORK = 400000 };
+enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
 
 /* What a result says of how it came about. */
 static bool describe(struct job *job, struct sharded *sharded)
