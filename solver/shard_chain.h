@@ -39,7 +39,7 @@ struct chain_plan {
 	int64_t cost, usage;
 	int64_t bound;                         /* no choice within the limit costs less */
 	bool proved;
-	const char *bound_kind;                /* static text: "exact DP", "folded ILP", "local polytope + multipliers" */
+	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "folded ILP": by search */
 	uint32_t states, arcs;                 /* of the folded program: what was searched */
 	struct arena arena;
 };
@@ -50,8 +50,8 @@ struct chain_plan {
 /* Looks at sizes, ranges, sums and what edges join. BAD_INPUT with the node or edge in *error. O(size). */
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error);
 
-/* OK: optimal (proved) or as good as effort allowed. INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage.
- * LIMIT, CANCELLED: the best so far, choice may be NULL. Time independent of copies where segments' boundaries are narrow.
+/* OK: optimal (proved). INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage, -1 where forbidden pairs leave nothing at all.
+ * LIMIT, CANCELLED: the best so far; choice is NULL where tables would be too large. Time independent of copies where segments' boundaries are narrow.
  * Deterministic. */
 enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
 	struct error *error);
