@@ -439,7 +439,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 	}
 	if ((status == OK || status == LIMIT || status == CANCELLED) && run.best.core) {
 		enum status written = write_plan(&run);
-		status = written != OK ? written : plan->proved ? OK : status;
+		status = written != OK ? written : plan->proved ? OK : status == OK ? LIMIT : status;
 	}
 	control->limit = limit;
 	end(&run);
