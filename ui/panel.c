@@ -129,7 +129,7 @@ static void effect_text(const struct model *model, const struct preview *effect,
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
 	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
-	struct preview effect;
+	struct preview effect = { 0 };
 	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
 		return 0;
 	char word[64], text[64];
