@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 .SECONDARY:
 
 all: setup ## build both programs (installing what is missing)
-	$(Q)$(MAKE) --no-print-directory build
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build
 
 setup: ## install missing Debian packages
 	$(Q)./.ci/setup build
@@ -72,6 +72,9 @@ $(BUILD)/tidemark-dot: $(call objects,$(DOT)) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(DOT_LIBS)
 
+# Programs and tests are built by as many compilers as there are processors, unless make was told a number.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
+
 # ---- tests ----------------------------------------------------------------------
 # Criterion's workers break on pointers in parameters under PIE: tests are linked without it.
 $(BUILD)/tests/unit_%: $(BUILD)/tests/unit_%.o $(BUILD)/tests/support.o $(LIB)
@@ -98,16 +101,16 @@ TSAN := BUILD=build/tsan CFLAGS='-O1 -g' DEV=1 SANITIZE=-fsanitize=thread
 
 test: ## set up, build and run every test
 	$(Q)./.ci/setup test
-	$(Q)$(MAKE) --no-print-directory build DEV=1
-	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
-	$(Q)$(MAKE) --no-print-directory build/tsan/tests/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build DEV=1
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/stress_session $(TSAN)
 	$(Q)tests/run
 
 asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
-	$(Q)$(MAKE) --no-print-directory build units $(ASAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
 
 tsan: ## both programs with the thread sanitizer, in build/tsan
-	$(Q)$(MAKE) --no-print-directory build build/tsan/tests/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build build/tsan/tests/stress_session $(TSAN)
 
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers
