@@ -74,16 +74,17 @@ static void decode(struct shard_run *run)
 		offer(run);
 }
 
-/* From the best choice, forests under prices that are off by a random factor per stretch of slots. */
+/* From the best choice, forests under prices that are off by a random factor per stretch of slots: up to 2, 4, 8 or 16, to get away from
+ * where small ones lead back. */
 static void shake(struct shard_run *run)
 {
 	struct shard_primal *primal = &run->primal;
 	const struct shard_model *model = &run->model;
-	double factor = 1;
+	double factor = 1, strength = (double)(1 + random_next(&primal->random) % 4);
 	memcpy(primal->choice, run->choice, model->nodes * sizeof *run->choice);
 	for (uint32_t slot = 0; slot < model->slots; slot++) {
 		if (random_next(&primal->random) % (1 + model->slots / 16) == 0 || slot == 0)
-			factor = 0.5 + (double)(random_next(&primal->random) % 1024) / 1024;
+			factor = exp2(strength * ((double)(random_next(&primal->random) % 1024) / 512 - 1));
 		primal->pressure[slot] = run->dual.multiplier[slot] * factor;
 	}
 	shard_dual_price(model, primal->pressure, primal->before, primal->priced);
