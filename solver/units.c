@@ -5,6 +5,20 @@
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
 
+static bool reserve(void *array, size_t *room, size_t wanted, size_t size)
+{
+	void **block = array;
+	if (wanted <= *room)
+		return true;
+	size_t more = *room * 2 > wanted ? *room * 2 : wanted + 64;
+	void *grown = mem_resize(*block, more, size);
+	if (!grown)
+		return false;
+	*block = grown;
+	*room = more;
+	return true;
+}
+
 /* ---- parts: factors of tensors' dims ----------------------------------------------------------------------- */
 
 /* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what the
@@ -14,19 +28,14 @@ struct refining {
 	struct units *units;
 	struct factor_term *refined;  /* [factors] into item */
 	struct part *item;
-	uint32_t items, room;
+	uint32_t items;
+	size_t room;
 };
 
 static bool add_item(struct refining *refining, struct part part)
 {
-	if (refining->items == refining->room) {
-		uint32_t room = refining->room ? 2 * refining->room : 64;
-		struct part *grown = mem_resize(refining->item, room, sizeof *grown);
-		if (!grown)
-			return false;
-		refining->item = grown;
-		refining->room = room;
-	}
+	if (!reserve(&refining->item, &refining->room, refining->items + (size_t)1, sizeof *refining->item))
+		return false;
 	refining->item[refining->items++] = part;
 	return true;
 }
@@ -213,23 +222,9 @@ struct finding {
 	/* results so far */
 	struct unit *unit;
 	int8_t *place;
-	uint32_t count, room_units;
-	size_t places, room_places;
+	uint32_t count;
+	size_t room_units, places, room_places;
 };
-
-static bool reserve(void *array, size_t *room, size_t wanted, size_t size)
-{
-	void **block = array;
-	if (wanted <= *room)
-		return true;
-	size_t more = *room * 2 > wanted ? *room * 2 : wanted + 64;
-	void *grown = mem_resize(*block, more, size);
-	if (!grown)
-		return false;
-	*block = grown;
-	*room = more;
-	return true;
-}
 
 static uint32_t argument_tensor(const struct graph *graph, uint32_t op, uint32_t k)
 {
@@ -276,11 +271,9 @@ static bool carried_alike(const struct finding *finding, const struct carried *a
 
 static bool add_unit(struct finding *finding, struct unit unit)
 {
-	size_t room = finding->room_units;
-	if (!reserve(&finding->unit, &room, finding->count + (size_t)1, sizeof *finding->unit)
+	if (!reserve(&finding->unit, &finding->room_units, finding->count + (size_t)1, sizeof *finding->unit)
 		|| !reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
 		return false;
-	finding->room_units = (uint32_t)room;
 	finding->unit[finding->count++] = unit;
 	memset(finding->place + finding->places, PLACE_WHOLE, finding->arguments);
 	finding->places += finding->arguments;
