@@ -61,7 +61,7 @@ static enum status begin(struct building *building, struct network_options *opti
 	building->reaches = arena_alloc(&building->arena, graph->ops, sizeof *building->reaches);
 	struct placement_pin *pin = arena_alloc(&building->arena, options->pins, sizeof *pin);
 	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy || !network->chain.copies || !building->reaches
-		|| !pin || !distances_begin(&building->distances, building->units, building->mesh))
+		|| !pin || reshard_memo_begin(&building->memo, building->units, building->mesh) != OK)
 		return NO_MEMORY;
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
 	for (uint32_t i = 0; i < network->chain.segments; i++)
@@ -87,7 +87,7 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 		status = building_nodes(&building);
 	if (status == OK)
 		status = building_edges(&building);
-	distances_end(&building.distances);
+	reshard_memo_end(&building.memo);
 	mem_free(building.reading);
 	arena_free(&building.arena);
 	if (status != OK)

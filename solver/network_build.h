@@ -3,25 +3,12 @@
 #define TIDEMARK_NETWORK_BUILD_H
 
 #include "network.h"
-#include "reshard.h"
+#include "reshard_memo.h"
 #include "sharding_cost.h"
 
-/* Times of reshardings that were asked for, by class of tensors: equal bytes and parts. */
-struct distances {
-	const struct units *units;
-	const struct mesh *mesh;
-	uint32_t *class_of, *model;      /* [tensors] class + 1, 0: not known yet; [classes] a tensor of it */
-	uint32_t *bucket;                /* hash table of classes + 1 */
-	uint32_t classes, class_mask;
-	struct distance { uint64_t key; uint32_t class; uint8_t gathers; int64_t time; } *entry;   /* hash table; class + 1, 0: free */
-	size_t count, room;
-	bool failed;                     /* out of memory */
-};
-
-bool distances_begin(struct distances *distances, const struct units *units, const struct mesh *mesh);
-void distances_end(struct distances *distances);
 /* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
-int64_t distance_find(struct distances *distances, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers);
+struct building;
+int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers);
 
 /* A tensor's readers of one kind: a node of readers, the distance of their copies, and an example. */
 struct reading {
@@ -40,7 +27,8 @@ struct building {
 	const struct mesh *mesh;
 	const struct network_options *options;
 	struct network *network;
-	struct distances distances;
+	struct reshard_memo memo;
+	bool failed;                     /* out of memory while looking up a resharding */
 	struct csr readers;              /* tensor -> ops that read it, once each */
 	bool *reaches;                   /* [ops] a view that the backward pass reads, or an op of later phases */
 	uint32_t *node_class;            /* [op nodes, then kept nodes + 1] a node's first class of tensors */

@@ -216,6 +216,22 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 	return OK;
 }
 
+int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers)
+{
+	const struct reshard *reshard;
+	if (gathers)
+		*gathers = 0;
+	if (placement_equal(from, to))
+		return 0;
+	enum status status = reshard_memo_find(&building->memo, tensor, from, to, &reshard);
+	building->failed |= status == NO_MEMORY;
+	if (status != OK)
+		return SHARD_FORBIDDEN;
+	for (uint32_t i = 0; gathers && i < reshard->moves; i++)
+		*gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
+	return reshard->time;
+}
+
 /* Time that isn't hidden. */
 static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time)
 {
@@ -251,7 +267,7 @@ static bool uncounted(struct building *building, const struct reading *reading, 
 		const struct place *place = &building->needs->place[i];
 		if (!placement_equal(place->at, need) || place->readers[PHASE_FORWARD] == 0)
 			continue;
-		distance_find(&building->distances, reading->tensor, from, need, &gathers);
+		distance_find(building, reading->tensor, from, need, &gathers);
 		return !per_phase(building, reading->tensor, gathers);
 	}
 	return false;
@@ -278,8 +294,8 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 			return SHARD_FORBIDDEN;
 		if (count < 8)
 			seen[count++] = need;
-		int64_t time = distance_find(&building->distances, reading->tensor, placement, need, NULL);
-		int64_t from_second = second ? distance_find(&building->distances, reading->tensor, *second, need, NULL) : SHARD_FORBIDDEN;
+		int64_t time = distance_find(building, reading->tensor, placement, need, NULL);
+		int64_t from_second = second ? distance_find(building, reading->tensor, *second, need, NULL) : SHARD_FORBIDDEN;
 		time = weigh(building, reading->tensor, from_second < time ? from_second : time);
 		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
 	}
@@ -319,7 +335,7 @@ static void fill_return(struct building *building, const struct reading *reading
 	for (uint32_t i = 0; i < rows; i++) {
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		for (uint32_t j = 0; j < columns; j++) {
-			int64_t time = distance_find(&building->distances, reading->tensor, from,
+			int64_t time = distance_find(building, reading->tensor, from,
 				network->choice[network->chain.first[reading->node] + j].placement, NULL);
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : time;
@@ -379,7 +395,7 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 {
 	uint8_t gathers, sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
-	int64_t time = weigh(building, tensor, distance_find(&building->distances, tensor, choice.placement, place->at, &gathers));
+	int64_t time = weigh(building, tensor, distance_find(building, tensor, choice.placement, place->at, &gathers));
 	bool apart = per_phase(building, tensor, gathers);
 	choice.second = place->at;
 	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0)
@@ -487,5 +503,5 @@ enum status building_edges(struct building *building)
 				status = connect(building, writer, writer, &building->reading[at], fill_return);
 		}
 	mem_free(needs);
-	return status == OK && building->distances.failed ? NO_MEMORY : status;
+	return status == OK && building->failed ? NO_MEMORY : status;
 }

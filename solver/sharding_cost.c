@@ -1,7 +1,7 @@
 /* sharding_cost.c: sums a sharding's cost tensor by tensor; shares nothing with the network but the definition. */
 #include <string.h>
 
-#include "reshard.h"
+#include "reshard_memo.h"
 #include "sharding_cost.h"
 
 #define NEEDS_MAX 20
@@ -14,8 +14,9 @@ struct summing {
 	struct csr readers;
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct sharding_cost *cost;
+	struct reshard_memo memo;
 	struct need *need;         /* [NEEDS_MAX] scratch */
-	struct reshard *way, *best;
+	const struct reshard **way, **best;
 };
 
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
@@ -77,7 +78,7 @@ struct need {
 	struct placement at;
 	uint8_t phases, only;      /* of its readers; the phase that it is for, or ANY */
 	bool early, late;
-	struct reshard way;        /* from where the tensor is written */
+	const struct reshard *way; /* from where the tensor is written */
 };
 #define ANY UINT8_MAX
 
@@ -109,10 +110,10 @@ static enum status find_needs(struct summing *summing, uint32_t tensor, struct n
 				return INFEASIBLE;
 			if (n == *needs) {
 				need[n] = (struct need) { .at = sharding->needed[j] };
-				enum status status = reshard_any(summing->units, &sharding->mesh, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
+				enum status status = reshard_memo_find(&summing->memo, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
 				if (status != OK)
 					return status;
-				need[n].only = gathered_per_phase(summing, tensor, &need[n].way) ? phase : ANY;
+				need[n].only = gathered_per_phase(summing, tensor, need[n].way) ? phase : ANY;
 				++*needs;
 			}
 			need[n].phases |= (uint8_t)(1 << phase);
@@ -130,20 +131,20 @@ static bool serves(const struct need *from, const struct need *to)
 
 /* The time of all needs where one of them (NONE: none) may be the source of others. */
 static enum status time_with(struct summing *summing, uint32_t tensor, const struct need *need, uint32_t needs, uint32_t hub, int64_t *time,
-	struct reshard *way)
+	const struct reshard **way)
 {
 	*time = 0;
 	for (uint32_t n = 0; n < needs; n++) {
 		way[n] = need[n].way;
 		if (hub != NONE && serves(&need[hub], &need[n])) {
-			struct reshard other;
-			enum status status = reshard_any(summing->units, &summing->sharding->mesh, tensor, need[hub].at, need[n].at, &other);
+			const struct reshard *other;
+			enum status status = reshard_memo_find(&summing->memo, tensor, need[hub].at, need[n].at, &other);
 			if (status == NO_MEMORY)
 				return status;
-			if (status == OK && other.time < way[n].time)
+			if (status == OK && other->time < way[n]->time)
 				way[n] = other;
 		}
-		*time += way[n].time;
+		*time += way[n]->time;
 	}
 	return OK;
 }
@@ -153,7 +154,7 @@ static enum status sum_tensor(struct summing *summing, uint32_t tensor)
 {
 	const struct graph *graph = summing->graph;
 	struct need *need = summing->need;
-	struct reshard *way = summing->way, *best = summing->best;
+	const struct reshard **way = summing->way, **best = summing->best;
 	uint32_t needs, hubs;
 	int64_t least = INT64_MAX;
 	enum status status = find_needs(summing, tensor, need, &needs);
@@ -167,7 +168,7 @@ static enum status sum_tensor(struct summing *summing, uint32_t tensor)
 		}
 	}
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(summing, &best[n], sharding_hides(graph, tensor, &summing->readers));
+		pay(summing, best[n], sharding_hides(graph, tensor, &summing->readers));
 		if (need[n].early && need[n].late)
 			stay(summing, &summing->cost->saved, tensor, need[n].at);
 	}
@@ -189,11 +190,10 @@ static enum status sum_return(struct summing *summing, uint32_t root)
 	}
 	if (last == NONE || graph->tensor[last].writer != slot)
 		return OK;
-	struct reshard way;
-	enum status status = reshard_any(summing->units, &summing->sharding->mesh, last, summing->sharding->produced[last],
-		summing->sharding->produced[root], &way);
+	const struct reshard *way;
+	enum status status = reshard_memo_find(&summing->memo, last, summing->sharding->produced[last], summing->sharding->produced[root], &way);
 	if (status == OK)
-		pay(summing, &way, false);
+		pay(summing, way, false);
 	return status;
 }
 
@@ -237,7 +237,11 @@ enum status sharding_cost(const struct units *units, const struct sharding *shar
 	summing.need = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.need);
 	summing.way = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.way);
 	summing.best = arena_alloc(&arena, NEEDS_MAX, sizeof *summing.best);
-	enum status status = summing.late && summing.need && summing.way && summing.best ? csr_transpose(&arena, &graph->reads, graph->ops, graph->tensors, &summing.readers) : NO_MEMORY;
+	enum status status = reshard_memo_begin(&summing.memo, units, &sharding->mesh);
+	if (!summing.late || !summing.need || !summing.way || !summing.best)
+		status = NO_MEMORY;
+	if (status == OK)
+		status = csr_transpose(&arena, &graph->reads, graph->ops, graph->tensors, &summing.readers);
 	if (status == OK) {
 		csr_unique(&summing.readers, graph->tensors);
 		find_late(&summing);
@@ -252,6 +256,7 @@ enum status sharding_cost(const struct units *units, const struct sharding *shar
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		cost->compute += clock.takes(clock.context, units, &sharding->mesh, op, sharding->split[op]);
 	cost->total = cost->compute + cost->communication;
+	reshard_memo_end(&summing.memo);
 	arena_free(&arena);
 	return status;
 }
