@@ -16,6 +16,21 @@ enum status fail(struct error *error, enum status status, const char *format, ..
 	return status;
 }
 
+bool mem_grow(void *array, size_t *room, size_t wanted, size_t size)
+{
+	size_t larger = *room < 32 ? 64 : *room < SIZE_MAX / 2 ? *room * 2 : SIZE_MAX;
+	if (larger < wanted)
+		larger = wanted;
+	void *block;
+	memcpy(&block, array, sizeof block);   /* the caller's pointer has a type of its own */
+	block = mem_resize(block, larger, size);
+	if (!block)
+		return false;
+	memcpy(array, &block, sizeof block);
+	*room = larger;
+	return true;
+}
+
 /* ---- arena ---- */
 
 #define CHUNK_BYTES (64u << 10)

@@ -2,22 +2,6 @@
 #include "rules_form.h"
 #include "binding.h"
 
-static bool reserve(void *array, uint32_t *room, uint32_t count, size_t size)
-{
-	void **block = array;
-	if (count <= *room)
-		return true;
-	uint32_t wanted = *room ? *room : 16;
-	while (wanted < count)
-		wanted *= 2;
-	void *grown = mem_resize(*block, wanted, size);
-	if (!grown)
-		return false;
-	*block = grown;
-	*room = wanted;
-	return true;
-}
-
 bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 {
 	binding->operands = operands;
@@ -25,7 +9,7 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 	binding->factors = binding->parts = binding->links = 0;
 	binding->ambiguous = false;
 	binding->addends = 0;
-	if (!reserve(&binding->dim_start, &binding->room_tensors, tensors + 1, sizeof *binding->dim_start))
+	if (!mem_reserve(&binding->dim_start, &binding->room_tensors, tensors + 1, sizeof *binding->dim_start))
 		return false;
 	binding->dim_start[0] = 0;
 	return true;
@@ -34,7 +18,7 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 bool binding_tensor(struct binding *binding, uint32_t tensor, int rank, const int64_t *shape)
 {
 	uint32_t start = binding->dim_start[tensor], end = start + (uint32_t)rank;
-	if (!reserve(&binding->dim, &binding->room_dims, end, sizeof *binding->dim))
+	if (!mem_reserve(&binding->dim, &binding->room_dims, end, sizeof *binding->dim))
 		return false;
 	binding->dim_start[tensor + 1] = end;
 	for (uint32_t i = start; i < end; i++)
@@ -44,7 +28,7 @@ bool binding_tensor(struct binding *binding, uint32_t tensor, int rank, const in
 
 uint32_t binding_new_factor(struct binding *binding, int64_t size, uint8_t marks)
 {
-	if (!reserve(&binding->factor, &binding->room_factors, binding->factors + 1, sizeof *binding->factor))
+	if (!mem_reserve(&binding->factor, &binding->room_factors, binding->factors + 1, sizeof *binding->factor))
 		return NONE;
 	binding->factor[binding->factors] = (struct binding_factor) { size, marks };
 	return binding->factors++;
@@ -52,7 +36,7 @@ uint32_t binding_new_factor(struct binding *binding, int64_t size, uint8_t marks
 
 bool binding_append(struct binding *binding, uint32_t dim, uint32_t factor)
 {
-	if (factor == NONE || !reserve(&binding->part, &binding->room_parts, binding->parts + 1, sizeof *binding->part))
+	if (factor == NONE || !mem_reserve(&binding->part, &binding->room_parts, binding->parts + 1, sizeof *binding->part))
 		return false;
 	struct binding_dim *end = &binding->dim[dim];
 	if (end->count == 0)
@@ -64,7 +48,7 @@ bool binding_append(struct binding *binding, uint32_t dim, uint32_t factor)
 
 bool binding_link(struct binding *binding, enum link_kind kind, uint32_t from, uint32_t to)
 {
-	if (!reserve(&binding->link, &binding->room_links, binding->links + 1, sizeof *binding->link))
+	if (!mem_reserve(&binding->link, &binding->room_links, binding->links + 1, sizeof *binding->link))
 		return false;
 	binding->link[binding->links++] = (struct binding_link) { kind, from, to };
 	return true;

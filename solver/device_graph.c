@@ -35,7 +35,8 @@ struct walk {
 	enum status status;
 	struct error *error;
 	struct holder *holder;
-	uint32_t holders, room;
+	uint32_t holders;
+	size_t room;
 	uint32_t *name;            /* [tensors] the draft's latest name of a tensor where it rests */
 	uint32_t *where;           /* [tensors] the holder there */
 	struct placement *place;   /* [tensors] the placement there */
@@ -372,16 +373,8 @@ static uint8_t phase_of_copy(const struct walk *walk, uint32_t tensor, const str
 
 static uint32_t add_holder(struct walk *walk, struct holder holder)
 {
-	if (walk->status == OK && walk->holders == walk->room) {
-		uint32_t room = 2 * walk->room + 64;
-		struct holder *grown = mem_resize(walk->holder, room, sizeof *grown);
-		if (!grown) {
-			stop(walk, NO_MEMORY);
-			return NONE;
-		}
-		walk->holder = grown;
-		walk->room = room;
-	}
+	if (walk->status == OK && !mem_reserve(&walk->holder, &walk->room, walk->holders + 1, sizeof *walk->holder))
+		stop(walk, NO_MEMORY);
 	if (walk->status != OK)
 		return NONE;
 	walk->holder[walk->holders] = holder;

@@ -31,27 +31,11 @@ void draft_free(struct draft *draft)
 	mem_free(draft);
 }
 
-/* Makes room for one more element; the array stays valid when it fails. */
-static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t size)
+enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other)
 {
-	if (count < *capacity)
-		return true;
-	uint32_t wanted = *capacity ? *capacity * 2 : 64;
-	if (wanted >= NONE / 2)
-		return false;
-	void *moved = mem_resize(*array, wanted, size);
-	if (!moved)
-		return false;
-	*array = moved;
-	*capacity = wanted;
-	return true;
-}
-
-static enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other)
-{
-	uint32_t capacity = pairs->capacity;
-	if (!reserve((void **)&pairs->op, pairs->count, &capacity, sizeof *pairs->op) ||
-	    !reserve((void **)&pairs->other, pairs->count, &pairs->capacity, sizeof *pairs->other))
+	size_t room = pairs->room;
+	if (!mem_reserve(&pairs->op, &room, pairs->count + 1, sizeof *pairs->op) ||
+	    !mem_reserve(&pairs->other, &pairs->room, pairs->count + 1, sizeof *pairs->other))
 		return NO_MEMORY;
 	pairs->op[pairs->count] = op;
 	pairs->other[pairs->count++] = other;
@@ -79,7 +63,7 @@ enum status draft_describe(struct draft *draft, const char *name, const char *so
 
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 {
-	if (!reserve((void **)&draft->tensor, draft->tensors, &draft->tensor_capacity, sizeof *draft->tensor))
+	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
 		return NONE;
 	struct tensor copy = *tensor;
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.extra))
@@ -99,7 +83,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 
 uint32_t draft_op(struct draft *draft, const struct op *op)
 {
-	if (!reserve((void **)&draft->op, draft->ops, &draft->op_capacity, sizeof *draft->op))
+	if (!mem_reserve(&draft->op, &draft->op_room, draft->ops + 1, sizeof *draft->op))
 		return NONE;
 	struct op copy = *op;
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) ||

@@ -32,32 +32,16 @@ struct search {
 	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
 	bool *random;                  /* tensor: random numbers made from nothing */
 	bool *gradient;                /* tensor: goes into weight updates only: it can't carry the batch */
-	uint32_t *local, locals;       /* node of each factor of the current binding, NONE: none yet */
+	uint32_t *local;               /* node of each factor of the current binding, NONE: none yet */
 	struct open_link *link;
-	uint32_t links, room_links;
+	uint32_t links, issues;
+	size_t room_links, room_issues, locals;
 	struct factor_issue *issue;
-	uint32_t issues, room_issues;
 };
-
-static bool grow(void *array, uint32_t *room, uint32_t count, size_t size)
-{
-	void **block = array;
-	if (count <= *room)
-		return true;
-	uint32_t wanted = *room ? 2 * *room : 256;
-	while (wanted < count)
-		wanted *= 2;
-	void *grown = mem_resize(*block, wanted, size);
-	if (!grown)
-		return false;
-	*block = grown;
-	*room = wanted;
-	return true;
-}
 
 static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32_t op, uint32_t operand)
 {
-	if (!grow(&search->issue, &search->room_issues, search->issues + 1, sizeof *search->issue))
+	if (!mem_reserve(&search->issue, &search->room_issues, search->issues + 1, sizeof *search->issue))
 		return false;
 	if (search->issues > 0) {
 		const struct factor_issue *last = &search->issue[search->issues - 1];
@@ -70,7 +54,7 @@ static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32
 
 static bool add_link(struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
 {
-	if (!grow(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
+	if (!mem_reserve(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
 		return false;
 	search->link[search->links++] = (struct open_link) { kind, op, operand, from, to };
 	return true;
@@ -497,7 +481,7 @@ static bool reduce_ones(struct search *search, uint32_t op)
 static bool apply(struct search *search, uint32_t op)
 {
 	const struct binding *binding = &search->binding;
-	if (!grow(&search->local, &search->locals, binding->factors, sizeof *search->local))
+	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
 		return false;
 	memset(search->local, -1, binding->factors * sizeof *search->local);
 	for (uint32_t t = 0; t < binding->tensors; t++) {
@@ -578,7 +562,8 @@ struct writer {
 	struct search *search;
 	struct factors *factors;
 	uint32_t *id;              /* node -> factor, NONE: none yet */
-	uint32_t parts, room_parts, room_factors;
+	uint32_t parts;
+	size_t room_parts, room_factors;
 	struct factor *factor;
 	uint32_t *part;
 };
@@ -587,13 +572,13 @@ static bool write_term(struct writer *writer, uint32_t node, bool count, struct 
 {
 	struct terms *terms = &writer->search->terms;
 	uint32_t atom[TERM_ATOMS], atoms = term_atoms(terms, &node, 1, atom);
-	if (terms->failed || !grow(&writer->part, &writer->room_parts, writer->parts + atoms, sizeof *writer->part))
+	if (terms->failed || !mem_reserve(&writer->part, &writer->room_parts, writer->parts + atoms, sizeof *writer->part))
 		return false;
 	*term = (struct factor_term) { writer->parts, atoms };
 	for (uint32_t i = 0; i < atoms; i++) {
 		uint32_t *id = &writer->id[atom[i]];
 		if (*id == NONE) {
-			if (!grow(&writer->factor, &writer->room_factors, writer->factors->factors + 1, sizeof *writer->factor))
+			if (!mem_reserve(&writer->factor, &writer->room_factors, writer->factors->factors + 1, sizeof *writer->factor))
 				return false;
 			*id = writer->factors->factors++;
 			const struct term_node *from = &terms->node[atom[i]];

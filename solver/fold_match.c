@@ -93,7 +93,8 @@ struct matcher {
 	struct fold_shift *shift;
 	uint32_t *queue, from, to;     /* ops whose arguments are still to be looked at */
 	struct tie { uint32_t tensor, image; } *tie;
-	uint32_t ties, looked, tie_room;
+	uint32_t ties, looked;
+	size_t tie_room;
 	bool failed;
 };
 
@@ -173,15 +174,9 @@ static void tie_tensors(struct matcher *matcher, uint32_t tensor, uint32_t image
 {
 	if (tensor == image || !pair_readers(matcher, tensor, image, false))
 		return;
-	if (matcher->ties == matcher->tie_room) {
-		uint32_t larger = matcher->tie_room ? 2 * matcher->tie_room : 256;
-		struct tie *moved = mem_resize(matcher->tie, larger, sizeof *moved);
-		if (!moved) {
-			matcher->failed = true;
-			return;
-		}
-		matcher->tie = moved;
-		matcher->tie_room = larger;
+	if (!mem_reserve(&matcher->tie, &matcher->tie_room, matcher->ties + 1, sizeof *matcher->tie)) {
+		matcher->failed = true;
+		return;
 	}
 	matcher->tie[matcher->ties++] = (struct tie) { tensor, image };
 }

@@ -458,25 +458,6 @@ static enum status touch_rows(struct build *build)
 	return OK;
 }
 
-static enum status add_edge(struct pairs *edges, uint32_t op, uint32_t pred)
-{
-	if (edges->count == edges->capacity) {
-		uint32_t capacity = edges->capacity ? edges->capacity * 2 : 1024;
-		uint32_t *ops = mem_resize(edges->op, capacity, sizeof *ops);
-		if (ops)
-			edges->op = ops;
-		uint32_t *others = mem_resize(edges->other, capacity, sizeof *others);
-		if (others)
-			edges->other = others;
-		if (!ops || !others)
-			return NO_MEMORY;
-		edges->capacity = capacity;
-	}
-	edges->op[edges->count] = op;
-	edges->other[edges->count++] = pred;
-	return OK;
-}
-
 static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
 {
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
@@ -493,12 +474,12 @@ static enum status inplace_edges(struct build *build, uint32_t storage)
 	uint32_t last_write = NONE, first_reader = graph->users.start[storage];
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t op = graph->users.item[i];
-		if (last_write != NONE && add_edge(&build->edges, op, last_write) != OK)
+		if (last_write != NONE && pairs_add(&build->edges, op, last_write) != OK)
 			return NO_MEMORY;
 		if (!writes_in_place(graph, op, storage))
 			continue;
 		for (uint32_t j = first_reader; j < i; j++)
-			if (add_edge(&build->edges, op, graph->users.item[j]) != OK)
+			if (pairs_add(&build->edges, op, graph->users.item[j]) != OK)
 				return NO_MEMORY;
 		last_write = op;
 		first_reader = i + 1;
@@ -511,7 +492,7 @@ static enum status dependency_rows(struct build *build)
 	struct graph *graph = build->graph;
 	enum status status = OK;
 	for (uint32_t i = 0; i < build->data.count && status == OK; i++)
-		status = add_edge(&build->edges, build->place[build->data.op[i]], build->place[build->data.pred[i]]);
+		status = pairs_add(&build->edges, build->place[build->data.op[i]], build->place[build->data.pred[i]]);
 	for (uint32_t storage = 0; storage < graph->storages && status == OK; storage++)
 		status = inplace_edges(build, storage);
 	if (status != OK || csr_of_pairs(&graph->arena, graph->ops, build->edges.count, build->edges.op, build->edges.other, &graph->pred) != OK)

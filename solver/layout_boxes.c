@@ -11,14 +11,8 @@
 
 static enum status add(struct layout_boxes *boxes, struct box box)
 {
-	if (boxes->count == boxes->room) {
-		uint32_t room = boxes->room * 2 + 16;
-		struct box *moved = mem_resize(boxes->box, room, sizeof *moved);
-		if (!moved)
-			return NO_MEMORY;
-		boxes->box = moved;
-		boxes->room = room;
-	}
+	if (!mem_reserve(&boxes->box, &boxes->room, boxes->count + 1, sizeof *boxes->box))
+		return NO_MEMORY;
 	boxes->box[boxes->count++] = box;
 	return OK;
 }

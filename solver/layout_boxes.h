@@ -17,7 +17,8 @@ struct box {
 
 struct layout_boxes {
 	uint32_t n;                /* buffers of the model: boxes 0 .. n - 1 */
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	struct box *box;
 	uint32_t *top;             /* the outermost boxes with buffers in them */
 	struct layout_model model; /* of these; model.origin indexes top */

@@ -30,7 +30,8 @@ struct pool {
 
 struct caching {
 	struct block *block;
-	uint32_t count, room, spare;   /* spare: list of unused blocks through next */
+	uint32_t count, spare;         /* spare: list of unused blocks through next */
+	size_t room;
 	struct pool pool[2];
 	bool expandable, no_memory;
 	int64_t reserved;
@@ -42,15 +43,9 @@ static uint32_t new_block(struct caching *caching, int64_t address, int64_t size
 	if (id != NONE) {
 		caching->spare = caching->block[id].next;
 	} else {
-		if (caching->count == caching->room) {
-			uint32_t room = caching->room ? caching->room * 2 : 256;
-			struct block *block = mem_resize(caching->block, room, sizeof *block);
-			if (!block) {
-				caching->no_memory = true;
-				return NONE;
-			}
-			caching->block = block;
-			caching->room = room;
+		if (!mem_reserve(&caching->block, &caching->room, caching->count + 1, sizeof *caching->block)) {
+			caching->no_memory = true;
+			return NONE;
 		}
 		id = caching->count++;
 	}

@@ -24,15 +24,9 @@ enum verdict { RUNNING, SOLVED, FAILED };
 
 static void note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
 {
-	if (trails->count == trails->room) {
-		size_t room = trails->room ? trails->room * 2 : 1024;
-		struct trail *moved = mem_resize(trails->trail, room, sizeof *moved);
-		if (!moved) {
-			search->no_memory = true;
-			return;
-		}
-		trails->trail = moved;
-		trails->room = room;
+	if (!mem_reserve(&trails->trail, &trails->room, trails->count + 1, sizeof *trails->trail)) {
+		search->no_memory = true;
+		return;
 	}
 	trails->trail[trails->count++] = (struct trail){ index, value };
 }
@@ -295,17 +289,8 @@ static double key_value(const struct layout_search *search, char key, uint32_t b
 
 static bool list_room(struct layout_search *search, size_t more)
 {
-	if (search->list_count + more <= search->list_room)
-		return true;
-	size_t room = (search->list_count + more) * 2;
-	struct entry *moved = mem_resize(search->list, room, sizeof *moved);
-	if (!moved) {
-		search->no_memory = true;
-		return false;
-	}
-	search->list = moved;
-	search->list_room = room;
-	return true;
+	search->no_memory |= !mem_reserve(&search->list, &search->list_room, search->list_count + more, sizeof *search->list);
+	return !search->no_memory;
 }
 
 /* Lists the unplaced buffers of sections [first, last), in order, as a new part; the frame is still to be opened. */
@@ -335,15 +320,9 @@ static void new_part(struct layout_search *search, const struct frame *parent, u
 
 static bool add_cut(struct layout_search *search, struct frame *frame, uint32_t section)
 {
-	if (search->cut_count == search->cut_room) {
-		size_t room = search->cut_room ? search->cut_room * 2 : 256;
-		uint32_t *moved = mem_resize(search->cut, room, sizeof *moved);
-		if (!moved) {
-			search->no_memory = true;
-			return false;
-		}
-		search->cut = moved;
-		search->cut_room = room;
+	if (!mem_reserve(&search->cut, &search->cut_room, search->cut_count + 1, sizeof *search->cut)) {
+		search->no_memory = true;
+		return false;
 	}
 	search->cut[search->cut_count++] = section;
 	frame->parts++;

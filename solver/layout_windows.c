@@ -30,7 +30,8 @@ struct windows {
 	struct pair *pair;
 	uint32_t pairs;
 	struct interval *interval;
-	uint32_t intervals, interval_room;
+	uint32_t intervals;
+	size_t interval_room;
 	struct bound *bound;       /* [2 * pairs] */
 	uint32_t bounds;
 	struct frame *frame;       /* [pairs + 1] */
@@ -49,14 +50,8 @@ static int compare_intervals(const void *left, const void *right)
 
 static enum status add_interval(struct windows *windows, int64_t above, int64_t below)
 {
-	if (windows->intervals == windows->interval_room) {
-		uint32_t room = windows->interval_room ? windows->interval_room * 2 : 64;
-		struct interval *moved = mem_resize(windows->interval, room, sizeof *moved);
-		if (!moved)
-			return NO_MEMORY;
-		windows->interval = moved;
-		windows->interval_room = room;
-	}
+	if (!mem_reserve(&windows->interval, &windows->interval_room, windows->intervals + 1, sizeof *windows->interval))
+		return NO_MEMORY;
 	windows->interval[windows->intervals++] = (struct interval){ above, below };
 	return OK;
 }

@@ -15,64 +15,37 @@
 
 /* ---- building ---------------------------------------------------------------------- */
 
-static bool make_room(struct milp *milp, void **array, uint32_t *room, uint32_t count, size_t size)
-{
-	if (count < *room)
-		return true;
-	uint32_t larger = *room ? 2 * *room : 64;
-	void *moved = mem_resize(*array, larger, size);
-	if (!moved) {
-		milp->failed = true;
-		return false;
-	}
-	*array = moved;
-	*room = larger;
-	return true;
-}
-
 uint32_t milp_add_column(struct milp *milp, double low, double high, double cost, bool integer)
 {
-	void *array = milp->column;
-	if (!make_room(milp, &array, &milp->column_room, milp->columns, sizeof *milp->column))
+	if (!mem_reserve(&milp->column, &milp->column_room, milp->columns + 1, sizeof *milp->column)) {
+		milp->failed = true;
 		return 0;
-	milp->column = array;
+	}
 	milp->column[milp->columns] = (struct milp_column) { low, high, cost, integer };
 	return milp->columns++;
 }
 
 void milp_add_row(struct milp *milp, double low, double high)
 {
-	void *array = milp->row;
-	if (!make_room(milp, &array, &milp->row_room, milp->rows, sizeof *milp->row))
-		return;
-	milp->row = array;
-	milp->row[milp->rows++] = (struct milp_row) { low, high, milp->entries };
+	if (!mem_reserve(&milp->row, &milp->row_room, milp->rows + 1, sizeof *milp->row))
+		milp->failed = true;
+	else
+		milp->row[milp->rows++] = (struct milp_row) { low, high, milp->entries };
 }
 
 void milp_add_entry(struct milp *milp, uint32_t column, double value)
 {
-	void *columns = milp->entry_column, *values = milp->entry_value;
-	uint32_t room = milp->entry_room;
-	if (milp->entries >= room) {
-		if (!make_room(milp, &columns, &room, milp->entries, sizeof *milp->entry_column))
-			return;
-		milp->entry_column = columns;
-		room = milp->entry_room;
-		if (!make_room(milp, &values, &room, milp->entries, sizeof *milp->entry_value))
-			return;
-		milp->entry_value = values;
-		milp->entry_room = room;
-	}
-	milp->entry_column[milp->entries] = column;
-	milp->entry_value[milp->entries++] = value;
+	if (!mem_reserve(&milp->entry, &milp->entry_room, milp->entries + 1, sizeof *milp->entry))
+		milp->failed = true;
+	else
+		milp->entry[milp->entries++] = (struct milp_entry) { column, value };
 }
 
 void milp_free(struct milp *milp)
 {
 	mem_free(milp->column);
 	mem_free(milp->row);
-	mem_free(milp->entry_column);
-	mem_free(milp->entry_value);
+	mem_free(milp->entry);
 	*milp = (struct milp) { 0 };
 }
 
@@ -129,8 +102,8 @@ static void load(struct run *run)
 		glp_set_row_bnds(problem, (int)i + 1, bounds_type(row->low, row->high), row->low, row->high);
 		for (uint32_t entry = row->first; entry < end; entry++) {
 			run->row[entry + 1] = (int)i + 1;
-			run->column[entry + 1] = (int)milp->entry_column[entry] + 1;
-			run->value[entry + 1] = milp->entry_value[entry];
+			run->column[entry + 1] = (int)milp->entry[entry].column + 1;
+			run->value[entry + 1] = milp->entry[entry].value;
 		}
 	}
 	glp_load_matrix(problem, (int)milp->entries, run->row, run->column, run->value);

@@ -12,9 +12,8 @@ struct milp {
 	uint32_t columns, rows, entries;
 	struct milp_column *column;
 	struct milp_row *row;
-	uint32_t *entry_column;
-	double *entry_value;
-	uint32_t column_room, row_room, entry_room;
+	struct milp_entry *entry;
+	size_t column_room, row_room, entry_room;
 	bool failed;               /* out of memory: milp_solve says so */
 };
 
@@ -26,6 +25,11 @@ struct milp_column {
 struct milp_row {
 	double low, high;
 	uint32_t first;            /* its entries end where the next row's begin */
+};
+
+struct milp_entry {
+	uint32_t column;
+	double value;
 };
 
 struct milp_limits {

@@ -35,8 +35,8 @@ struct building {
 	uint32_t classes, *class_reading, *class_example;   /* [classes] into reading; a tensor */
 	struct reading *reading;
 	const struct places *needs;      /* of the tensor whose second copies are at hand, or NULL */
-	uint32_t readings, reading_room, edge_room, node_room;
-	size_t choice_room, pair_room;
+	uint32_t readings;
+	size_t reading_room, edge_room, node_room, first_room, choice_room, pair_room;
 	struct error *error;
 	struct arena arena;
 };

@@ -54,14 +54,8 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	while (at != NONE && (building->reading[at].node != node || building->reading[at].delta != delta))
 		at = building->reading[at].next;
 	if (at == NONE) {
-		if (building->readings == building->reading_room) {
-			uint32_t room = building->reading_room ? 2 * building->reading_room : 1024;
-			struct reading *grown = mem_resize(building->reading, room, sizeof *grown);
-			if (!grown)
-				return NO_MEMORY;
-			building->reading = grown;
-			building->reading_room = room;
-		}
+		if (!mem_reserve(&building->reading, &building->reading_room, building->readings + 1, sizeof *building->reading))
+			return NO_MEMORY;
 		at = building->readings++;
 		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op, *list };
 		*list = at;
@@ -128,22 +122,10 @@ static enum status add_edge(struct building *building, struct chain_edge edge)
 {
 	struct shard_chain *chain = &building->network->chain;
 	size_t cells = (size_t)choices_of(building, edge.from) * choices_of(building, edge.to);
-	if (chain->edges == building->edge_room) {
-		uint32_t room = building->edge_room ? 2 * building->edge_room : 512;
-		struct chain_edge *grown = mem_resize(chain->edge, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		chain->edge = grown;
-		building->edge_room = room;
-	}
-	if (chain->pairs + cells > building->pair_room) {
-		size_t room = 2 * (chain->pairs + cells);
-		int64_t *grown = mem_resize(chain->pair, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		chain->pair = grown;
-		building->pair_room = room;
-	}
+	if (!mem_reserve(&chain->edge, &building->edge_room, chain->edges + 1, sizeof *chain->edge))
+		return NO_MEMORY;
+	if (!mem_reserve(&chain->pair, &building->pair_room, chain->pairs + cells, sizeof *chain->pair))
+		return NO_MEMORY;
 	edge.table = chain->pairs;
 	memset(chain->pair + chain->pairs, 0, cells * sizeof *chain->pair);
 	chain->pairs += cells;

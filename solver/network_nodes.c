@@ -7,18 +7,12 @@ uint32_t building_node(struct building *building, enum network_kind kind, uint32
 {
 	struct network *network = building->network;
 	struct shard_chain *chain = &network->chain;
-	if (chain->nodes == building->node_room) {
-		uint32_t room = building->node_room ? 2 * building->node_room : 256;
-		struct network_node *node = mem_resize(network->node, room, sizeof *node);
-		network->node = node ? node : network->node;
-		uint32_t *of = node ? mem_resize(chain->segment, room, sizeof *of) : NULL;
-		chain->segment = of ? of : chain->segment;
-		uint32_t *first = of ? mem_resize(chain->first, room + (size_t)1, sizeof *first) : NULL;
-		chain->first = first ? first : chain->first;
-		if (!first)
-			return NONE;
-		building->node_room = room;
-	}
+	size_t room = building->node_room, segments = room;
+	if (!mem_reserve(&network->node, &room, chain->nodes + 1, sizeof *network->node)
+		|| !mem_reserve(&chain->segment, &segments, chain->nodes + 1, sizeof *chain->segment)
+		|| !mem_reserve(&chain->first, &building->first_room, chain->nodes + 2, sizeof *chain->first))
+		return NONE;
+	building->node_room = room;
 	uint32_t added = chain->nodes++;
 	if (added == 0)
 		chain->first[0] = 0;
@@ -33,18 +27,12 @@ enum status building_choice(struct building *building, struct network_choice cho
 	struct network *network = building->network;
 	struct shard_chain *chain = &network->chain;
 	uint32_t at = chain->first[chain->nodes];
-	if (at == building->choice_room) {
-		size_t room = building->choice_room ? 2 * building->choice_room : 2048;
-		struct network_choice *choices = mem_resize(network->choice, room, sizeof *choices);
-		network->choice = choices ? choices : network->choice;
-		int64_t *costs = choices ? mem_resize(chain->cost, room, sizeof *costs) : NULL;
-		chain->cost = costs ? costs : chain->cost;
-		int64_t *usages = costs ? mem_resize(chain->usage, room, sizeof *usages) : NULL;
-		chain->usage = usages ? usages : chain->usage;
-		if (!usages)
-			return NO_MEMORY;
-		building->choice_room = room;
-	}
+	size_t room = building->choice_room, costs = room, usages = room;
+	if (!mem_reserve(&network->choice, &room, at + 1, sizeof *network->choice)
+		|| !mem_reserve(&chain->cost, &costs, at + 1, sizeof *chain->cost)
+		|| !mem_reserve(&chain->usage, &usages, at + 1, sizeof *chain->usage))
+		return NO_MEMORY;
+	building->choice_room = room;
 	network->choice[at] = choice;
 	chain->cost[at] = cost;
 	chain->usage[at] = usage;

@@ -41,7 +41,8 @@ struct search {
 	struct state *state;
 	uint32_t count, room;
 	uint32_t *move;
-	uint64_t move_count, move_room;
+	uint64_t move_count;
+	size_t move_room;
 	uint32_t *table, table_size;   /* hash -> state + 1 */
 	uint32_t *stack, depth;        /* states to expand */
 	uint32_t *children, child_count;
@@ -270,17 +271,7 @@ static bool grow_states(struct search *search)
 
 static bool grow_moves(struct search *search, uint32_t moves)
 {
-	uint64_t room = search->move_room ? search->move_room : 1024;
-	while (room < search->move_count + moves)
-		room *= 2;
-	if (room == search->move_room)
-		return true;
-	uint32_t *move = mem_resize(search->move, room, sizeof *move);
-	if (!move)
-		return false;
-	search->move = move;
-	search->move_room = room;
-	return true;
+	return mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move);
 }
 
 /* Notes the walk's state, reached from parent by what the trail holds since `from`. *id: NO_STATE if it is known. */

@@ -7,7 +7,8 @@ struct rules {
 	struct arena arena;
 	struct names names;
 	struct parsed_rule **rule;
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 };
 
 static const char *const structure_names[STRUCTURES] = {
@@ -244,14 +245,8 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	enum status status = parse(&rules->arena, parsed->rule.factors, parsed, error);
 	if (status != OK)
 		return status;
-	if (rules->count == rules->room) {
-		uint32_t room = rules->room ? 2 * rules->room : 512;
-		struct parsed_rule **grown = mem_resize(rules->rule, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		rules->rule = grown;
-		rules->room = room;
-	}
+	if (!mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule))
+		return NO_MEMORY;
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
 	if (id == NONE)
 		return NO_MEMORY;

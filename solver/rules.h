@@ -108,7 +108,7 @@ struct binding {
 	struct binding_link *link;
 	uint64_t addends;                /* bit t: operand t is added (&) */
 	bool ambiguous;                  /* equal extents: the shapes allow another binding too; the likelier one was taken */
-	uint32_t room_tensors, room_dims, room_parts, room_factors, room_links;
+	size_t room_tensors, room_dims, room_parts, room_factors, room_links;
 };
 
 /* What is known of a tensor: shape NULL where nothing is (a result: rank < 0). */

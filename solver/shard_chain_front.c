@@ -39,35 +39,18 @@ static bool has_points(const struct chain_tree *tree, const struct chain_part *p
 
 /* ---- room ------------------------------------------------------------------------------------------------------ */
 
-static bool make_room(void **array, uint32_t *room, uint32_t count, size_t size)
+static bool push(struct chain_point **list, size_t *room, uint32_t count, struct chain_point point)
 {
-	if (count < *room)
-		return true;
-	uint32_t larger = count < 64 ? 128 : 2 * count;
-	void *moved = mem_resize(*array, larger, size);
-	if (!moved)
+	if (!mem_reserve(list, room, count + 1, sizeof point))
 		return false;
-	*array = moved;
-	*room = larger;
-	return true;
-}
-
-static bool push(struct chain_point **list, uint32_t *room, uint32_t count, struct chain_point point)
-{
-	void *array = *list;
-	if (!make_room(&array, room, count, sizeof point))
-		return false;
-	*list = array;
 	(*list)[count] = point;
 	return true;
 }
 
 static uint32_t push_trail(struct chain_front *front, uint32_t before, uint32_t point)
 {
-	void *array = front->trail;
-	if (!make_room(&array, &front->trail_room, front->trails, sizeof *front->trail))
+	if (!mem_reserve(&front->trail, &front->trail_room, front->trails + 1, sizeof *front->trail))
 		return NONE;
-	front->trail = array;
 	front->trail[front->trails] = (struct chain_trail) { before, point };
 	return front->trails++;
 }
@@ -152,7 +135,7 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 				return NO_MEMORY;
 		}
 	struct chain_point *swap = front->list;
-	uint32_t room = front->list_room;
+	size_t room = front->list_room;
 	front->list = front->other;
 	front->list_room = front->other_room;
 	front->other = swap;

@@ -22,9 +22,9 @@ struct chain_front {
 	struct chain_point *point;
 	struct chain_trail { uint32_t before, point; } *trail;
 	uint32_t points, trails, most;
-	uint32_t point_room, trail_room;
+	size_t point_room, trail_room;
 	struct chain_point *list, *other; /* scratch */
-	uint32_t list_room, other_room;
+	size_t list_room, other_room;
 	int64_t *belief;           /* scratch */
 	struct arena arena;
 };

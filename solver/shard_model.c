@@ -385,14 +385,8 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 		return OK;
 	}
 	builder->bucket[at] = edge + 1;
-	if (model->pair_count + 2 * size > model->pair_room) {
-		size_t room = 2 * model->pair_room + 2 * size;
-		double *moved = mem_resize(model->pair, room, sizeof *moved);
-		if (!moved)
-			return NO_MEMORY;
-		model->pair = moved;
-		model->pair_room = room;
-	}
+	if (!mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair))
+		return NO_MEMORY;
 	double *pair = model->pair + model->pair_count;
 	memcpy(pair, builder->sum, size * sizeof *pair);
 	for (uint32_t p = 0; p < rows; p++)

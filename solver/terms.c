@@ -6,23 +6,9 @@
  */
 #include "terms.h"
 
-static bool grow(void *array, uint32_t *room, uint32_t count, size_t size)
-{
-	void **block = array;
-	if (count <= *room)
-		return true;
-	uint32_t wanted = *room ? 2 * *room : 1024;
-	void *grown = mem_resize(*block, wanted, size);
-	if (!grown)
-		return false;
-	*block = grown;
-	*room = wanted;
-	return true;
-}
-
 uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
 {
-	if (terms->failed || !grow(&terms->node, &terms->room_nodes, terms->nodes + 1, sizeof *terms->node)) {
+	if (terms->failed || !mem_reserve(&terms->node, &terms->room_nodes, terms->nodes + 1, sizeof *terms->node)) {
 		terms->failed = true;
 		return NONE;
 	}
@@ -35,7 +21,7 @@ uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
 static bool bind(struct terms *terms, uint32_t atom, const uint32_t *part, uint32_t parts)
 {
 	for (uint32_t i = 0; i < parts; i++)
-		if (!grow(&terms->child, &terms->room_children, terms->children + i + 1, sizeof *terms->child)) {
+		if (!mem_reserve(&terms->child, &terms->room_children, terms->children + i + 1, sizeof *terms->child)) {
 			terms->failed = true;
 			return false;
 		}

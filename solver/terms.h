@@ -18,7 +18,8 @@ struct term_node {
 struct terms {
 	struct term_node *node;
 	uint32_t *child;
-	uint32_t nodes, children, room_nodes, room_children;
+	uint32_t nodes, children;
+	size_t room_nodes, room_children;
 	bool failed;               /* an allocation failed: everything since is void */
 };
 

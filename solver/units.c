@@ -5,20 +5,6 @@
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
 
-static bool reserve(void *array, size_t *room, size_t wanted, size_t size)
-{
-	void **block = array;
-	if (wanted <= *room)
-		return true;
-	size_t more = *room * 2 > wanted ? *room * 2 : wanted + 64;
-	void *grown = mem_resize(*block, more, size);
-	if (!grown)
-		return false;
-	*block = grown;
-	*room = more;
-	return true;
-}
-
 /* ---- parts: factors of tensors' dims ----------------------------------------------------------------------- */
 
 /* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what the
@@ -34,7 +20,7 @@ struct refining {
 
 static bool add_item(struct refining *refining, struct part part)
 {
-	if (!reserve(&refining->item, &refining->room, refining->items + (size_t)1, sizeof *refining->item))
+	if (!mem_reserve(&refining->item, &refining->room, refining->items + 1, sizeof *refining->item))
 		return false;
 	refining->item[refining->items++] = part;
 	return true;
@@ -182,7 +168,7 @@ static bool fill_parts(struct refining *refining)
 {
 	const struct graph *graph = refining->graph;
 	struct units *units = refining->units;
-	units->part_start = arena_alloc(&units->arena, graph->tensors + (size_t)1, sizeof *units->part_start);
+	units->part_start = arena_alloc(&units->arena, graph->tensors + 1, sizeof *units->part_start);
 	if (!units->part_start)
 		return false;
 	for (int pass = 0; pass < 2; pass++) {
@@ -271,8 +257,8 @@ static bool carried_alike(const struct finding *finding, const struct carried *a
 
 static bool add_unit(struct finding *finding, struct unit unit)
 {
-	if (!reserve(&finding->unit, &finding->room_units, finding->count + (size_t)1, sizeof *finding->unit)
-		|| !reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
+	if (!mem_reserve(&finding->unit, &finding->room_units, finding->count + 1, sizeof *finding->unit)
+		|| !mem_reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
 		return false;
 	finding->unit[finding->count++] = unit;
 	memset(finding->place + finding->places, PLACE_WHOLE, finding->arguments);
@@ -443,7 +429,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 		return status != NO_MEMORY;
 	size_t cells = (size_t)binding->factors * finding->arguments;
 	size_t room = finding->room;
-	if (!reserve(&finding->carried, &room, cells, sizeof *finding->carried))
+	if (!mem_reserve(&finding->carried, &room, cells, sizeof *finding->carried))
 		return false;
 	bool *bad = mem_resize(finding->bad, room, sizeof *bad);
 	if (!bad)
@@ -514,8 +500,8 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 {
 	struct units *units = finding->units;
 	const struct graph *graph = units->graph;
-	units->unit_start = arena_alloc(&units->arena, graph->ops + (size_t)1, sizeof *units->unit_start);
-	units->place_start = arena_alloc(&units->arena, graph->ops + (size_t)1, sizeof *units->place_start);
+	units->unit_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->unit_start);
+	units->place_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->place_start);
 	units->linear = arena_alloc(&units->arena, graph->ops, sizeof *units->linear);
 	if (!units->unit_start || !units->place_start || !units->linear)
 		return false;

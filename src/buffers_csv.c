@@ -25,7 +25,8 @@ struct reader {
 	unsigned line;
 	int at[COLUMN_KINDS];      /* where each column stands, -1: nowhere */
 	bool inclusive;            /* ends of lives and gaps are inclusive */
-	uint32_t room, pieces, piece_room;
+	uint32_t pieces;
+	size_t piece_room;
 };
 
 #define NOWHERE ((struct slice){ "", 0 })
@@ -164,14 +165,8 @@ static int compare_gaps(const void *left, const void *right)
 static enum status add_piece(struct reader *reader, struct piece piece)
 {
 	struct buffers *buffers = &reader->csv->buffers;
-	if (reader->pieces == reader->piece_room) {
-		uint32_t room = reader->piece_room ? reader->piece_room * 2 : 64;
-		struct piece *moved = mem_resize(buffers->piece, room, sizeof *moved);
-		if (!moved)
-			return no_memory(reader);
-		buffers->piece = moved;
-		reader->piece_room = room;
-	}
+	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
+		return no_memory(reader);
 	buffers->piece[reader->pieces++] = piece;
 	return OK;
 }

@@ -99,16 +99,10 @@ static bool complete(struct measurement *row, uint32_t batch)
 	return config->dp * inner == row->devices && (batch == 0 || batch % together == 0) && config->microbatches > 0;
 }
 
-static enum status add_row(struct calibration *calibration, uint32_t *room, const struct measurement *row)
+static enum status add_row(struct calibration *calibration, size_t *room, const struct measurement *row)
 {
-	if (calibration->rows == *room) {
-		uint32_t more = *room ? 2 * *room : 16;
-		struct measurement *grown = mem_resize(calibration->row, more, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		calibration->row = grown;
-		*room = more;
-	}
+	if (!mem_reserve(&calibration->row, room, calibration->rows + 1, sizeof *calibration->row))
+		return NO_MEMORY;
 	calibration->row[calibration->rows++] = *row;
 	return OK;
 }
@@ -117,7 +111,8 @@ static enum status read_rows(FILE *file, const char *model, struct calibration *
 {
 	char line[LINE_MAX_BYTES], *field[COLUMNS_MAX];
 	enum column column[COLUMNS_MAX];
-	uint32_t columns = 0, room = 0;
+	uint32_t columns = 0;
+	size_t room = 0;
 	enum status status = OK;
 	for (unsigned number = 1; status == OK && fgets(line, sizeof line, file); number++) {
 		struct measurement row = { .config = { .tp = 1, .pp = 1, .cp = 1, .ep = 1, .microbatch = 1, .chunks = 1, .schedule = SCHEDULE_1F1B } };

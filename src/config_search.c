@@ -27,7 +27,7 @@ struct searching {
 	struct control *control;
 	struct rules *rules;
 	struct config_list *list;
-	uint32_t room;
+	size_t room;
 	struct step step;
 	struct block_cost *cost;     /* of the whole model */
 	uint32_t blocks, *first;
@@ -105,14 +105,8 @@ static void expand(struct searching *searching, const struct block_cost *cost)
 static enum status add_entry(struct searching *searching, const struct config_entry *entry)
 {
 	struct config_list *list = searching->list;
-	if (list->entries == searching->room) {
-		uint32_t room = searching->room ? 2 * searching->room : 1024;
-		struct config_entry *grown = mem_resize(list->entry, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		list->entry = grown;
-		searching->room = room;
-	}
+	if (!mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry))
+		return NO_MEMORY;
 	list->entry[list->entries++] = *entry;
 	return OK;
 }

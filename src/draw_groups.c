@@ -15,7 +15,8 @@ struct builder {
 	uint32_t *latest;        /* module * PHASE_COUNT + phase -> its newest node */
 	struct chained *link;       /* of nodes: predecessors, chained from head */
 	uint32_t *head, *seen, *queue;
-	uint32_t links, link_capacity, round;
+	uint32_t links, round;
+	size_t link_room;
 	uint32_t centre;         /* the op that the picture is around, or NONE */
 };
 
@@ -178,14 +179,8 @@ static uint32_t module_of(const struct drawing *drawing, uint32_t op)
 
 static enum status add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
-	if (builder->links == builder->link_capacity) {
-		uint32_t capacity = builder->link_capacity ? builder->link_capacity * 2 : 1024;
-		struct chained *link = mem_resize(builder->link, capacity, sizeof *link);
-		if (!link)
-			return out_of_memory(builder);
-		builder->link = link;
-		builder->link_capacity = capacity;
-	}
+	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
+		return out_of_memory(builder);
 	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;

@@ -20,7 +20,7 @@ struct reader {
 	struct draft *draft;
 	struct arena names;
 	struct reference *reference;
-	size_t references, reference_capacity;
+	size_t references, reference_room;
 	char *buffer;             /* read but not parsed: [begin, end) */
 	size_t begin, end, capacity;
 	bool at_end, described;
@@ -211,14 +211,8 @@ static enum status word_member(struct reader *reader, const json_t *record, cons
 
 static enum status refer(struct reader *reader, uint32_t op, int role, const char *name)
 {
-	if (reader->references == reader->reference_capacity) {
-		size_t capacity = reader->reference_capacity ? reader->reference_capacity * 2 : 1024;
-		void *moved = mem_resize(reader->reference, capacity, sizeof *reader->reference);
-		if (!moved)
-			return out_of_memory(reader);
-		reader->reference = moved;
-		reader->reference_capacity = capacity;
-	}
+	if (!mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference))
+		return out_of_memory(reader);
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return out_of_memory(reader);
 	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };

@@ -134,14 +134,8 @@ static bool skip_value(struct scan *scan)
 
 static bool add_value(struct scan *scan, struct rows *rows, int64_t value)
 {
-	if (rows->values == rows->value_room) {
-		size_t room = rows->value_room ? 2 * rows->value_room : 256;
-		int64_t *moved = mem_resize(rows->value, room, sizeof *moved);
-		if (!moved)
-			return out_of_memory(scan);
-		rows->value = moved;
-		rows->value_room = room;
-	}
+	if (!mem_reserve(&rows->value, &rows->value_room, rows->values + 1, sizeof *rows->value))
+		return out_of_memory(scan);
 	rows->value[rows->values++] = value;
 	return true;
 }
@@ -149,14 +143,8 @@ static bool add_value(struct scan *scan, struct rows *rows, int64_t value)
 /* Ends a row, or, at first, begins row 0. */
 static bool mark_row(struct scan *scan, struct rows *rows, size_t count)
 {
-	if (count == rows->row_room) {
-		size_t room = rows->row_room ? 2 * rows->row_room : 64;
-		size_t *moved = mem_resize(rows->start, room, sizeof *moved);
-		if (!moved)
-			return out_of_memory(scan);
-		rows->start = moved;
-		rows->row_room = room;
-	}
+	if (!mem_reserve(&rows->start, &rows->row_room, count + 1, sizeof *rows->start))
+		return out_of_memory(scan);
 	rows->start[count] = rows->values;
 	rows->count = count;
 	return true;

@@ -32,7 +32,8 @@ struct question {
 struct session {
 	struct graph *graph;
 	struct moment *moment;      /* history: [0, moments), now stands at the present one */
-	uint32_t moments, moment_capacity, now;
+	uint32_t moments, now;
+	size_t moment_room;
 	struct worker *worker;
 	uint64_t request;           /* the newest */
 	struct plan *plan;          /* the newest published, perhaps of an older request */
@@ -90,15 +91,9 @@ static enum status remember(struct session *session, struct scenario *scenario)
 		session->moment[session->now].op = session->op;
 		session->moment[session->now].tensor = session->tensor;
 	}
-	if (session->moments == session->moment_capacity) {
-		uint32_t capacity = session->moment_capacity ? session->moment_capacity * 2 : 16;
-		struct moment *moments = mem_resize(session->moment, capacity, sizeof *moments);
-		if (!moments) {
-			scenario_done(scenario);
-			return NO_MEMORY;
-		}
-		session->moment = moments;
-		session->moment_capacity = capacity;
+	if (!mem_reserve(&session->moment, &session->moment_room, session->moments + 1, sizeof *session->moment)) {
+		scenario_done(scenario);
+		return NO_MEMORY;
 	}
 	session->now = session->moments;
 	session->moment[session->moments++] = (struct moment){ *scenario, session->op, session->tensor };
