@@ -46,12 +46,12 @@ void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed
 void mem_free(void *block);                             /* NULL is fine */
 
 /* Makes room for `wanted` elements in a growing array: array is the address of its pointer (NULL at first), *room the
- * elements that it holds (0 at first). The room doubles, so n appends cost O(n). False when out of memory: the array
- * and its room stay as they are. */
+ * elements that it holds (0 at first). The room doubles, so n appends cost O(n); the array is no NULL afterwards.
+ * False when out of memory: the array and its room stay as they are. */
 bool mem_grow(void *array, size_t *room, size_t wanted, size_t size);
 static inline bool mem_reserve(void *array, size_t *room, size_t wanted, size_t size)
 {
-	return wanted <= *room || mem_grow(array, room, wanted, size);
+	return (wanted <= *room && *room > 0) || mem_grow(array, room, wanted, size);
 }
 
 /* An arena: many allocations, freed at once. A failed allocation leaves the arena

@@ -269,11 +269,6 @@ static bool grow_states(struct search *search)
 	return true;
 }
 
-static bool grow_moves(struct search *search, uint32_t moves)
-{
-	return mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move);
-}
-
 /* Notes the walk's state, reached from parent by what the trail holds since `from`. *id: NO_STATE if it is known. */
 static enum status note_state(struct search *search, uint32_t parent, uint32_t from, uint32_t *id)
 {
@@ -285,7 +280,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 		return OK;
 	if (search->count >= search->limits->states || search->move_count + moves > search->limits->moves)
 		return LIMIT;
-	if (!grow_moves(search, moves))
+	if (!mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move))
 		return NO_MEMORY;
 	*id = search->count++;
 	*slot = *id + 1;

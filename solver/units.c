@@ -427,15 +427,10 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	finding->fits = status == OK && binding->tensors == finding->arguments;
 	if (!finding->fits)
 		return status != NO_MEMORY;
-	size_t cells = (size_t)binding->factors * finding->arguments;
-	size_t room = finding->room;
-	if (!mem_reserve(&finding->carried, &room, cells, sizeof *finding->carried))
+	size_t cells = (size_t)binding->factors * finding->arguments, room = finding->room;
+	if (!mem_reserve(&finding->carried, &room, cells, sizeof *finding->carried)
+		|| !mem_reserve(&finding->bad, &finding->room, cells, sizeof *finding->bad))
 		return false;
-	bool *bad = mem_resize(finding->bad, room, sizeof *bad);
-	if (!bad)
-		return false;
-	finding->bad = bad;
-	finding->room = room;
 	if (cells == 0)
 		return true;
 	memset(finding->carried, 0, cells * sizeof *finding->carried);
