@@ -1,0 +1,86 @@
+/* session_bench.c: how long after a turned knob the explorer has a first plan, and the complete one.
+ *
+ *   session_bench GRAPH LINE ...     one row per line of the session language; what ran before stays in the store
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "src/input.h"
+#include "src/session.h"
+
+struct moment {
+	double wall, cpu;              /* seconds; cpu: of all threads */
+};
+
+static double seconds(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static struct moment since(struct moment begin)
+{
+	return (struct moment) { seconds(CLOCK_MONOTONIC) - begin.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu };
+}
+
+/* Waits for the plan of the present scenario; *first: when any plan of it was there. */
+static struct moment wait_for_plan(struct session *session, struct moment begin, struct moment *first)
+{
+	struct session_status status;
+	struct pollfd wake = { .fd = session_wake_fd(session), .events = POLLIN };
+	bool any = false;
+	do {
+		poll(&wake, 1, 1000);
+		if (session_poll(session) && !any) {
+			any = true;
+			*first = since(begin);
+		}
+		session_status(session, &status);
+	} while (status.solving);
+	struct moment done = since(begin);
+	if (!any)
+		*first = done;
+	return done;
+}
+
+static void row(struct session *session, const char *line)
+{
+	struct error error = { 0 };
+	struct moment begin = since((struct moment) { 0, 0 }), first = { 0, 0 }, done;
+	if (line && session_command(session, line, &error) != OK) {
+		printf("| %s | %s |\n", line, error.text);
+		return;
+	}
+	done = wait_for_plan(session, begin, &first);
+	const struct plan *plan = session_plan(session);
+	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)", 1e3 * first.wall, 1e3 * first.cpu, 1e3 * done.wall,
+		1e3 * done.cpu, plan ? (double)plan->layout->arena / (1 << 20) : -1);
+}
+
+int main(int argc, char **argv)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct scenario scenario;
+	struct graph *graph = argc > 1 ? graph_open(argv[1], &error, &status) : NULL;
+	if (!graph) {
+		fprintf(stderr, "session_bench: %s\n", argc > 1 ? error.text : "which GRAPH?");
+		return 2;
+	}
+	printf("%s: %u ops, %u tensors. From a command to its plan, in ms (wall, CPU):\n\n"
+		"| command | first | CPU | complete | CPU | arena MiB |\n|---|--:|--:|--:|--:|--:|\n", graph->name, graph->ops, graph->tensors);
+	scenario_init(&scenario);
+	struct session *session = session_new(graph, argv[1], &scenario, &(struct session_options){ 0 }, &error);
+	scenario_done(&scenario);
+	if (!session) {
+		fprintf(stderr, "session_bench: %s\n", error.text);
+		return 4;
+	}
+	row(session, NULL);
+	for (int i = 2; i < argc; i++)
+		row(session, argv[i]);
+	session_free(session);
+	return 0;
+}
