@@ -11,7 +11,8 @@ void csv_text(FILE *stream, const char *text);
 
 /* MiniMalloc's CSV with offsets: id,lower,upper,size,offset; upper is exclusive. */
 enum status export_minimalloc(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step takes a microsecond. */
+/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step of the order takes a microsecond. Where the step is
+ * split over devices, its simulated times as another process. */
 enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);

@@ -1,12 +1,12 @@
 /* export_trace.c: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
- * (b, e) for storages, which may overlap freely. */
+ * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too: a thread for each stream. */
 #include <inttypes.h>
 
 #include "export_data.h"
 #include "native.h"
 #include "timeline.h"
 
-enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2 };
+enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };
 
 static void event(FILE *stream, const char *name, const char *phase, int process, uint32_t time)
 {
@@ -44,6 +44,42 @@ static void write_storage(const struct plan *plan, uint32_t storage, FILE *strea
 	fprintf(stream, ",\"cat\":\"%s\",\"id\":%u}", kind, storage);
 }
 
+static void write_name(const char *what, int process, uint32_t thread, const char *name, FILE *stream)
+{
+	fprintf(stream, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":", what, process, thread);
+	json_write_text(stream, name);
+	fputs("}}", stream);
+}
+
+/* Microseconds with the picoseconds behind the point. */
+static void write_moment(const char *key, int64_t picoseconds, FILE *stream)
+{
+	fprintf(stream, ",\"%s\":%" PRId64 ".%06" PRId64, key, picoseconds / 1000000, picoseconds % 1000000);
+}
+
+/* The step as simulated: a thread for each stream. */
+static void write_step(const struct plan *plan, FILE *stream)
+{
+	const struct step_model *model = &plan->time->model;
+	write_name("process_name", PROCESS_STEP, 0, "simulated step", stream);
+	for (uint32_t s = 0; s < model->streams; s++)
+		write_name("thread_name", PROCESS_STEP, s + 1, s ? plan->sharded->sharding.mesh.axis[s - 1].name : "computation", stream);
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = model->sequence[i];
+		const struct op *of = &plan->graph->op[model->of[op]];
+		if (model->time[op] == 0)
+			continue;
+		fputs(",\n{\"name\":", stream);
+		json_write_text(stream, of->name);
+		fprintf(stream, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%u", PROCESS_STEP, model->stream[op] + 1);
+		write_moment("ts", plan->time->time.start[op], stream);
+		write_moment("dur", model->time[op], stream);
+		fprintf(stream, ",\"cat\":\"%s\",\"args\":{\"type\":", phase_names[of->phase]);
+		json_write_text(stream, of->type);
+		fprintf(stream, ",\"position\":%u}}", plan->position[model->of[op]]);
+	}
+}
+
 enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
 	(void)options;
@@ -62,6 +98,8 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
 		if (plan->first[storage] != NONE)
 			write_storage(plan, storage, stream);
+	if (plan->time)
+		write_step(plan, stream);
 	fputs("\n]}\n", stream);
 	mem_free(bytes);
 	return OK;

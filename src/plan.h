@@ -3,6 +3,7 @@
 #define TIDEMARK_PLAN_H
 
 #include "scenario.h"
+#include "plan_time.h"
 #include "sharded.h"
 #include "solver/graph.h"
 #include "solver/layout.h"
@@ -46,6 +47,8 @@ struct plan {
 	int64_t fit_margin;           /* recompute=auto: bytes of the cap left to what the layout adds to the program-order peak */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 
+	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices */
+
 	struct stage_run run[STAGE_COUNT];
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */
@@ -62,6 +65,8 @@ struct plan {
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);
 
+/* Picoseconds of a step, as simulated; -1: the step is not split over devices. */
+int64_t plan_step_time(const struct plan *plan);
 /* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
 int64_t plan_budget(const struct plan *plan);
 

@@ -16,6 +16,7 @@
 struct check {
 	const struct graph *input;
 	struct graph *graph;          /* as planned */
+	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
 	struct rules *rules;
 	const json_t *plan;
@@ -154,8 +155,10 @@ static enum status transform_graph(struct check *check)
 		transformed = stage_transform(&stage, input, &check->scenario, false, check->error, &status);
 	if (transformed)
 		check->graph = graph_retain(transformed->graph);
-	if (transformed && transformed->sharded)
+	if (transformed && transformed->sharded) {
+		check->sharded = sharded_retain(transformed->sharded);
 		status = check_shard(check, &stage, transformed->sharded);
+	}
 	transformed_release(transformed);
 	store_free(stage.store);
 	return status;
@@ -212,6 +215,21 @@ static enum status check_order(struct check *check)
 	}
 	passed(check, "the order runs every op once and keeps every dependency and pin");
 	return OK;
+}
+
+/* The step simulated in the file's order. */
+static enum status check_time(struct check *check)
+{
+	if (!check->sharded)
+		return OK;
+	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
+	if (!time)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	plan_time_free(time);
+	if (status == OK)
+		passed(check, "the time of a step: computation and collectives run event by event");
+	return status;
 }
 
 /* ---- memory: lifetimes first, then a sum of differences ----------------------------------------- */
@@ -643,7 +661,7 @@ static enum status check_counts(struct check *check)
 enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_counts, read_scenario, prepare_graph, check_order, check_memory, check_layout_part, check_order_bound,
+		check_counts, read_scenario, prepare_graph, check_order, check_time, check_memory, check_layout_part, check_order_bound,
 	};
 	struct input *input = input_open(path, error);
 	if (!input)
@@ -667,6 +685,7 @@ enum status plan_check(const struct graph *graph, const char *path, const char *
 		status = steps[i](&check);
 	json_decref(plan);
 	graph_release(check.graph);
+	sharded_release(check.sharded);
 	rules_free(check.rules);
 	scenario_done(&check.scenario);
 	arena_free(&check.arena);

@@ -63,12 +63,33 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 }
 
 /* Seconds are written with all twelve digits of a picosecond. */
-static enum status check_step(const json_t *shard, int64_t picoseconds, struct error *error)
+static enum status check_seconds(const json_t *object, const char *key, int64_t picoseconds, struct error *error)
 {
-	double seconds = json_number_value(json_object_get(shard, "step_seconds")), expected = (double)picoseconds * 1e-12;
+	double seconds = json_number_value(json_object_get(object, key)), expected = (double)picoseconds * 1e-12;
 	if (seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
-		return fail(error, INFEASIBLE, "shard.step_seconds is %.12f, but it must be %.12f", seconds, expected);
+		return fail(error, INFEASIBLE, "shard.%s is %.12f, but it must be %.12f", key, seconds, expected);
 	return OK;
+}
+
+enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error)
+{
+	enum status status = step_time_check(&time->model, &time->time, error);
+	const json_t *streams = json_object_get(shard, "streams");
+	if (status == OK)
+		status = check_seconds(shard, "step_seconds", time->time.total, error);
+	if (status == OK)
+		status = expect(shard, "gathered_ahead_bytes", time->model.ahead, error);
+	if (status == OK && json_array_size(streams) != time->model.streams)
+		return fail(error, INFEASIBLE, "shard.streams has not the %u streams of a device", time->model.streams);
+	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
+		const json_t *stream = json_array_get(streams, s);
+		status = check_seconds(stream, "busy_seconds", time->time.busy[s], error);
+		if (status == OK)
+			status = check_seconds(stream, "exposed_seconds", time->time.exposed[s], error);
+		if (status == OK)
+			status = check_seconds(stream, "idle_seconds", time->time.total - time->time.busy[s], error);
+	}
+	return status;
 }
 
 enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error)
@@ -77,7 +98,7 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, stru
 	if (status == OK)
 		status = expect(shard, "staying_bytes", sharded->cost.usage, error);
 	if (status == OK)
-		status = check_step(shard, sharded->cost.total, error);
+		status = check_seconds(shard, "estimated_seconds", sharded->cost.total, error);
 	if (status == OK)
 		status = expect(shard, "comm_bytes", moved_bytes(sharded->device) + moved_inside(sharded), error);
 	if (status == OK)

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "plan_time.h"
 #include "shard_stage.h"
 
 /* What a plan file says of its sharding. */
@@ -15,6 +16,8 @@ enum status shard_decision(void *context, const struct units *units, struct shar
 
 /* Compares the sums of a file with what its own placements, and the collectives of the device's graph, add up to. */
 enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error);
+/* Runs the simulated step event by event, and compares a file's times with it. */
+enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
 /* Searches again for a bound that the file claims. *claimed: it claims one. */
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, bool *claimed,
 	struct error *error);

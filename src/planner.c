@@ -17,7 +17,7 @@ static uint64_t plan_fingerprint(const struct graph *graph, const struct scenari
 }
 
 /* A view of both stages' results as one plan; the plan keeps them alive. */
-static struct plan *assemble(struct graph *input, const struct scenario *scenario, struct transformed *transformed,
+static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
 	struct ordered *ordered, struct laid_out *laid_out)
 {
 	struct plan *plan = mem_alloc(1, sizeof *plan);
@@ -59,6 +59,12 @@ static struct plan *assemble(struct graph *input, const struct scenario *scenari
 	plan->caching_bytes = laid_out->caching;
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
+	if (plan->sharded)
+		plan->time = plan_time_of(plan->graph, plan->order, plan->sharded, scenario, rules);
+	if (plan->sharded && !plan->time) {
+		plan_release(plan);
+		return NULL;
+	}
 	return plan;
 }
 
@@ -81,7 +87,7 @@ static struct plan *plan_once(struct stage_context *stage, struct graph *input, 
 	if (ordered)
 		laid_out = stage_layout(stage, ordered, scenario, quick, error, status);
 	if (laid_out) {
-		plan = assemble(input, scenario, transformed, ordered, laid_out);
+		plan = assemble(stage->rules, input, scenario, transformed, ordered, laid_out);
 		*status = plan ? OK : fail(error, NO_MEMORY, "out of memory");
 	}
 	if (plan) {

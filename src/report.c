@@ -23,6 +23,22 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes, *remark ? "   " : "", remark);
 }
 
+/* The step as simulated: what is computed, and what computation waits for. */
+static void write_time(const struct plan *plan, FILE *stream)
+{
+	const struct step_time *time = &plan->time->time;
+	char text[32];
+	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
+	for (uint32_t s = 1; s < plan->time->model.streams; s++)
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan->sharded->sharding.mesh.axis[s - 1].name, (double)time->exposed[s] * 1e-9,
+			(double)time->busy[s] * 1e-9);
+	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: part by part, without the order\n", "step, estimated",
+		(double)plan->sharded->cost.total * 1e-9);
+	if (plan->time->model.ahead > 0)
+		fprintf(stream, "  %-22s %12s    beside the plan: parameters gathered a layer ahead\n", "gathered ahead",
+			bytes_text(plan->time->model.ahead, text, sizeof text));
+}
+
 /* How the step is split, and what each device sends. */
 static void write_sharding(const struct plan *plan, FILE *stream)
 {
@@ -34,8 +50,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", sharded->comm_bytes, "");
 	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
-	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms, collectives that it doesn't hide %.3f ms\n", "step, estimated",
-		(double)sharded->cost.total * 1e-9, (double)sharded->cost.compute * 1e-9, (double)sharded->cost.communication * 1e-9);
+	write_time(plan, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &sharded->traffic[a][c];

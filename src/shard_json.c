@@ -101,6 +101,23 @@ static void write_traffic(const struct sharded *sharded, FILE *stream)
 	putc(']', stream);
 }
 
+/* What each stream of a device does in the simulated step. */
+static void write_streams(const struct plan *plan, FILE *stream)
+{
+	const struct step_time *time = &plan->time->time;
+	fputs(",\n  \"streams\": [", stream);
+	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
+		fprintf(stream, "%s{\"stream\": \"%s\", ", s ? ",\n   " : "\n   ", s ? plan->sharded->sharding.mesh.axis[s - 1].name : "compute");
+		write_seconds(stream, "busy_seconds", time->busy[s]);
+		fputs(", ", stream);
+		write_seconds(stream, "exposed_seconds", time->exposed[s]);
+		fputs(", ", stream);
+		write_seconds(stream, "idle_seconds", time->total - time->busy[s]);
+		putc('}', stream);
+	}
+	fprintf(stream, "],\n  \"gathered_ahead_bytes\": %" PRId64, plan->time->model.ahead);
+}
+
 static void write_proof(const struct shard_proof *proof, FILE *stream)
 {
 	if (!proof->objective) {
@@ -204,13 +221,16 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 	}
 	write_mesh(&sharded->sharding.mesh, stream);
 	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->cost.redundant, sharded->comm_bytes);
-	write_seconds(stream, "step_seconds", sharded->cost.total);
+	write_seconds(stream, "step_seconds", plan_step_time(plan));
+	fputs(", ", stream);
+	write_seconds(stream, "estimated_seconds", sharded->cost.total);
 	fputs(", ", stream);
 	write_seconds(stream, "compute_seconds", sharded->cost.compute);
 	fprintf(stream, ", \"staying_bytes\": %" PRId64 ", \"kept_bytes\": %" PRId64 ", \"saved_bytes\": %" PRId64 ", \"gradient_bytes\": %" PRId64,
 		sharded->cost.usage, sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
 	write_proof(&sharded->proof, stream);
 	write_traffic(sharded, stream);
+	write_streams(plan, stream);
 	if (sharded->candidates)
 		write_candidates(sharded, stream);
 	if (sharded->points)

@@ -68,6 +68,8 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
+/* What an op of a device's graph sends: its axis, and bytes as collective_time() takes them. False: it is no collective. */
+bool sharded_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */

@@ -56,22 +56,30 @@ static void add_traffic(struct sharded *sharded, uint32_t axis, enum collective 
 	traffic->time += count * collective_time(over, collective, bytes);
 }
 
+bool sharded_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes)
+{
+	if (strncmp(graph->op[op].type, "comm.", 5) != 0)
+		return false;
+	int found = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
+	*axis = axis_of(mesh, &graph->op[op]);
+	if (found < 0 || *axis == NONE)
+		return false;
+	*collective = (enum collective)found;
+	*bytes = bytes_of(graph, *collective == COLLECTIVE_ALL_GATHER ? &graph->writes : &graph->reads, op);
+	if (*collective == COLLECTIVE_ALL_TO_ALL)
+		*bytes *= mesh->axis[*axis].size;
+	return true;
+}
+
 /* Sums over the collectives of the device's graph. */
 static void count_collectives(struct sharded *sharded)
 {
-	const struct graph *graph = sharded->device;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (strncmp(graph->op[op].type, "comm.", 5) != 0)
-			continue;
-		int collective = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
-		uint32_t axis = axis_of(&sharded->sharding.mesh, &graph->op[op]);
-		if (collective < 0 || axis == NONE)
-			continue;
-		int64_t bytes = bytes_of(graph, collective == COLLECTIVE_ALL_GATHER ? &graph->writes : &graph->reads, op);
-		if (collective == COLLECTIVE_ALL_TO_ALL)
-			bytes *= sharded->sharding.mesh.axis[axis].size;
-		add_traffic(sharded, axis, (enum collective)collective, 1, bytes);
-	}
+	enum collective collective;
+	uint32_t axis;
+	int64_t bytes;
+	for (uint32_t op = 0; op < sharded->device->ops; op++)
+		if (sharded_collective(&sharded->sharding.mesh, sharded->device, op, &axis, &collective, &bytes))
+			add_traffic(sharded, axis, collective, 1, bytes);
 }
 
 /* And over those that ops make themselves. */

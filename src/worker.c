@@ -164,7 +164,7 @@ static void make_preview(struct worker *worker, struct request *request)
 		preview.known = true;
 		preview.peak_bytes = plan->peak_bytes;
 		preview.arena_bytes = plan->arena_bytes;
-		preview.time = plan->sharded ? plan->sharded->cost.total : -1;
+		preview.time = plan_step_time(plan);
 	}
 	plan_release(plan);
 	pthread_mutex_lock(&worker->mutex);

@@ -71,6 +71,27 @@ static void draw_line(struct frame *frame, int y, enum role role, const char *ax
 	frame_right(frame, TIME_END, y, role, time_text(time, text, sizeof text));
 }
 
+/* What each stream of a device does in the simulated step. Returns the next row. */
+static int draw_streams(struct frame *frame, int y, const struct plan *plan)
+{
+	const struct step_time *time = &plan->time->time;
+	char text[32];
+	frame_text(frame, 1, y, COUNT_END - 10, ROLE_LABEL, "stream");
+	frame_right(frame, COUNT_END, y, ROLE_LABEL, "busy");
+	frame_right(frame, BYTES_END, y, ROLE_LABEL, "exposed");
+	frame_right(frame, TIME_END, y++, ROLE_LABEL, "idle");
+	for (uint32_t s = 0; s < plan->time->model.streams; s++, y++) {
+		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, s ? plan->sharded->sharding.mesh.axis[s - 1].name : "computation");
+		frame_right(frame, COUNT_END, y, ROLE_TEXT, time_text(time->busy[s], text, sizeof text));
+		if (s > 0)
+			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT, time_text(time->exposed[s], text, sizeof text));
+		frame_right(frame, TIME_END, y, ROLE_FAINT, time_text(time->total - time->busy[s], text, sizeof text));
+	}
+	frame_text(frame, 1, y, COUNT_END - 10, ROLE_TITLE, "step");
+	frame_right(frame, COUNT_END, y++, ROLE_TITLE, time_text(time->total, text, sizeof text));
+	return y;
+}
+
 int devices_draw_traffic(struct frame *frame, const struct model *model)
 {
 	const struct sharded *sharded = model->plan->sharded;
@@ -90,8 +111,9 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			count += traffic->count;
 		}
 	draw_line(frame, y++, ROLE_TITLE, "all", "", count, sharded->comm_bytes, sharded->comm_time);
+	y = draw_streams(frame, y + 1, model->plan);
 	if (y + 1 < frame->window.height)
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 2 }, ROLE_FAINT,
-			      "per device and step; times are one after another, though much of it runs beside computation");
+			      "per device and step, simulated in the plan's order; exposed is what computation waits for, the rest runs beside it");
 	return y;
 }

@@ -107,7 +107,7 @@ static bool find_effect(const struct model *model, enum knob_id knob, int64_t va
 	const struct preview *preview = run ? NULL : model->preview[direction > 0];
 	if (run)
 		*effect = (struct preview){ .known = true, .exact = true, .peak_bytes = run->peak_bytes, .arena_bytes = run->arena_bytes,
-					    .time = run->sharded ? run->sharded->cost.total : -1 };
+					    .time = plan_step_time(run) };
 	else if (preview && preview->known)
 		*effect = *preview;
 	return run || (preview && preview->known);
@@ -121,8 +121,8 @@ static void effect_text(const struct model *model, const struct preview *effect,
 	char change[32];
 	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : "~ ", peak || !arena ? "" : "arena ",
 			    main ? change_text(main, change, sizeof change) : "the same");
-	if (wide && effect->time > 0 && plan->sharded && plan->sharded->cost.total > 0)
-		snprintf(text + used, size - (size_t)used, ", %+.1f %% time", 100.0 * ((double)effect->time / (double)plan->sharded->cost.total - 1));
+	if (wide && effect->time > 0 && plan_step_time(plan) > 0)
+		snprintf(text + used, size - (size_t)used, ", %+.1f %% time", 100.0 * ((double)effect->time / (double)plan_step_time(plan) - 1));
 }
 
 /* "> full  ~ -1.27 GiB", or nothing. Returns the rows that it took. The amount is never cut; the word before it may be. */

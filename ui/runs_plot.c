@@ -25,7 +25,7 @@ const char *runs_plot_axis_name(int axis)
 static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	if (axis == AXIS_TIME)
-		return model->run[run]->sharded ? (double)model->run[run]->sharded->cost.total : 0;
+		return model->run[run]->sharded ? (double)plan_step_time(model->run[run]) : 0;
 	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
 }
 

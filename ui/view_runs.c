@@ -100,16 +100,16 @@ static void draw_amount(struct frame *frame, int y, const char *what, int64_t th
 	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
 }
 
-/* The estimated times of a step, where both are split over devices. */
-static void draw_times(struct frame *frame, int y, const struct sharded *theirs, const struct sharded *ours)
+/* The times of a step, where both are split over devices. */
+static void draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
 {
 	char text[32];
-	if (!theirs || !ours)
+	if (!theirs->sharded || !ours->sharded)
 		return;
-	double from = (double)theirs->cost.total, to = (double)ours->cost.total;
+	double from = (double)plan_step_time(theirs), to = (double)plan_step_time(ours);
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
-	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->cost.total, text, sizeof text));
-	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->cost.total, text, sizeof text));
+	frame_right(frame, 27, y, ROLE_BASELINE, time_text(plan_step_time(theirs), text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, time_text(plan_step_time(ours), text, sizeof text));
 	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
 	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
 }
@@ -145,7 +145,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_amount(frame, y + 4, "arena", theirs->arena_bytes, ours->arena_bytes);
 	draw_amount(frame, y + 5, "persistent", theirs->persistent_bytes, ours->persistent_bytes);
 	draw_amount(frame, y + 6, "caching", theirs->caching_bytes, ours->caching_bytes);
-	draw_times(frame, y + 7, theirs->sharded, ours->sharded);
+	draw_times(frame, y + 7, theirs, ours);
 	bool beside = frame->window.width >= 84;
 	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + (theirs->sharded && ours->sharded), y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }

@@ -1,0 +1,210 @@
+/* step_model.c: from the graph of a device, in its order, to what its streams do one after the other. */
+#include <string.h>
+
+#include "step_time.h"
+
+struct modelling {
+	const struct graph *graph;
+	const uint32_t *order;
+	const struct step_costs *costs;
+	struct step_model *model;
+	uint32_t *position;          /* [ops] */
+	bool *early;                 /* [ops] nothing but views and collectives of what is there from the start */
+	uint32_t *use;               /* [ops] position of the first op that computes with it, or of its own */
+	uint32_t *slot;              /* [ops] its turn: right behind the op at that position; NONE: its own place */
+	uint32_t *tail;              /* [ops] the last op of the model that stands for it */
+};
+
+static bool waits(const struct modelling *modelling, uint32_t op)
+{
+	return modelling->costs->stream[op] == 0 && modelling->costs->time[op] > 0;
+}
+
+static void find_early(struct modelling *modelling)
+{
+	const struct graph *graph = modelling->graph;
+	for (uint32_t p = 0; p < graph->ops; p++) {
+		uint32_t op = modelling->order[p];
+		modelling->position[op] = p;
+		modelling->early[op] = !waits(modelling, op) && csr_length(&graph->reads, op) > 0;
+		FOR_ROW(i, &graph->pred, op)
+			modelling->early[op] &= modelling->early[graph->pred.item[i]];
+	}
+	for (uint32_t p = graph->ops; p-- > 0;) {
+		uint32_t op = modelling->order[p];
+		modelling->use[op] = waits(modelling, op) ? p : NONE;
+		FOR_ROW(i, &graph->succ, op) {
+			uint32_t use = modelling->use[graph->succ.item[i]];
+			if (!waits(modelling, op) && use < modelling->use[op])
+				modelling->use[op] = use;
+		}
+	}
+}
+
+static int64_t result_bytes(const struct graph *graph, uint32_t op)
+{
+	int64_t bytes = 0;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	return bytes;
+}
+
+/* Collectives of what is there from the start, by their first use: a layer's may run when the layer before begins to compute. */
+static void run_ahead(struct modelling *modelling, const uint32_t *gather, uint32_t gathers)
+{
+	const struct graph *graph = modelling->graph;
+	uint32_t before = NONE, first = NONE, layer = NONE;   /* positions of the first use of the layer before, and of this one */
+	int64_t bytes = 0;
+	for (uint32_t i = 0; i < gathers; i++) {
+		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]], slot = NONE;
+		if (first == NONE || (use != first && (of == NONE || of != layer))) {
+			before = first;
+			first = use;
+			layer = of;
+			bytes = 0;
+		}
+		if (before == NONE || before >= modelling->position[op])
+			continue;
+		slot = before;
+		FOR_ROW(j, &graph->pred, op) {
+			uint32_t pred = graph->pred.item[j], at = modelling->slot[pred] == NONE ? modelling->position[pred] : modelling->slot[pred];
+			slot = at > slot ? at : slot;
+		}
+		if (slot >= modelling->position[op])
+			continue;
+		modelling->slot[op] = slot;
+		modelling->model->release[op] = modelling->order[before];
+		bytes += result_bytes(graph, op);
+		modelling->model->ahead = bytes > modelling->model->ahead ? bytes : modelling->model->ahead;
+	}
+}
+
+/* Ids by a key, ties in the order given: a stable counting sort. next: [keys + 1], zero. */
+static void sort_by(const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
+{
+	for (uint32_t i = 0; i < count; i++)
+		next[key[from[i]] + 1]++;
+	for (uint32_t k = 0; k < keys; k++)
+		next[k + 1] += next[k];
+	for (uint32_t i = 0; i < count; i++)
+		to[next[key[from[i]]]++] = from[i];
+}
+
+static enum status find_ahead(struct modelling *modelling, struct arena *scratch)
+{
+	uint32_t ops = modelling->graph->ops, gathers = 0;
+	uint32_t *found = arena_alloc(scratch, ops, sizeof *found), *gather = arena_alloc(scratch, ops, sizeof *gather);
+	uint32_t *next = arena_alloc(scratch, ops + (size_t)1, sizeof *next);
+	if (!found || !gather || !next)
+		return NO_MEMORY;
+	for (uint32_t p = 0; p < ops; p++) {
+		uint32_t op = modelling->order[p];
+		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] && modelling->use[op] != NONE)
+			found[gathers++] = op;
+	}
+	sort_by(modelling->use, ops, next, found, gathers, gather);
+	run_ahead(modelling, gather, gathers);
+	return OK;
+}
+
+/* Adds an op's own part, and one op for each axis that it communicates over. */
+static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
+{
+	struct step_model *model = modelling->model;
+	const struct step_costs *costs = modelling->costs;
+	model->of[op] = op;
+	model->stream[op] = costs->stream[op];
+	model->time[op] = costs->time[op];
+	model->sequence[(*at)++] = op;
+	modelling->tail[op] = op;
+	for (uint32_t a = 0; a < costs->axes; a++)
+		if (costs->inside[(size_t)op * costs->axes + a] > 0) {
+			uint32_t more = model->ops++;
+			model->of[more] = op;
+			model->stream[more] = 1 + a;
+			model->time[more] = costs->inside[(size_t)op * costs->axes + a];
+			model->release[more] = NONE;
+			model->sequence[(*at)++] = more;
+			modelling->tail[op] = more;
+		}
+}
+
+/* Ops in their turns: each at its place, and right behind it those that run ahead from there. */
+static enum status line_up(struct modelling *modelling, struct arena *scratch)
+{
+	uint32_t ops = modelling->graph->ops, at = 0, waiting = 0;
+	uint32_t *moved = arena_alloc(scratch, ops, sizeof *moved), *turn = arena_alloc(scratch, ops, sizeof *turn);
+	uint32_t *next = arena_alloc(scratch, ops + (size_t)1, sizeof *next);
+	if (!moved || !turn || !next)
+		return NO_MEMORY;
+	for (uint32_t p = 0; p < ops; p++)
+		if (modelling->slot[modelling->order[p]] != NONE)
+			moved[waiting++] = modelling->order[p];
+	sort_by(modelling->slot, ops, next, moved, waiting, turn);
+	for (uint32_t p = 0, i = 0; p < ops; p++) {
+		if (modelling->slot[modelling->order[p]] == NONE)
+			add_op(modelling, modelling->order[p], &at);
+		while (i < waiting && modelling->slot[turn[i]] == p)
+			add_op(modelling, turn[i++], &at);
+	}
+	return OK;
+}
+
+/* What the graph depends on, by the last part of each op; and a later part on the one before. */
+static enum status connect(struct modelling *modelling, struct arena *scratch)
+{
+	const struct graph *graph = modelling->graph;
+	struct step_model *model = modelling->model;
+	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + model->ops - graph->ops;
+	uint32_t *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
+	if (!row || !item)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->pred, op) {
+			row[pairs] = op;
+			item[pairs++] = modelling->tail[graph->pred.item[i]];
+		}
+	for (uint32_t more = graph->ops; more < model->ops; more++) {
+		row[pairs] = more;
+		item[pairs++] = more > graph->ops && model->of[more - 1] == model->of[more] ? more - 1 : model->of[more];
+	}
+	return csr_of_pairs(&model->arena, model->ops, pairs, row, item, &model->pred);
+}
+
+static uint32_t ops_of_model(const struct graph *graph, const struct step_costs *costs)
+{
+	uint32_t ops = graph->ops;
+	for (size_t i = 0; i < (size_t)graph->ops * costs->axes; i++)
+		ops += costs->inside[i] > 0;
+	return ops;
+}
+
+enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model)
+{
+	struct arena scratch = { 0 };
+	struct modelling modelling = { .graph = graph, .order = order, .costs = costs, .model = model };
+	uint32_t room = ops_of_model(graph, costs);
+	*model = (struct step_model) { .ops = graph->ops, .streams = 1 + costs->axes };
+	uint32_t **const ids[] = { &model->sequence, &model->stream, &model->release, &model->of };
+	uint32_t **const scratch_ids[] = { &modelling.position, &modelling.use, &modelling.slot, &modelling.tail };
+	bool fine = (model->time = arena_alloc(&model->arena, room, sizeof *model->time)) != NULL;
+	for (int i = 0; i < 4; i++) {
+		fine &= (*ids[i] = arena_alloc(&model->arena, room, sizeof(uint32_t))) != NULL;
+		fine &= (*scratch_ids[i] = arena_alloc(&scratch, graph->ops, sizeof(uint32_t))) != NULL;
+	}
+	fine &= (modelling.early = arena_alloc(&scratch, graph->ops, sizeof *modelling.early)) != NULL;
+	if (fine) {
+		memset(model->release, 0xff, room * sizeof *model->release);
+		memset(modelling.slot, 0xff, graph->ops * sizeof *modelling.slot);
+		find_early(&modelling);
+		fine = find_ahead(&modelling, &scratch) == OK && line_up(&modelling, &scratch) == OK && connect(&modelling, &scratch) == OK;
+	}
+	arena_free(&scratch);
+	return fine ? OK : NO_MEMORY;
+}
+
+void step_model_free(struct step_model *model)
+{
+	arena_free(&model->arena);
+	*model = (struct step_model) { 0 };
+}

@@ -1,0 +1,117 @@
+/* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
+#include <string.h>
+
+#include "devices.h"
+#include "plan_time.h"
+#include "solver/blocks.h"
+#include "solver/op_time.h"
+
+struct timing {
+	const struct graph *graph;       /* as planned */
+	const struct sharded *sharded;
+	const struct rules *rules;
+	struct machine machine;
+	struct blocks blocks;            /* of the whole step's graph */
+	struct step_costs costs;
+	struct arena arena;
+};
+
+/* The op of the whole step's graph that an op is, or that it runs again; NONE: a collective. */
+static uint32_t whole_op(const struct timing *timing, uint32_t op)
+{
+	static const char again[] = ".again";
+	const struct graph *whole = timing->sharded->shared->graph;
+	const char *name = timing->graph->op[op].name, *last = NULL;
+	uint32_t found = graph_find_op(whole, name);
+	char text[600];
+	for (const char *at = strstr(name, again); at; at = strstr(at + 1, again))
+		last = at;
+	if (found != NONE || !last || (size_t)(last - name) >= sizeof text)
+		return found;
+	memcpy(text, name, (size_t)(last - name));
+	text[last - name] = '\0';
+	return graph_find_op(whole, text);
+}
+
+/* A view takes no time. */
+static bool is_view(const struct graph *graph, uint32_t op)
+{
+	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	return view;
+}
+
+static int64_t computes(const struct timing *timing, uint32_t op)
+{
+	const struct graph *graph = timing->graph;
+	const struct rule *rule = rules_find(timing->rules, graph->op[op].type);
+	int64_t bytes = 0, flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+	if (rule ? rule->cost == COST_NONE : is_view(graph, op))
+		return 0;
+	FOR_ROW(i, &graph->reads, op)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	return machine_time(&timing->machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
+}
+
+static void time_op(struct timing *timing, uint32_t op)
+{
+	const struct mesh *mesh = &timing->sharded->sharding.mesh;
+	struct step_costs *costs = &timing->costs;
+	enum collective collective;
+	uint32_t axis, whole = whole_op(timing, op);
+	int64_t bytes;
+	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
+	if (sharded_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
+		costs->stream[op] = 1 + axis;
+		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
+		return;
+	}
+	costs->time[op] = computes(timing, op);
+	if (whole != NONE)
+		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
+			costs->inside + (size_t)op * costs->axes, NULL);
+}
+
+static bool find_costs(struct timing *timing)
+{
+	struct step_costs *costs = &timing->costs;
+	uint32_t ops = timing->graph->ops;
+	costs->axes = timing->sharded->sharding.mesh.axes;
+	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
+	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
+	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
+	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
+	if (!costs->stream || !costs->time || !costs->layer || !costs->inside || blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK)
+		return false;
+	for (uint32_t op = 0; op < ops; op++)
+		time_op(timing, op);
+	blocks_free(&timing->blocks);
+	return true;
+}
+
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct plan_time *time = mem_alloc(1, sizeof *time);
+	scenario_machine(scenario, &timing.machine);
+	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+		&& step_time_find(&time->model, &time->time) == OK;
+	arena_free(&timing.arena);
+	if (fine)
+		return time;
+	plan_time_free(time);
+	return NULL;
+}
+
+void plan_time_free(struct plan_time *time)
+{
+	if (!time)
+		return;
+	step_time_free(&time->time);
+	step_model_free(&time->model);
+	mem_free(time);
+}
