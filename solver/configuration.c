@@ -459,3 +459,45 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	arena_free(&arena);
 	return status;
 }
+
+/* ---- slot by slot ------------------------------------------------------------------------------------------------------- */
+
+static int64_t kept_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
+{
+	int64_t sum = 0;
+	for (uint32_t b = begin; b < end; b++)
+		sum += model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
+	return sum;
+}
+
+enum status config_timetable(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	const uint32_t *first, struct timetable *timetable, struct error *error)
+{
+	struct arena arena = { 0 };
+	struct pieces pieces;
+	struct config_result result;
+	uint32_t ranks = config->pp, n = ranks * config->chunks;
+	int64_t *fixed = arena_alloc(&arena, 2 * (size_t)ranks + n, sizeof *fixed);
+	enum status status = fixed ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
+	if (status == OK)
+		status = config_evaluate(model, config, overheads, first, false, &result);
+	if (status != OK) {
+		arena_free(&arena);
+		return fail(error, status, "out of memory");
+	}
+	int64_t *working = fixed + ranks, *kept = working + ranks;
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		struct rank_memory memory;
+		config_rank_memory(model, config, overheads, first, rank, &memory);
+		fixed[rank] = memory.total - memory.activations - memory.transient;
+		working[rank] = memory.transient;
+	}
+	for (uint32_t k = 0; k < n; k++)
+		kept[k] = kept_of(model, overheads, first[k], first[k + 1]);
+	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = ranks, .chunks = config->chunks,
+		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .send = pieces.send };
+	struct timetable_bytes bytes = { fixed, working, kept };
+	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
+	arena_free(&arena);
+	return status;
+}

@@ -7,7 +7,7 @@
 #define TIDEMARK_CONFIGURATION_H
 
 #include "block_costs.h"
-#include "pipeline.h"
+#include "timetable.h"
 
 struct config {
 	uint32_t dp, tp, pp, cp, ep;
@@ -61,6 +61,11 @@ enum status config_cut(const struct config_model *model, const struct config *co
  * OK or NO_MEMORY. */
 enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, bool exact, struct config_result *result);
+
+/* The step slot by slot, with what every rank holds meanwhile. A rank's most is its config_rank_memory() where it has one piece; with
+ * several it may be less, because the most of every piece needn't come at the same time. BAD_INPUT: the schedule can't be played so. */
+enum status config_timetable(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	const uint32_t *first, struct timetable *timetable, struct error *error);
 
 /* Memory of one rank. */
 void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,

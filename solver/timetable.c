@@ -1,0 +1,172 @@
+/* timetable.c: bytes and questions on played schedules. */
+#include <string.h>
+
+#include "timetable.h"
+
+static bool allocate(struct timetable *timetable)
+{
+	size_t cells = (size_t)timetable->ranks * timetable->slots;
+	timetable->slot = arena_alloc(&timetable->arena, cells, sizeof *timetable->slot);
+	timetable->bytes = arena_alloc(&timetable->arena, 2 * cells, sizeof *timetable->bytes);
+	timetable->send = arena_alloc(&timetable->arena, (size_t)timetable->ranks * timetable->chunks, sizeof *timetable->send);
+	timetable->fixed = arena_alloc(&timetable->arena, 2 * (size_t)timetable->ranks, sizeof *timetable->fixed);
+	timetable->peak = arena_alloc(&timetable->arena, timetable->ranks, sizeof *timetable->peak);
+	if (!timetable->slot || !timetable->bytes || !timetable->send || !timetable->fixed || !timetable->peak)
+		return false;
+	timetable->after = timetable->bytes + cells;
+	timetable->busy = timetable->fixed + timetable->ranks;
+	return true;
+}
+
+/* Bytes of one rank, slot by slot. */
+static void weigh(struct timetable *timetable, uint32_t rank, const struct timetable_bytes *bytes)
+{
+	size_t base = (size_t)rank * timetable->slots;
+	int64_t held = timetable->fixed[rank] = bytes->fixed[rank];
+	for (uint32_t i = 0; i < timetable->slots; i++) {
+		const struct pipeline_slot *slot = &timetable->slot[base + i];
+		held += slot->backward ? 0 : bytes->kept[slot->piece];
+		timetable->bytes[base + i] = held + bytes->working[rank];
+		held -= slot->backward ? bytes->kept[slot->piece] : 0;
+		timetable->after[base + i] = held;
+		timetable->busy[rank] += slot->end - slot->begin;
+		if (timetable->bytes[base + i] > timetable->bytes[base + timetable->peak[rank]])
+			timetable->peak[rank] = i;
+	}
+	if (timetable_peak(timetable, rank) > timetable_peak(timetable, timetable->worst))
+		timetable->worst = rank;
+}
+
+enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after, struct timetable *timetable,
+	struct error *error)
+{
+	struct pipeline_plan plan;
+	*timetable = (struct timetable) { .schedule = pipeline->schedule, .ranks = pipeline->ranks, .chunks = pipeline->chunks,
+		.microbatches = pipeline->microbatches, .blocking = pipeline->blocking };
+	enum status status = pipeline_run(pipeline, &plan, error);
+	if (status != OK)
+		return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	timetable->slots = plan.slots;
+	timetable->pipeline_time = plan.time;
+	timetable->time = plan.time + after;
+	if (!allocate(timetable)) {
+		pipeline_free(&plan);
+		timetable_free(timetable);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	memcpy(timetable->slot, plan.slot, (size_t)plan.slots * pipeline->ranks * sizeof *plan.slot);
+	memcpy(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks * sizeof *pipeline->send);
+	pipeline_free(&plan);
+	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+		weigh(timetable, rank, bytes);
+	return OK;
+}
+
+void timetable_free(struct timetable *timetable)
+{
+	arena_free(&timetable->arena);
+	*timetable = (struct timetable) { 0 };
+}
+
+int64_t timetable_peak(const struct timetable *timetable, uint32_t rank)
+{
+	return timetable->bytes[(size_t)rank * timetable->slots + timetable->peak[rank]];
+}
+
+uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t time)
+{
+	uint32_t low = 0, high = timetable->slots;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (timetable_slot(timetable, rank, middle)->begin <= time)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[2])
+{
+	share[0] = share[1] = 0;
+	for (uint32_t i = timetable_at(timetable, rank, from); i < timetable->slots; i++) {
+		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+		int64_t begin = slot->begin > from ? slot->begin : from, end = slot->end < to ? slot->end : to;
+		if (slot->begin >= to)
+			break;
+		share[slot->backward] += end > begin ? end - begin : 0;
+	}
+}
+
+int64_t timetable_most(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to)
+{
+	const int64_t *bytes = timetable->bytes + (size_t)rank * timetable->slots, *after = timetable->after + (size_t)rank * timetable->slots;
+	uint32_t i = timetable_at(timetable, rank, from);
+	int64_t most = from < timetable_slot(timetable, rank, i)->begin ? timetable->fixed[rank] : 0;
+	for (; i < timetable->slots && timetable_slot(timetable, rank, i)->begin < to; i++) {
+		int64_t end = timetable_slot(timetable, rank, i)->end;
+		if (end > from && bytes[i] > most)
+			most = bytes[i];
+		if (end < to && after[i] > most && (i + 1 == timetable->slots || timetable_slot(timetable, rank, i + 1)->begin > from))
+			most = after[i];
+	}
+	return most;
+}
+
+uint32_t timetable_bubble(const struct timetable *timetable)
+{
+	double busy = 0;
+	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+		busy += (double)timetable->busy[rank];
+	double all = (double)timetable->pipeline_time * timetable->ranks;
+	return all > 0 ? (uint32_t)(1000 * (1 - busy / all) + 0.5) : 0;
+}
+
+/* ---- why a slot begins when it does ------------------------------------------------------------------------------------ */
+
+static uint32_t slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
+{
+	uint32_t rank = piece % timetable->ranks;
+	for (uint32_t i = 0; i < timetable->slots; i++) {
+		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+		if (slot->piece == piece && slot->microbatch == microbatch && slot->backward == backward)
+			return i;
+	}
+	return NONE;
+}
+
+/* What a slot sends arrives so much later; nothing is sent to where it is. */
+static int64_t sending(const struct timetable *timetable, const struct pipeline_slot *slot)
+{
+	uint32_t pieces = timetable->ranks * timetable->chunks;
+	if (slot->backward)
+		return slot->piece > 0 ? timetable->send[slot->piece - 1] : 0;
+	return slot->piece + 1 < pieces ? timetable->send[slot->piece] : 0;
+}
+
+/* Takes a piece's slot as the reason where it is there no earlier than the reason so far. */
+static void consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward, bool here, struct slot_reason *reason)
+{
+	uint32_t rank = piece % timetable->ranks, i = slot_of(timetable, piece, microbatch, backward);
+	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+	int64_t ready = slot->end + (here ? 0 : sending(timetable, slot));
+	if (reason->wait == WAIT_START || ready >= reason->ready)
+		*reason = (struct slot_reason) { WAIT_INPUT, rank, i, ready };
+}
+
+struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t rank, uint32_t i)
+{
+	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+	struct slot_reason reason = { WAIT_START, rank, i, 0 };
+	if (i > 0) {
+		const struct pipeline_slot *before = timetable_slot(timetable, rank, i - 1);
+		reason = (struct slot_reason) { WAIT_BUSY, rank, i - 1, before->end + (timetable->blocking ? sending(timetable, before) : 0) };
+	}
+	if (!slot->backward && slot->piece > 0)
+		consider(timetable, slot->piece - 1, slot->microbatch, false, false, &reason);
+	if (slot->backward)
+		consider(timetable, slot->piece, slot->microbatch, false, true, &reason);
+	if (slot->backward && slot->piece + 1 < timetable->ranks * timetable->chunks)
+		consider(timetable, slot->piece + 1, slot->microbatch, true, false, &reason);
+	return reason;
+}
