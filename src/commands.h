@@ -20,8 +20,8 @@ enum context {
 	X(PREVIOUS_PEAK, "previous-peak", "[ H", "", IN_ANY & ~IN_PANEL, "", "go to the previous local peak") \
 	X(NEXT_PEAK, "next-peak", "] L", "", IN_ANY & ~IN_PANEL, "", "go to the next local peak") \
 	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "show or change what is under the cursor: a tensor's ops, a fold, a knob's value") \
-	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP, "", "zoom into the order around the cursor") \
-	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP, "", "zoom out of the order") \
+	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom into the order, or the schedule, around the cursor") \
+	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom out") \
 	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor under the cursor") \
 	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
 	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", "show or hide what lives through the whole step") \
@@ -38,7 +38,7 @@ enum context {
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
-	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, collectives, placements, search, differences") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, collectives, placements, search, differences") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
@@ -53,8 +53,8 @@ enum context {
 	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, run the footer's command; again: change it") \
 	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
 	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
-	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER, "", "move by 1/64 of what is shown to the left") \
-	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER, "", "move by 1/64 of what is shown to the right") \
+	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the left") \
+	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the right") \
 	X(PAGE_UP, "page-up", "PgUp ^B", "", IN_ANY, "", "move a page up or left") \
 	X(PAGE_DOWN, "page-down", "PgDn ^F", "", IN_ANY, "", "move a page down or right") \
 	X(FIRST, "first", "g Home", "", IN_ANY, "", "go to the first op or row") \

@@ -30,7 +30,7 @@ static int split(char *line, char *field[FIELDS])
 	return count;
 }
 
-static void read_set(struct config *config, char **field, int count, struct place *place)
+static void read_set(struct user_config *config, char **field, int count, struct place *place)
 {
 	/* `set knob value` and `set knob=value` are alike. */
 	char *equals = count > 1 ? strchr(field[1], '=') : NULL;
@@ -59,7 +59,7 @@ static void read_set(struct config *config, char **field, int count, struct plac
 	}
 }
 
-static void read_bind(struct config *config, char **field, int count, struct place *place)
+static void read_bind(struct user_config *config, char **field, int count, struct place *place)
 {
 	enum command_id command = count > 2 ? command_find(field[2]) : COMMAND_COUNT;
 	if (count != 3)
@@ -75,7 +75,7 @@ static void read_bind(struct config *config, char **field, int count, struct pla
 	}
 }
 
-static void read_colour(struct config *config, char **field, int count, struct place *place)
+static void read_colour(struct user_config *config, char **field, int count, struct place *place)
 {
 	if (count < 3) {
 		warn(place, "color ROLE FG [BG] [ATTRIBUTE...]: the colour is missing");
@@ -97,10 +97,10 @@ static void read_colour(struct config *config, char **field, int count, struct p
 
 static const struct {
 	const char *word;
-	void (*read)(struct config *config, char **field, int count, struct place *place);
+	void (*read)(struct user_config *config, char **field, int count, struct place *place);
 } statements[] = { { "set", read_set }, { "bind", read_bind }, { "color", read_colour }, { "colour", read_colour } };
 
-static void read_line(struct config *config, char *line, struct place *place)
+static void read_line(struct user_config *config, char *line, struct place *place)
 {
 	char *field[FIELDS];
 	int count = *line == '#' ? 0 : split(line, field);
@@ -114,11 +114,11 @@ static void read_line(struct config *config, char *line, struct place *place)
 	warn(place, "unknown statement \"%.40s\": expected set, bind or color", field[0]);
 }
 
-int config_read(struct config *config, const char *path)
+int config_read(struct user_config *config, const char *path)
 {
 	struct place place = { .path = path };
 	char line[1024];
-	*config = (struct config){ .bindings = 0 };
+	*config = (struct user_config){ .bindings = 0 };
 	scenario_init(&config->scenario);
 	FILE *file = fopen(path, "re");
 	while (file && fgets(line, sizeof line, file)) {
@@ -130,7 +130,7 @@ int config_read(struct config *config, const char *path)
 	return place.warnings;
 }
 
-void config_load(struct config *config)
+void config_load(struct user_config *config)
 {
 	char path[4096];
 	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

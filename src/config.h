@@ -19,7 +19,7 @@
 struct key_binding { char key[16]; enum command_id command; };
 struct colour { char role[24], foreground[16], background[16], attributes[40]; };
 
-struct config {
+struct user_config {
 	struct scenario scenario;          /* defaults, as the file has them */
 	char theme[16], glyphs[8];         /* "" where the file doesn't say */
 	bool no_mouse;
@@ -30,8 +30,8 @@ struct config {
 };
 
 /* Defaults, then the file where there is one. Warnings on standard error. scenario_done(&config->scenario) frees. */
-void config_load(struct config *config);
+void config_load(struct user_config *config);
 /* One file, for tests: returns the number of warnings. */
-int config_read(struct config *config, const char *path);
+int config_read(struct user_config *config, const char *path);
 
 #endif

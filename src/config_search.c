@@ -421,6 +421,23 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	return status;
 }
 
+enum status config_case_timetable(struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error)
+{
+	const struct overheads *overheads = &opened->request.overheads;
+	uint32_t *first = opened->searching.first;
+	enum status status = split(&opened->searching, &opened->config);
+	struct config_model model = model_of(&opened->searching);
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, first);
+	if (status == INFEASIBLE)
+		return fail(error, INFEASIBLE, "the step has %u blocks, fewer than the pipeline's %u pieces", model.blocks, opened->config.pp * opened->config.chunks);
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
+	if (status != OK)
+		return fail(error, status, "out of memory");
+	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
+}
+
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
 {
 	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };

@@ -51,7 +51,7 @@ struct invocation {
 static int explore_graph(struct graph *graph, const char *path, struct input *log, struct invocation *invocation)
 {
 	struct error error = { 0 };
-	struct config config;
+	struct user_config config;
 	config_load(&config);
 	if (!invocation->options.theme && *config.theme)
 		invocation->options.theme = config.theme;

@@ -115,6 +115,11 @@ int model_source_open(struct model_source *source, const char *name, const struc
 	return source->graph ? EXIT_FINE : code;
 }
 
+void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage)
+{
+	*source = (struct model_source) { .name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file };
+}
+
 void model_source_close(struct model_source *source)
 {
 	graph_release(source->graph);

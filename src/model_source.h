@@ -22,6 +22,8 @@ struct model_source {
 /* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
 int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
 void model_source_close(struct model_source *source);
+/* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
+void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage);
 /* Fills in step, context, repeat and causal (what a captured step's kernels skip isn't known). */
 void model_source_request(struct model_source *source, struct config_request *request);
 

@@ -5,7 +5,7 @@
 #include "src/config.h"
 #include "support.h"
 
-static int read_text(struct config *config, const char *text)
+static int read_text(struct user_config *config, const char *text)
 {
 	char path[] = "/tmp/tidemark-config-XXXXXX";
 	FILE *file = fdopen(mkstemp(path), "w");
@@ -18,7 +18,7 @@ static int read_text(struct config *config, const char *text)
 
 Test(config, statements_are_read)
 {
-	struct config config;
+	struct user_config config;
 	int warnings = read_text(&config, "# mine\n\nset order list\nset memory=16GiB\nset theme dark\nset glyphs ascii\nbind J next-peak\ncolor peak red default bold\n");
 	cr_assert_eq(warnings, 0);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_LIST);
@@ -32,7 +32,7 @@ Test(config, statements_are_read)
 
 Test(config, what_is_unknown_is_warned_of_and_left_out)
 {
-	struct config config;
+	struct user_config config;
 	int warnings = read_text(&config, "set nothing 1\nset order fastest\nset order\nbind X\nbind X fly\nfoo bar\ncolor peak\nset glyphs runes\nset layout bestfit\n");
 	cr_assert_eq(warnings, 8);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_BEST);
@@ -43,7 +43,7 @@ Test(config, what_is_unknown_is_warned_of_and_left_out)
 
 Test(config, no_file_gives_defaults)
 {
-	struct config config;
+	struct user_config config;
 	cr_assert_eq(config_read(&config, "/nowhere/at/all"), 0);
 	cr_assert_eq(config.scenario.value[K_order], ORDER_BEST);
 	scenario_done(&config.scenario);

@@ -220,6 +220,36 @@ static int64_t brute_cut(const int64_t *time, uint32_t blocks, uint32_t pieces)
 	return best;
 }
 
+/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. */
+Test(configuration, timetables_hold_what_ranks_hold)
+{
+	static struct layers layers;
+	cost_layers("gpt3-175b", RECOMPUTE_NONE, 8, false, &layers);
+	struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
+	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
+		for (uint32_t microbatches = 4; microbatches <= 32; microbatches *= 2) {
+			uint32_t first[BLOCKS_MAX];
+			struct timetable timetable;
+			struct config_result result;
+			struct error error;
+			struct config config = { .dp = 2, .tp = 8, .pp = 4, .cp = 1, .ep = 1, .chunks = schedule == SCHEDULE_INTERLEAVED ? 3 : 1, .microbatch = 1,
+				.microbatches = microbatches, .schedule = (uint8_t)schedule };
+			cr_assert_eq(config_cut(&model, &config, &overheads_all, first), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, true, &result), OK);
+			cr_assert_eq(config_timetable(&model, &config, &overheads_all, first, &timetable, &error), OK, "%s", error.text);
+			cr_expect_eq(timetable.time, result.time);
+			for (uint32_t rank = 0; rank < config.pp; rank++) {
+				struct rank_memory memory;
+				config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
+				int64_t most = timetable_peak(&timetable, rank);
+				cr_expect(config.chunks > 1 ? most <= memory.total : most == memory.total, "%s rank %u: %ld, not %ld", schedule_names[schedule], rank,
+					(long)most, (long)memory.total);
+			}
+			timetable_free(&timetable);
+		}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(configuration, cuts_are_as_even_as_any)
 {
 	uint64_t seed = test_seed(), state = seed;

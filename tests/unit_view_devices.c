@@ -8,7 +8,7 @@
 #include "src/plan_changes.h"
 #include "src/planner.h"
 #include "support.h"
-#include "ui/view.h"
+#include "ui/devices.h"
 
 enum { TENSORS = 3, GRAPH, DEVICES };
 
@@ -76,6 +76,13 @@ static void press(struct fixture *fixture, int view, enum command_id command)
 	views[view]->command(fixture->state[view], &fixture->model, command);
 }
 
+/* To a part, from the one that is shown first. */
+static void show_part(struct fixture *fixture, enum device_part part)
+{
+	for (int i = 0; i < (int)part; i++)
+		press(fixture, DEVICES, COMMAND_PART);
+}
+
 static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "memory=1GiB", NULL };
 
 Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie)
@@ -87,7 +94,7 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, DEVICES, "cap 1.00 GiB: ");
 	expect(&fixture, DEVICES, "made by collectives");
 	expect(&fixture, DEVICES, "tp 4 →");
-	press(&fixture, DEVICES, COMMAND_PART);
+	show_part(&fixture, PART_TRAFFIC);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
 	press(&fixture, DEVICES, COMMAND_PART);
@@ -113,8 +120,7 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	open_fixture(&one, whole, 120, 30);
 	one.plan->serial = 1;
 	fixture.plan->serial = 2;
-	for (int part = 0; part < 4; part++)
-		press(&fixture, DEVICES, COMMAND_PART);
+	show_part(&fixture, PART_CHANGES);
 	expect(&fixture, DEVICES, "b pins a plan");
 	fixture.model.baseline = one.plan;
 	expect(&fixture, DEVICES, "memory");
@@ -166,10 +172,9 @@ Test(view_devices, one_device_says_how_to_have_more)
 	close_fixture(&fixture);
 	open_fixture(&fixture, idle, 100, 30);
 	expect(&fixture, DEVICES, "every device runs the whole step");
-	for (int part = 0; part < 3; part++) {
-		press(&fixture, DEVICES, COMMAND_PART);
+	show_part(&fixture, PART_TRAFFIC);
+	for (int part = PART_TRAFFIC; part <= PART_SEARCH; part++, press(&fixture, DEVICES, COMMAND_PART))
 		expect(&fixture, DEVICES, "the step is not split");
-	}
 	close_fixture(&fixture);
 	cr_assert_eq(memory_blocks(), 0);
 }
@@ -177,13 +182,24 @@ Test(view_devices, one_device_says_how_to_have_more)
 Test(view_devices, every_part_draws_at_every_size)
 {
 	struct fixture fixture;
+	enum status status;
+	struct error error;
+	struct rules *rules = rules_new();
+	struct control control = { 0 };
+	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
-	for (int part = 0; part < 5; part++, press(&fixture, DEVICES, COMMAND_PART))
+	stage.store = fixture.planner.store;
+	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->sharded->sharding.mesh, &error, &status);
+	cr_assert(outlook, "%s", error.text);
+	fixture.model.outlook = outlook;
+	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))
 		for (int width = 1; width < 130; width += 7)
 			for (int height = 1; height < 50; height += 3) {
 				cr_assert(frame_resize(&fixture.frame, width, height));
 				expect(&fixture, DEVICES, "");
 			}
+	outlook_release(outlook);
+	rules_free(rules);
 	close_fixture(&fixture);
 	cr_assert_eq(memory_blocks(), 0);
 }

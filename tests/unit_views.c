@@ -465,7 +465,7 @@ Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
 Test(views, lanes_of_items_alive_together_differ)
 {
 	struct fixture fixture;
-	struct schedule schedule;
+	struct order_schedule schedule;
 	open_fixture(&fixture, spike(500), 80, 24);
 	cr_assert_eq(schedule_new(fixture.plan, &schedule), OK);
 	uint32_t items = schedule.problem->items;

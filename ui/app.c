@@ -127,6 +127,17 @@ static void find_factors(struct app *app)
 	app->model.factors = shown ? factors : NULL;
 }
 
+/* What the model of whole configurations says is shown by one view, too. */
+static void find_outlook(struct app *app)
+{
+	struct model *model = &app->model;
+	const char *rules_file = session_rules_file(app->session);
+	model->outlook_problem = "";
+	model->outlook = app->plan && views[app->view] == &view_devices
+		? configurations_outlook(&app->configurations, app->plan, rules_file, &model->outlook_problem) : NULL;
+	model->ranking = configurations_ranking(&app->configurations);
+}
+
 /* What the panel's knob would do: asked for only while the panel has the keys. */
 static void find_previews(struct app *app)
 {
@@ -146,6 +157,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
 		return false;
 	find_factors(app);
+	find_outlook(app);
 	find_previews(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;
@@ -177,7 +189,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 /* The command of a key: the user's binding first, then the table's. */
 static enum command_id command_bound(const struct app *app, const char *key)
 {
-	const struct config *config = app->config;
+	const struct user_config *config = app->config;
 	for (int i = config ? config->bindings - 1 : -1; i >= 0; i--)
 		if (strcmp(config->binding[i].key, key) == 0 && (commands[config->binding[i].command].context & app_context(app)))
 			return config->binding[i].command;
@@ -324,13 +336,14 @@ void app_free(struct app *app)
 	}
 	plan_index_free(&app->index);
 	graph_factors_free(&app->factors);
+	configurations_free(&app->configurations);
 	plan_release(app->plan);
 	mem_free(app->run);
 	frame_free(&app->frame);
 	mem_free(app);
 }
 
-struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct config *config)
+struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config)
 {
 	struct app *app = mem_alloc(1, sizeof *app);
 	if (!app)

@@ -24,11 +24,12 @@ struct app {
 	enum theme theme;
 	int colours;                     /* of the terminal */
 	struct palette palette;          /* of the theme, with the user's colours */
-	const struct config *config;     /* the user's keys and colours, or NULL */
+	const struct user_config *config;     /* the user's keys and colours, or NULL */
 	struct model model;
 	struct plan *plan;               /* model.plan, retained */
 	struct plan_index index;
 	struct graph_factors factors;
+	struct configurations configurations;
 	const struct plan **run;
 	void *state[VIEWS];
 	int view;
@@ -52,7 +53,7 @@ struct app {
 
 /* An explorer of the session, which stays the caller's. theme is the wanted one; colours what the terminal has. config may be
  * NULL and must outlive the explorer. NULL when out of memory. */
-struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct config *config);
+struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config);
 void app_free(struct app *app);
 
 /* Takes whatever the session has to tell. True when there is a new plan. */

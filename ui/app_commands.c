@@ -208,7 +208,7 @@ static void close_something(struct app *app)
 /* The user's own colours stand above every theme but the one without colours. */
 void app_use_theme(struct app *app, enum theme theme)
 {
-	const struct config *config = app->config;
+	const struct user_config *config = app->config;
 	app->theme = theme;
 	palette_fill(&app->palette, theme);
 	for (int i = 0; config && theme != THEME_MONO && i < config->colours; i++) {

@@ -32,7 +32,7 @@ bool challenge_on(struct challenge *challenge, const struct model *model)
 /* The problem in which the ops that ran keep their places: each is pinned before the next, the last before all others. */
 static enum status rest_problem(const struct challenge *challenge, const struct model *model, struct problem *problem)
 {
-	const struct schedule *schedule = &challenge->schedule;
+	const struct order_schedule *schedule = &challenge->schedule;
 	const struct scenario *scenario = &challenge->scenario;
 	const struct graph *graph = model->plan->graph;
 	struct order_pin *pin = mem_alloc((size_t)challenge->problem.ops + scenario->pins, sizeof *pin);
@@ -76,7 +76,7 @@ static enum status solve_rest(struct challenge *challenge, const struct model *m
 /* After a step: what ran, what could run next. The first candidate is selected. */
 static bool look(struct challenge *challenge, struct model *model)
 {
-	const struct schedule *schedule = &challenge->schedule;
+	const struct order_schedule *schedule = &challenge->schedule;
 	challenge->peak = 0;
 	for (uint32_t i = 0; i < challenge->done; i++)
 		if (schedule->live[i] > challenge->peak)
@@ -225,7 +225,7 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 /* The ops that can run, and what speaks for the selected one. */
 static void draw_choice(struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
 {
-	const struct schedule *schedule = &challenge->schedule;
+	const struct order_schedule *schedule = &challenge->schedule;
 	int rows = rect.height - 3;
 	frame_repeat(frame, 0, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (challenge->done == challenge->problem.ops) {

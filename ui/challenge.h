@@ -11,7 +11,7 @@ struct challenge {
 	uint64_t graph;              /* fingerprint of the graph, and what else the problem depends on */
 	struct scenario scenario;
 	struct problem problem;      /* its own: plans come and go while it is played */
-	struct schedule schedule;    /* the ops that ran, then the rest in the best order from there */
+	struct order_schedule schedule;    /* the ops that ran, then the rest in the best order from there */
 	struct candidate *candidate; /* [ops] those that can run, [candidates] */
 	uint32_t candidates, selected;
 	uint32_t done, hints;

@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X

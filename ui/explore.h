@@ -11,7 +11,7 @@ struct explore_options {
 	bool no_mouse;           /* leave the mouse to the terminal */
 	const char *theme;       /* "ansi", "dark", "light", "mono", or NULL */
 	const char *script;      /* commands to run at once, one a line, or NULL */
-	const struct config *config; /* the user's keys, or NULL */
+	const struct user_config *config; /* the user's keys, or NULL */
 };
 
 /* Standard output is a terminal that can place its cursor (TERM=dumb can't). */

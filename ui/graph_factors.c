@@ -2,20 +2,18 @@
 #include "graph_factors.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 
+#include "src/background.h"
 #include "src/export_factors.h"
 
 /* Above so many tensors factors are found by a thread of their own: it takes longer than a frame may. */
 enum { AT_ONCE = 20000 };
 
 struct factors_job {
-	pthread_t thread;
+	struct background *background;
 	struct graph *graph;
 	const char *rules_file;
 	struct factors *factors;
-	atomic_bool done;
 };
 
 static struct factors *find(const struct graph *graph, const char *rules_file)
@@ -28,29 +26,23 @@ static struct factors *find(const struct graph *graph, const char *rules_file)
 	return NULL;
 }
 
-static void *run(void *argument)
+static void run(void *context, const atomic_bool *cancel)
 {
-	struct factors_job *job = argument;
+	struct factors_job *job = context;
+	(void)cancel;
 	job->factors = find(job->graph, job->rules_file);
-	atomic_store(&job->done, true);
-	return NULL;
 }
 
 /* NULL where there is no memory or no thread. */
 static struct factors_job *start(const struct graph *graph, const char *rules_file)
 {
-	sigset_t all, before;
 	struct factors_job *job = mem_alloc(1, sizeof *job);
 	if (!job)
 		return NULL;
 	job->graph = graph_retain((struct graph *)(uintptr_t)graph);
 	job->rules_file = rules_file;
-	/* The thread takes no signals: they belong to the screen. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool started = pthread_create(&job->thread, NULL, run, job) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (started)
+	job->background = background_start(run, job);
+	if (job->background)
 		return job;
 	graph_release(job->graph);
 	mem_free(job);
@@ -62,7 +54,7 @@ void graph_factors_wait(struct graph_factors *kept)
 	struct factors_job *job = kept->job;
 	if (!job)
 		return;
-	pthread_join(job->thread, NULL);
+	background_end(job->background);
 	kept->factors = job->factors;
 	kept->job = NULL;
 	graph_release(job->graph);
@@ -76,7 +68,7 @@ bool graph_factors_pending(const struct graph_factors *kept)
 
 const struct factors *graph_factors_of(struct graph_factors *kept, const struct graph *graph, const char *rules_file)
 {
-	if (kept->job && !atomic_load(&kept->job->done))
+	if (kept->job && !background_done(kept->job->background))
 		return NULL;
 	graph_factors_wait(kept);
 	if (kept->asked && kept->fingerprint == graph->fingerprint)

@@ -8,7 +8,7 @@ enum { NUMBER = 8, AMOUNT = ORDER_AMOUNT, BAR = 10 };
 /* ---- lanes ---------------------------------------------------------------------------- */
 
 /* What an item does at a row: made, used, freed or just there. */
-static enum glyph lane_glyph(const struct schedule *schedule, uint32_t item, uint32_t position)
+static enum glyph lane_glyph(const struct order_schedule *schedule, uint32_t item, uint32_t position)
 {
 	if (schedule->first[item] == schedule->last[item])
 		return GLYPH_CIRCLE;
@@ -24,7 +24,7 @@ static enum glyph lane_glyph(const struct schedule *schedule, uint32_t item, uin
 
 static void draw_lanes(struct frame *frame, struct rect rect, const struct order_rows *rows, const struct model *model)
 {
-	const struct schedule *schedule = rows->schedule;
+	const struct order_schedule *schedule = rows->schedule;
 	const struct order_roam *roam = rows->roam;
 	uint32_t end = rows->top + (uint32_t)rect.height, top;
 	segment_row_of_rule(roam, rows->top, &top);
@@ -60,7 +60,7 @@ static void draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t ba
 /* Number, live bytes, a bar above the persistent bytes, name and type; returns the column where lanes can begin. */
 static int draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model, uint32_t position, int name_width)
 {
-	const struct schedule *schedule = rows->schedule;
+	const struct order_schedule *schedule = rows->schedule;
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
 	bool waiting = position >= rows->ran;
 	char text[32];

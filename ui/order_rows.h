@@ -8,7 +8,7 @@
 enum { ORDER_AMOUNT = 10 };        /* columns of an amount of bytes */
 
 struct order_rows {
-	const struct schedule *schedule;
+	const struct order_schedule *schedule;
 	const struct order_roam *roam;   /* its segments have rules among the rows */
 	uint32_t ran;                    /* so many ops have run; those behind are faint */
 	uint32_t listed;                 /* ops with a row */

@@ -51,7 +51,7 @@ static int largest_first(const void *left, const void *right)
 	return a->item < b->item ? -1 : a->item > b->item;
 }
 
-static enum status assign_lanes(struct schedule *schedule)
+static enum status assign_lanes(struct order_schedule *schedule)
 {
 	const struct problem *problem = schedule->problem;
 	struct arena scratch = { 0 };
@@ -83,7 +83,7 @@ static enum status assign_lanes(struct schedule *schedule)
 
 /* ---- the order ------------------------------------------------------------------------ */
 
-static enum status evaluate(struct schedule *schedule)
+static enum status evaluate(struct order_schedule *schedule)
 {
 	const struct problem *problem = schedule->problem;
 	for (uint32_t i = 0; i < problem->ops; i++)
@@ -95,9 +95,9 @@ static enum status evaluate(struct schedule *schedule)
 	return status == OK ? assign_lanes(schedule) : status;
 }
 
-enum status schedule_of(const struct problem *problem, const uint32_t *order, struct schedule *schedule)
+enum status schedule_of(const struct problem *problem, const uint32_t *order, struct order_schedule *schedule)
 {
-	*schedule = (struct schedule){ .problem = problem };
+	*schedule = (struct order_schedule){ .problem = problem };
 	struct arena *arena = &schedule->arena;
 	schedule->order = arena_alloc(arena, problem->ops, sizeof *schedule->order);
 	schedule->position = arena_alloc(arena, problem->ops, sizeof *schedule->position);
@@ -115,25 +115,25 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 	return enough ? OK : NO_MEMORY;
 }
 
-enum status schedule_new(const struct plan *plan, struct schedule *schedule)
+enum status schedule_new(const struct plan *plan, struct order_schedule *schedule)
 {
 	return schedule_of(&plan->ordered->problem, plan->order, schedule);
 }
 
-void schedule_free(struct schedule *schedule)
+void schedule_free(struct order_schedule *schedule)
 {
 	arena_free(&schedule->arena);
-	*schedule = (struct schedule){ 0 };
+	*schedule = (struct order_schedule){ 0 };
 }
 
-static void exchange(struct schedule *schedule, uint32_t position)
+static void exchange(struct order_schedule *schedule, uint32_t position)
 {
 	uint32_t op = schedule->order[position];
 	schedule->order[position] = schedule->order[position + 1];
 	schedule->order[position + 1] = op;
 }
 
-enum status schedule_swap(struct schedule *schedule, uint32_t position, struct error *error)
+enum status schedule_swap(struct order_schedule *schedule, uint32_t position, struct error *error)
 {
 	const struct problem *problem = schedule->problem;
 	if (position + 1 >= problem->ops)
@@ -151,14 +151,14 @@ enum status schedule_swap(struct schedule *schedule, uint32_t position, struct e
 }
 
 /* Moves the op at a position to an earlier one; those between go one place back. */
-static void pull(struct schedule *schedule, uint32_t from, uint32_t to)
+static void pull(struct order_schedule *schedule, uint32_t from, uint32_t to)
 {
 	uint32_t op = schedule->order[from];
 	memmove(schedule->order + to + 1, schedule->order + to, (from - to) * sizeof *schedule->order);
 	schedule->order[to] = op;
 }
 
-enum status schedule_run(struct schedule *schedule, uint32_t position, uint32_t op)
+enum status schedule_run(struct order_schedule *schedule, uint32_t position, uint32_t op)
 {
 	uint32_t from = schedule->position[op];
 	pull(schedule, from, position);
@@ -180,7 +180,7 @@ static int64_t products(const struct problem *problem, uint32_t op)
 	return sum;
 }
 
-int64_t schedule_before(const struct schedule *schedule, uint32_t position)
+int64_t schedule_before(const struct order_schedule *schedule, uint32_t position)
 {
 	const struct problem *problem = schedule->problem;
 	uint32_t op = schedule->order[position];
@@ -188,7 +188,7 @@ int64_t schedule_before(const struct schedule *schedule, uint32_t position)
 }
 
 /* True when the op is the last of the item's users to run, all ops before the position having run. */
-static bool frees(const struct schedule *schedule, uint32_t item, uint32_t op, uint32_t position)
+static bool frees(const struct order_schedule *schedule, uint32_t item, uint32_t op, uint32_t position)
 {
 	const struct problem *problem = schedule->problem;
 	if (problem->live_out[item])
@@ -201,7 +201,7 @@ static bool frees(const struct schedule *schedule, uint32_t item, uint32_t op, u
 	return true;
 }
 
-static uint32_t collect_freed(const struct schedule *schedule, uint32_t op, uint32_t position, uint32_t *list, int64_t *bytes)
+static uint32_t collect_freed(const struct order_schedule *schedule, uint32_t op, uint32_t position, uint32_t *list, int64_t *bytes)
 {
 	const struct problem *problem = schedule->problem;
 	const struct csr *const rows[] = { &problem->uses, &problem->products };
@@ -220,7 +220,7 @@ static uint32_t collect_freed(const struct schedule *schedule, uint32_t op, uint
 	return count;
 }
 
-uint32_t schedule_freed(const struct schedule *schedule, uint32_t position, uint32_t *list)
+uint32_t schedule_freed(const struct order_schedule *schedule, uint32_t position, uint32_t *list)
 {
 	int64_t bytes;
 	return collect_freed(schedule, schedule->order[position], position, list, &bytes);
@@ -236,7 +236,7 @@ static int least_first(const void *left, const void *right)
 	return a->op < b->op ? -1 : a->op > b->op;
 }
 
-uint32_t schedule_ready(const struct schedule *schedule, uint32_t position, struct candidate *list)
+uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position, struct candidate *list)
 {
 	const struct problem *problem = schedule->problem;
 	int64_t before = schedule_before(schedule, position), freed;
@@ -256,7 +256,7 @@ uint32_t schedule_ready(const struct schedule *schedule, uint32_t position, stru
 	return count;
 }
 
-const char *schedule_why(const struct schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen)
+const char *schedule_why(const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen)
 {
 	bool least_after = true, all_below = true;
 	for (uint32_t i = 0; i < count; i++) {

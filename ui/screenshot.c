@@ -106,6 +106,7 @@ void screenshot_keys(struct app *app, const char *keys)
 		app_key(app, &key);
 		app->wishes = 0;
 		session_wait(app->session);
+		configurations_wait(&app->configurations);
 		app_look(app);
 	}
 }
@@ -116,10 +117,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 	do {
 		session_wait_preview(app->session);
 		graph_factors_wait(&app->factors);
+		configurations_wait(&app->configurations);
 		app_look(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session) || graph_factors_pending(&app->factors));
+	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

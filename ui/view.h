@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_VIEW_H
 #define TIDEMARK_VIEW_H
 
+#include "configurations.h"
 #include "graph_factors.h"
 #include "plan_index.h"
 #include "src/commands.h"
@@ -22,6 +23,9 @@ struct model {
 	uint32_t runs;
 	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
+	const struct outlook *outlook;    /* of plan, by the model of whole configurations, while a view shows it; else NULL and why, "" while it is looked for */
+	const char *outlook_problem;
+	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
 	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */

@@ -1,6 +1,7 @@
 /* view_devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
  * the other: memory by category, collectives, placements with their reasons, what was searched, differences from the baseline. */
 #include "devices.h"
+#include "gantt.h"
 
 enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, GRID_MAX = 8, ALL_PARTS = 34 };
 
@@ -9,6 +10,7 @@ struct devices {
 	uint32_t top;                /* of the candidates */
 	struct place_list places;
 	struct change_list changes;
+	struct gantt gantt;
 };
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
@@ -121,10 +123,32 @@ static void draw_tabs(struct frame *frame, int y, enum device_part part)
 #define X(id, name) name,
 	static const char *const names[PART_COUNT] = { DEVICE_PARTS(X) };
 #undef X
-	int x = 1;
+	int x = 1, first = 0, wanted = 1;
+	/* Those before the one that is shown give way to it. */
+	for (int i = 0; i <= (int)part; i++)
+		wanted += text_cells(names[i]) + 3;
+	for (; first < (int)part && wanted > frame->window.width; first++)
+		wanted -= text_cells(names[first]) + 3;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	for (int i = 0; i < PART_COUNT && x + text_cells(names[i]) < frame->window.width; i++)
+	for (int i = first; i < PART_COUNT && x + text_cells(names[i]) < frame->window.width; i++)
 		x += frame_print(frame, x, y, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", names[i]) + 1;
+}
+
+/* What the model of whole configurations says, or why it says nothing. */
+static void draw_outlook(struct frame *frame, struct devices *view, const struct model *model, enum device_part part)
+{
+	const struct outlook *outlook = model->outlook;
+	struct rect all = { 0, 0, frame->window.width, frame->window.height };
+	if (!outlook) {
+		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT,
+			model->outlook_problem && *model->outlook_problem ? model->outlook_problem : "a moment: the schedule is being worked out");
+		return;
+	}
+	gantt_take(&view->gantt, &outlook->timetable, outlook->fingerprint);
+	if (part == PART_SCHEDULE)
+		gantt_draw(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
+	else
+		gantt_draw_memory(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 }
 
 static void draw_part(struct frame *frame, struct devices *view, struct model *model, enum device_part part)
@@ -138,6 +162,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
 				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
 				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+	} else if (part == PART_SCHEDULE || part == PART_RANKS) {
+		draw_outlook(frame, view, model, part);
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
 	} else if (!plan->sharded) {
@@ -174,6 +200,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		view->part = (enum device_part)((view->part + 1) % PART_COUNT);
 		return true;
 	}
+	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
+		return true;
 	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
 		return true;
 	if (view->part == PART_SEARCH && model->plan->sharded && row_command(command, &view->top, model->plan->sharded->candidates, 10))

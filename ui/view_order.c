@@ -9,7 +9,7 @@
 #include "segment_rows.h"
 
 struct order_view {
-	struct schedule schedule;
+	struct order_schedule schedule;
 	uint64_t serial;             /* of the plan that the schedule belongs to; 0: none */
 	struct candidate *candidate; /* [ops] room for the ready list */
 	uint32_t *freed;             /* [items] room */
@@ -56,7 +56,7 @@ static bool prepare(struct order_view *view, const struct model *model)
 
 static void draw_pane(struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
 {
-	const struct schedule *schedule = &view->schedule;
+	const struct order_schedule *schedule = &view->schedule;
 	const struct problem *problem = schedule->problem;
 	uint32_t position = schedule->position[model->op];
 	uint32_t freed = schedule_freed(schedule, position, view->freed), count = schedule_ready(schedule, position, view->candidate), chosen = 0;
@@ -83,7 +83,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 /* What moving by hand costs. */
 static void draw_hand(struct frame *frame, int y, const struct order_view *view, const struct model *model)
 {
-	const struct schedule *schedule = &view->schedule;
+	const struct order_schedule *schedule = &view->schedule;
 	char peak[32], change[32];
 	int64_t difference = schedule->peak - model->plan->peak_bytes;
 	if (schedule->moves == 0) {

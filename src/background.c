@@ -1,0 +1,55 @@
+/* background.c: threads for one call each. */
+#include <pthread.h>
+#include <signal.h>
+
+#include "background.h"
+
+struct background {
+	pthread_t thread;
+	void (*run)(void *context, const atomic_bool *cancel);
+	void *context;
+	atomic_bool cancel, done;
+};
+
+static void *run(void *argument)
+{
+	struct background *background = argument;
+	background->run(background->context, &background->cancel);
+	atomic_store(&background->done, true);
+	return NULL;
+}
+
+struct background *background_start(void (*call)(void *context, const atomic_bool *cancel), void *context)
+{
+	sigset_t all, before;
+	struct background *background = mem_alloc(1, sizeof *background);
+	if (!background)
+		return NULL;
+	background->run = call;
+	background->context = context;
+	/* Signals belong to the screen. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool started = pthread_create(&background->thread, NULL, run, background) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started)
+		return background;
+	mem_free(background);
+	return NULL;
+}
+
+bool background_done(const struct background *background)
+{
+	return atomic_load(&background->done);
+}
+
+void background_cancel(struct background *background)
+{
+	atomic_store(&background->cancel, true);
+}
+
+void background_end(struct background *background)
+{
+	pthread_join(background->thread, NULL);
+	mem_free(background);
+}

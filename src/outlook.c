@@ -1,0 +1,184 @@
+/* outlook.c: from a scenario to one configuration, evaluated. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "devices.h"
+#include "model_source.h"
+#include "outlook.h"
+#include "rules_file.h"
+#include "shard_mesh.h"
+#include "shard_stage.h"
+
+#define CHUNKS 2     /* of a rank under schedule=interleaved */
+#define STORE_BYTES ((size_t)1 << 28)
+
+struct outlook *outlook_retain(struct outlook *outlook)
+{
+	atomic_fetch_add(&outlook->references, 1);
+	return outlook;
+}
+
+void outlook_release(struct outlook *outlook)
+{
+	if (!outlook || atomic_fetch_sub(&outlook->references, 1) > 1)
+		return;
+	timetable_free(&outlook->timetable);
+	mem_free(outlook);
+}
+
+uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario)
+{
+	struct key key = key_of("outlook");
+	key_add(&key, graph->fingerprint);
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (knobs[knob].stage < STAGE_ORDER && knob != K_store)
+			key_add(&key, (uint64_t)scenario->value[knob]);
+	return key.half[0];
+}
+
+/* ---- the configuration that is asked for --------------------------------------------------------------------------------- */
+
+static int64_t batch_of(const struct units *units)
+{
+	int64_t batch = 1;
+	for (uint32_t i = 0; i < units->factors.factors; i++) {
+		const struct factor *factor = &units->factors.factor[i];
+		if (factor->role == ROLE_BATCH && factor->size > batch)
+			batch = factor->size;
+	}
+	return batch;
+}
+
+/* What a plan has decided stands where the knobs leave it open. */
+static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, struct config *config)
+{
+	const struct { const char *name; enum knob_id knob; uint32_t *degree; } axis[] = { { "dp", K_dp, &config->dp }, { "tp", K_tp, &config->tp },
+		{ "cp", K_cp, &config->cp }, { "ep", K_ep, &config->ep } };
+	if ((int64_t)mesh_devices(mesh) * config->pp != scenario->value[K_devices])
+		return;
+	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
+		uint32_t at = mesh_axis_named(mesh, axis[i].name);
+		*axis[i].degree = at == NONE ? 1 : mesh->axis[at].size;
+	}
+}
+
+static enum status find_config(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct config *config,
+	struct error *error)
+{
+	const int64_t *value = scenario->value;
+	struct degrees degrees;
+	enum status status = degrees_of_scenario(scenario, units, &degrees, error);
+	if (status != OK)
+		return status;
+	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
+		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
+		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero] };
+	if (mesh)
+		take_mesh(scenario, mesh, config);
+	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);
+	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
+	if (batch % together != 0)
+		return fail(error, BAD_INPUT, "batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
+			config->ep, config->microbatches);
+	if (value[K_recompute] > RECOMPUTE_FULL)
+		return fail(error, BAD_INPUT, "what recompute=auto chooses is known when it has been planned");
+	config->microbatch = (uint32_t)(batch / together);
+	config->sp = config->tp > 1 && value[K_sp] != 0;
+	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)
+		config->zero = 3;
+	if (config->pp == 1)
+		config->schedule = SCHEDULE_1F1B;
+	if (config->schedule == SCHEDULE_INTERLEAVED)
+		config->chunks = CHUNKS;
+	return OK;
+}
+
+/* ---- evaluating -------------------------------------------------------------------------------------------------------------- */
+
+static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error, enum status *status)
+{
+	enum recompute recompute = scenario->value[K_recompute] > RECOMPUTE_FULL ? RECOMPUTE_NONE : (enum recompute)scenario->value[K_recompute];
+	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error, status);
+	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
+	if (graph && !units)
+		*status = fail(error, NO_MEMORY, "out of memory");
+	graph_release(graph);
+	return units;
+}
+
+static struct outlook *evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error,
+	enum status *status)
+{
+	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
+		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
+	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	model_source_request(source, &request);
+	scenario_machine(scenario, &request.machine);
+	struct config_case *opened = outlook ? config_case_open(&request, config, error, status) : NULL;
+	if (!outlook)
+		*status = fail(error, NO_MEMORY, "out of memory");
+	if (opened)
+		*status = config_case_timetable(opened, &outlook->result, &outlook->timetable, error);
+	config_case_free(opened);
+	if (*status != OK) {
+		mem_free(outlook);
+		return NULL;
+	}
+	atomic_store(&outlook->references, 1);
+	outlook->config = *config;
+	outlook->devices = request.devices;
+	outlook->devices_per_node = request.devices_per_node;
+	outlook->machine = request.machine;
+	outlook->fingerprint = outlook_fingerprint(source->graph, scenario);
+	return outlook;
+}
+
+struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
+	struct error *error, enum status *status)
+{
+	struct model_source source;
+	struct config config;
+	struct outlook *outlook = NULL;
+	model_source_of(&source, graph, scenario, stage);
+	struct shared_units *units = units_of(&source, scenario, error, status);
+	if (units)
+		*status = find_config(scenario, &units->units, mesh, &config, error);
+	if (units && *status == OK)
+		outlook = evaluate(&source, scenario, &config, error, status);
+	shared_units_release(units);
+	return outlook;
+}
+
+int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario)
+{
+	struct model_source source;
+	struct error error;
+	enum status status;
+	if (scenario->value[K_batch] != KNOB_GIVEN)
+		return scenario->value[K_batch];
+	model_source_of(&source, graph, scenario, stage);
+	struct shared_units *units = units_of(&source, scenario, &error, &status);
+	int64_t batch = units ? batch_of(&units->units) : 0;
+	shared_units_release(units);
+	return batch;
+}
+
+struct outlook *outlook_of(struct graph *graph, const struct scenario *scenario, const struct mesh *mesh, const char *rules_file,
+	const atomic_bool *cancel, struct error *error, enum status *status)
+{
+	struct rules *rules = rules_load(rules_file, error, status);
+	struct store *store = rules ? store_new() : NULL;
+	struct control control = { .cancel = cancel };
+	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
+	struct outlook *outlook = NULL;
+	if (store) {
+		store_set_limit(store, STORE_BYTES);
+		outlook = outlook_find(&stage, graph, scenario, mesh, error, status);
+	} else if (rules) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+	}
+	store_free(store);
+	rules_free(rules);
+	return outlook;
+}

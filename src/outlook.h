@@ -1,0 +1,39 @@
+/* outlook.h: about what a scenario comes to by the model of whole configurations: memory of pipeline ranks, time of a step, and the
+ * schedule slot by slot. Milliseconds where a plan takes seconds; a plan is exact.
+ */
+#ifndef TIDEMARK_OUTLOOK_H
+#define TIDEMARK_OUTLOOK_H
+
+#include "config_search.h"
+#include "stages.h"
+
+/* Immutable once made and shared by counted references. */
+struct outlook {
+	struct config config;         /* that the scenario asks for */
+	struct config_result result;
+	struct timetable timetable;
+	uint32_t devices, devices_per_node;
+	struct machine machine;       /* memory: what a device has; < 0: any */
+	uint64_t fingerprint;         /* of graph and scenario */
+	atomic_uint references;
+};
+
+struct outlook *outlook_retain(struct outlook *outlook);
+void outlook_release(struct outlook *outlook);
+
+/* Of a training step that is not split yet. stage: store, control and rules to use. mesh: how a plan of the scenario is split already, which
+ * stands for degrees that the knobs leave open, or NULL. A new reference, or NULL: BAD_INPUT where degrees, batch or schedule
+ * don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
+struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
+	struct error *error, enum status *status);
+/* The same with a store of its own. rules_file: a user's operator rules, or NULL. */
+struct outlook *outlook_of(struct graph *graph, const struct scenario *scenario, const struct mesh *mesh, const char *rules_file,
+	const atomic_bool *cancel, struct error *error, enum status *status);
+
+/* Of what outlooks and searches depend on. */
+uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario);
+
+/* The samples of a step: the knob, else what the graph has. 0 where out of memory. */
+int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario);
+
+#endif

@@ -1,0 +1,426 @@
+/* gantt.c: rows of slots.
+ *
+ * Forward passes have the colour of activations, which they make; backward passes that of gradients. A cell that is shorter than
+ * a slot belongs to what takes most of it. A cell in which more happens is a stack: the share of its time that goes forward
+ * from below, then what goes backward, empty for waiting.
+ */
+#include "gantt.h"
+
+#include "devices.h"
+
+enum { EIGHTHS = 8, INFO_ROWS = 3, CURVE_LEAST = 4 };
+
+static enum role role_of(bool backward, uint32_t shade)
+{
+	return role_of_category(backward ? KIND_GRADIENT : KIND_ACTIVATION, (int)(shade & 1));
+}
+
+/* ---- what is shown ------------------------------------------------------------------------------------------------------- */
+
+void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint)
+{
+	bool same = gantt->fingerprint == fingerprint;
+	gantt->fingerprint = fingerprint;
+	if (gantt->rank >= timetable->ranks)
+		gantt->rank = timetable->ranks - 1;
+	if (gantt->slot >= timetable->slots)
+		gantt->slot = timetable->slots - 1;
+	if (!same)
+		gantt->from = gantt->span = gantt->top = gantt->ranks = 0;
+}
+
+void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct rect plot)
+{
+	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
+	gantt->plot = plot;
+	if (gantt->span <= 0 || gantt->span > timetable->time)
+		gantt->span = timetable->time > 0 ? timetable->time : 1;
+	if (gantt->ranks == 0 || gantt->ranks > timetable->ranks)
+		gantt->ranks = timetable->ranks;
+	if (gantt->ranks < (uint32_t)plot.height)
+		gantt->ranks = timetable->ranks < (uint32_t)plot.height ? timetable->ranks : (uint32_t)plot.height;
+	if (slot->begin < gantt->from)
+		gantt->from = slot->begin;
+	if (slot->end > gantt->from + gantt->span)
+		gantt->from = slot->end - gantt->span > slot->begin ? slot->begin : slot->end - gantt->span;
+	if (gantt->from + gantt->span > timetable->time)
+		gantt->from = timetable->time - gantt->span;
+	gantt->from = gantt->from < 0 ? 0 : gantt->from;
+	gantt->top = scroll_to(gantt->top, gantt->rank, timetable->ranks, (int)gantt->ranks);
+	gantt->group = (gantt->ranks + (uint32_t)plot.height - 1) / (uint32_t)plot.height;
+}
+
+void gantt_column(const struct gantt *gantt, int x, int64_t *from, int64_t *to)
+{
+	double span = (double)gantt->span / gantt->plot.width;
+	*from = gantt->from + (int64_t)(span * x);
+	*to = gantt->from + (int64_t)(span * (x + 1));
+	if (*to <= *from)
+		*to = *from + 1;
+}
+
+/* Where a time stands between columns. */
+static double place_of(const struct gantt *gantt, int64_t time)
+{
+	return (double)(time - gantt->from) / (double)gantt->span * gantt->plot.width;
+}
+
+int gantt_column_of(const struct gantt *gantt, int64_t time)
+{
+	double place = place_of(gantt, time);
+	return place < 0 ? -1 : place >= gantt->plot.width ? gantt->plot.width : (int)place;
+}
+
+void gantt_row(const struct gantt *gantt, const struct timetable *timetable, int row, uint32_t *first, uint32_t *end)
+{
+	*first = gantt->top + (uint32_t)row * gantt->group;
+	*end = *first + gantt->group;
+	uint32_t last = gantt->top + gantt->ranks < timetable->ranks ? gantt->top + gantt->ranks : timetable->ranks;
+	*first = *first < last ? *first : last;
+	*end = *end < last ? *end : last;
+}
+
+/* ---- cells --------------------------------------------------------------------------------------------------------------------- */
+
+/* A cell of which share[0] goes forward and share[1] backward, of a whole. */
+static void draw_shares(struct frame *frame, int x, int y, const double share[2])
+{
+	double busy = share[0] + share[1];
+	int forward = (int)(share[0] * EIGHTHS + 0.5), all = (int)(busy * EIGHTHS + 0.5);
+	bool back = share[1] > share[0];
+	if (all == 0) {
+		frame_glyph(frame, x, y, busy > 0 ? GLYPH_SHADE : GLYPH_DOT, ROLE_FAINT);
+	} else if (frame->mono) {
+		bool both = share[back] < 0.75 * busy;
+		frame_cell(frame, x, y, 2 * all < EIGHTHS ? ':' : both ? 'x' : back ? 'b' : 'f', ROLE_TEXT, ROLE_TEXT);
+	} else if (frame->ascii) {
+		frame_cell(frame, x, y, 2 * all < EIGHTHS ? ':' : ' ', 2 * all < EIGHTHS ? role_of(back, 0) : ROLE_TEXT,
+			   2 * all < EIGHTHS ? ROLE_TEXT : role_of(back, 0));
+	} else if (forward == 0 || forward >= EIGHTHS) {
+		bool whole = all >= EIGHTHS;
+		frame_cell(frame, x, y, whole ? ' ' : 0x2580 + (uint32_t)all, whole ? ROLE_TEXT : role_of(back, 0), whole ? role_of(back, 0) : ROLE_TEXT);
+	} else {
+		/* two of three: what is above the forward part is the larger of backward and waiting */
+		bool waits = EIGHTHS - all > all - forward;
+		frame_cell(frame, x, y, 0x2580 + (uint32_t)forward, role_of(false, 0), waits ? ROLE_TEXT : role_of(true, 0));
+	}
+}
+
+static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable, uint32_t first, uint32_t end)
+{
+	for (int x = 0; x < gantt->plot.width; x++) {
+		int64_t from, to, sum[2] = { 0, 0 };
+		gantt_column(gantt, x, &from, &to);
+		for (uint32_t rank = first; rank < end; rank++) {
+			int64_t share[2];
+			timetable_shares(timetable, rank, from, to, share);
+			sum[0] += share[0];
+			sum[1] += share[1];
+		}
+		double all = (double)(to - from) * (end - first);
+		draw_shares(frame, gantt->plot.x + x, y, (const double[2]){ (double)sum[0] / all, (double)sum[1] / all });
+	}
+}
+
+/* A slot as columns [*left, *right); false where it is shorter than a column or not shown. */
+static bool span_of(const struct gantt *gantt, const struct pipeline_slot *slot, int *left, int *right)
+{
+	double begin = place_of(gantt, slot->begin), end = place_of(gantt, slot->end);
+	*left = begin < 0 ? 0 : (int)(begin + 0.5);
+	*right = end > gantt->plot.width ? gantt->plot.width : (int)(end + 0.5);
+	return end - begin >= 1 && *right > *left;
+}
+
+static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, const struct pipeline_slot *slot)
+{
+	char number[16] = "";
+	int left, right;
+	if (!span_of(gantt, slot, &left, &right))
+		return;
+	int digits = snprintf(number, sizeof number, "%u", slot->microbatch);
+	for (int x = left; x < right; x++) {
+		bool letter = digits <= right - left && x - left < digits && (!frame->mono || digits < right - left);
+		uint32_t code = letter ? (uint32_t)number[x - left] : frame->mono ? slot->backward ? 'b' : 'f' : ' ';
+		frame_cell(frame, gantt->plot.x + x, y, code, frame->mono ? ROLE_TEXT : ROLE_EMPTY,
+			   frame->mono ? ROLE_TEXT : role_of(slot->backward, slot->microbatch));
+	}
+}
+
+/* What comes after the pipeline on every rank. */
+static void draw_after(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
+{
+	int left = gantt_column_of(gantt, timetable->pipeline_time), right = gantt_column_of(gantt, timetable->time);
+	for (int x = left < 0 ? 0 : left; x < right && timetable->time > timetable->pipeline_time; x++) {
+		int64_t from, to;
+		gantt_column(gantt, x, &from, &to);
+		if (from + to >= 2 * timetable->pipeline_time)
+			frame_cell(frame, gantt->plot.x + x, y, frame->mono ? 'u' : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role_of_category(KIND_OPTIMIZER, 0));
+	}
+}
+
+static void mark_slot(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, uint32_t rank, uint32_t i, enum mark mark)
+{
+	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+	int left, right;
+	if (rank < gantt->top || rank >= gantt->top + gantt->ranks || slot->end <= gantt->from || slot->begin >= gantt->from + gantt->span)
+		return;
+	if (!span_of(gantt, slot, &left, &right)) {
+		left = gantt_column_of(gantt, slot->begin);
+		right = left + 1;
+	}
+	int y = gantt->plot.y + (int)((rank - gantt->top) / gantt->group);
+	if (left >= 0 && left < gantt->plot.width)
+		frame_mark(frame, (struct rect){ gantt->plot.x + left, y, right - left, 1 }, mark);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+
+char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size)
+{
+	if (end - first > 1)
+		snprintf(text, size, "%u-%u", first, end - 1);
+	else
+		snprintf(text, size, "rank %u", first);
+	return text;
+}
+
+/* Of a row's ranks the busy share and the highest peak. */
+static void draw_amounts(struct frame *frame, int y, const struct timetable *timetable, uint32_t first, uint32_t end, int64_t limit)
+{
+	double busy = 0;
+	int64_t most = 0;
+	char text[32];
+	int right = frame->window.width;
+	for (uint32_t rank = first; rank < end; rank++) {
+		busy += (double)timetable->busy[rank];
+		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
+	}
+	snprintf(text, sizeof text, "%.0f %%", timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
+	frame_right(frame, right - 10, y, ROLE_TEXT, text);
+	bool worst = timetable->worst >= first && timetable->worst < end;
+	frame_right(frame, right, y, limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, bytes_text(most, text, sizeof text));
+}
+
+static void draw_rows(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+{
+	char text[32];
+	for (int row = 0; row < gantt->plot.height; row++) {
+		uint32_t first, end;
+		int y = gantt->plot.y + row;
+		gantt_row(gantt, timetable, row, &first, &end);
+		if (first >= end)
+			break;
+		bool here = gantt->rank >= first && gantt->rank < end;
+		frame_text(frame, 0, y, gantt->plot.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(first, end, text, sizeof text));
+		draw_sums(frame, y, gantt, timetable, first, end);
+		for (uint32_t i = timetable_at(timetable, first, gantt->from); end - first == 1 && i < timetable->slots; i++)
+			draw_slot(frame, y, gantt, timetable_slot(timetable, first, i));
+		draw_after(frame, y, gantt, timetable);
+		if (frame->window.width >= GANTT_AMOUNTS_FROM)
+			draw_amounts(frame, y, timetable, first, end, limit);
+	}
+}
+
+void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y)
+{
+	char text[32];
+	int x = gantt->plot.x, width = gantt->plot.width;
+	int used = frame_text(frame, x, y, width, ROLE_LABEL, time_text(gantt->from, text, sizeof text));
+	time_text(gantt->from + gantt->span, text, sizeof text);
+	if (used + text_cells(text) < width)
+		frame_right(frame, x + width, y, ROLE_LABEL, text);
+	if (used + 2 * text_cells(text) + 12 < width)
+		frame_text(frame, x + width / 2 - 2, y, 4, ROLE_FAINT, "time");
+}
+
+static void draw_totals(struct frame *frame, int y, int end, const struct gantt *gantt, const struct timetable *timetable)
+{
+	char text[64], word[32];
+	int x = 0;
+	snprintf(text, sizeof text, "%s, %u rank%s", schedule_names[timetable->schedule], timetable->ranks, timetable->ranks == 1 ? "" : "s");
+	frame_part(frame, &x, y, end, ROLE_TITLE, text);
+	snprintf(text, sizeof text, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
+	frame_part(frame, &x, y, end, ROLE_TITLE, text);
+	snprintf(text, sizeof text, "step %s", time_text(timetable->time, word, sizeof word));
+	frame_part(frame, &x, y, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%u a row", gantt->group);
+	if (gantt->group > 1)
+		frame_part(frame, &x, y, end, ROLE_FAINT, text);
+	snprintf(text, sizeof text, "%u microbatch%s", timetable->microbatches, timetable->microbatches == 1 ? "" : "es");
+	frame_part(frame, &x, y, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%u chunks", timetable->chunks);
+	if (timetable->chunks > 1)
+		frame_part(frame, &x, y, end, ROLE_TEXT, text);
+}
+
+static int draw_sample(struct frame *frame, int x, int y, char letter, enum role role, const char *text)
+{
+	frame_cell(frame, x, y, frame->mono ? (uint32_t)letter : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role);
+	return x + 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, text) + 2;
+}
+
+static void draw_legend(struct frame *frame, int y)
+{
+	int x = draw_sample(frame, 0, y, 'f', role_of(false, 0), "forward");
+	x = draw_sample(frame, x, y, 'b', role_of(true, 0), "backward");
+	x = draw_sample(frame, x, y, 'u', role_of_category(KIND_OPTIMIZER, 0), "update");
+	frame_glyph(frame, x, y, GLYPH_DOT, ROLE_FAINT);
+	x += 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, "waits") + 2;
+	if (frame->mono && frame->window.width - x >= 20)
+		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "x both  : some");
+}
+
+/* ---- the slot under the cursor ---------------------------------------------------------------------------------------------------- */
+
+static const char *pass_text(const struct timetable *timetable, const struct pipeline_slot *slot, char *text, size_t size)
+{
+	int used = snprintf(text, size, "%s of microbatch %u", slot->backward ? "backward" : "forward", slot->microbatch);
+	if (timetable->chunks > 1)
+		snprintf(text + used, size - (size_t)used, ", chunk %u", slot->piece / timetable->ranks);
+	return text;
+}
+
+/* Microbatches in flight on a rank while slot i runs. */
+static uint32_t in_flight(const struct timetable *timetable, uint32_t rank, uint32_t i)
+{
+	uint32_t held = 0;
+	for (uint32_t k = 0; k <= i; k++)
+		held += timetable_slot(timetable, rank, k)->backward ? k < i ? -1u : 0 : 1u;
+	return held;
+}
+
+static void draw_info(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
+{
+	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
+	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
+	const struct pipeline_slot *other = timetable_slot(timetable, reason.rank, reason.slot);
+	size_t at = (size_t)gantt->rank * timetable->slots + gantt->slot;
+	char text[200], pass[80], from[32], to[32];
+	int width = frame->window.width;
+	snprintf(text, sizeof text, "rank %u: %s, %s to %s", gantt->rank, pass_text(timetable, slot, pass, sizeof pass),
+		 time_text(slot->begin, from, sizeof from), time_text(slot->end, to, sizeof to));
+	frame_text(frame, 0, y, width, ROLE_TITLE, text);
+	if (reason.wait == WAIT_START)
+		snprintf(text, sizeof text, "begins the step");
+	else if (reason.wait == WAIT_BUSY)
+		snprintf(text, sizeof text, "waits for its rank: %s", pass_text(timetable, other, pass, sizeof pass));
+	else
+		snprintf(text, sizeof text, "waits for rank %u: %s", reason.rank, pass_text(timetable, other, pass, sizeof pass));
+	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);
+	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
+	if (slot->begin > before) {
+		snprintf(text, sizeof text, "%s idle before", time_text(slot->begin - before, from, sizeof from));
+		frame_part(frame, &x, y + 1, width, ROLE_WARN, text);
+	}
+	uint32_t held = in_flight(timetable, gantt->rank, gantt->slot);
+	snprintf(text, sizeof text, "holds %s, %u in flight", bytes_text(timetable->bytes[at], from, sizeof from), held);
+	x = frame_text(frame, 0, y + 2, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
+	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
+	snprintf(text, sizeof text, "rank %u has the most, %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), from, sizeof from));
+	frame_part(frame, &x, y + 2, width, ROLE_FAINT, text);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The rank's bytes below its slots, on the same axis. */
+static void draw_curve(struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+{
+	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
+	char text[32];
+	frame_right(frame, gantt->plot.x - 1, y, limit >= 0 && scale == limit ? ROLE_BUDGET : ROLE_LABEL, bytes_text(scale, text, sizeof text));
+	snprintf(text, sizeof text, "rank %u", gantt->rank);
+	if (rows > 2)
+		frame_text(frame, 0, y + rows - 1, gantt->plot.x - 1, ROLE_TITLE, text);
+	gantt_draw_area(frame, (struct rect){ gantt->plot.x, y, gantt->plot.width, rows }, gantt, timetable, gantt->rank, gantt->rank + 1, scale, limit);
+}
+
+void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+{
+	int info = rect.height >= 9 ? INFO_ROWS : 0, legend = rect.height >= 7, amounts = rect.width >= GANTT_AMOUNTS_FROM ? GANTT_AMOUNTS : 0;
+	int room = rect.height - 2 - info - legend, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks;
+	if (room < 1 || rect.width < GANTT_LABELS + 8)
+		return;
+	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 < 12 ? room - rows - 1 : 12 : 0;
+	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
+	gantt->high = 1;
+	draw_totals(frame, rect.y, rect.x + rect.width - amounts, gantt, timetable);
+	if (amounts)
+		frame_right(frame, rect.x + rect.width, rect.y, ROLE_LABEL, "busy      most");
+	draw_rows(frame, gantt, timetable, limit);
+	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
+	if (reason.wait != WAIT_START)
+		mark_slot(frame, gantt, timetable, reason.rank, reason.slot, MARK_UNDERLINE);
+	mark_slot(frame, gantt, timetable, gantt->rank, gantt->slot, MARK_REVERSE);
+	int y = rect.y + 1 + rows;
+	gantt_draw_axis(frame, gantt, y++);
+	if (curve)
+		draw_curve(frame, y, curve, gantt, timetable, limit);
+	y += curve ? curve + 1 : 0;
+	if (info)
+		draw_info(frame, y, gantt, timetable);
+	if (legend)
+		draw_legend(frame, y + info);
+}
+
+/* ---- commands ------------------------------------------------------------------------------------------------------------------------- */
+
+static void go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
+{
+	gantt->rank = rank < timetable->ranks ? rank : timetable->ranks - 1;
+	gantt->slot = timetable_at(timetable, gantt->rank, time < 0 ? 0 : time);
+}
+
+/* The slot keeps its place on the screen. */
+static void zoom(struct gantt *gantt, const struct timetable *timetable, bool in)
+{
+	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
+	int64_t span = in ? gantt->span / 2 : gantt->span * 2, middle = slot->begin + (slot->end - slot->begin) / 2;
+	int64_t least = 2 * (slot->end - slot->begin) < timetable->time / 4 ? 2 * (slot->end - slot->begin) : timetable->time / 4;
+	double share = (double)(middle - gantt->from) / (double)gantt->span;
+	if (gantt->span <= 0 || (in && span < least))
+		return;
+	gantt->span = span > timetable->time ? timetable->time : span;
+	gantt->from = middle - (int64_t)(share * (double)gantt->span);
+	gantt->ranks = in ? gantt->ranks / 2 : gantt->ranks * 2;
+	gantt->top = gantt->rank > gantt->ranks / 2 ? gantt->rank - gantt->ranks / 2 : 0;
+	gantt->ranks = gantt->ranks ? gantt->ranks : 1;
+}
+
+bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum command_id command)
+{
+	int64_t begin = timetable_slot(timetable, gantt->rank, gantt->slot)->begin, column = gantt->span / 64 + 1;
+	uint32_t page = gantt->group * (uint32_t)(gantt->plot.height > 1 ? gantt->plot.height : 1);
+	switch (command) {
+	case COMMAND_LEFT: gantt->slot -= gantt->slot > 0; return true;
+	case COMMAND_RIGHT: gantt->slot += gantt->slot + 1 < timetable->slots; return true;
+	case COMMAND_COLUMN_LEFT: go_to(gantt, timetable, gantt->rank, begin - column); return true;
+	case COMMAND_COLUMN_RIGHT: go_to(gantt, timetable, gantt->rank, begin + column); return true;
+	case COMMAND_UP: go_to(gantt, timetable, gantt->rank > 0 ? gantt->rank - 1 : 0, begin); return true;
+	case COMMAND_DOWN: go_to(gantt, timetable, gantt->rank + 1, begin); return true;
+	case COMMAND_PAGE_UP: go_to(gantt, timetable, gantt->rank > page ? gantt->rank - page : 0, begin); return true;
+	case COMMAND_PAGE_DOWN: go_to(gantt, timetable, gantt->rank + page, begin); return true;
+	case COMMAND_FIRST: gantt->slot = 0; return true;
+	case COMMAND_LAST: gantt->slot = timetable->slots - 1; return true;
+	case COMMAND_PEAK:
+		gantt->rank = timetable->worst;
+		gantt->slot = timetable->peak[timetable->worst];
+		return true;
+	case COMMAND_ZOOM_IN: zoom(gantt, timetable, true); return true;
+	case COMMAND_ZOOM_OUT: zoom(gantt, timetable, false); return true;
+	default: return false;
+	}
+}
+
+void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, int y)
+{
+	int column = x - gantt->plot.x, row = gantt->high ? (y - gantt->plot.y) / gantt->high : -1;
+	uint32_t first, end;
+	if (column < 0 || column >= gantt->plot.width || y < gantt->plot.y || row < 0 || row >= gantt->plot.height || gantt->group == 0)
+		return;
+	int64_t from, to;
+	gantt_row(gantt, timetable, row, &first, &end);
+	gantt_column(gantt, column, &from, &to);
+	if (first < end)
+		go_to(gantt, timetable, first, from + (to - from) / 2);
+}
