@@ -92,6 +92,14 @@ static int64_t inside_time(const struct costing *costing, uint32_t op, uint32_t 
 	return unit->inside * collective_time(&mesh->axis[axis], COLLECTIVE_ALL_REDUCE, bytes);
 }
 
+/* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops have it. */
+static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
+{
+	size_t at = 2 * (size_t)tensor;
+	return costing->seen[at] && placement_equal(needed, costing->gathered[at])
+		&& bytes_at(costing, tensor, needed) <= bytes_at(costing, tensor, costing->sharding->produced[tensor]);
+}
+
 /* Collectives that bring an op's operands to where it needs them; readers of one pass share what was gathered. */
 static enum status link_time(struct costing *costing, uint32_t op, int64_t *time)
 {
@@ -104,6 +112,8 @@ static enum status link_time(struct costing *costing, uint32_t op, int64_t *time
 		struct placement needed = sharding->needed[i];
 		struct reshard reshard;
 		if (placement_equal(needed, sharding->produced[tensor]) || (costing->seen[at] && placement_equal(needed, costing->gathered[at])))
+			continue;
+		if (backward && kept_moved(costing, tensor, needed))
 			continue;
 		enum status status = reshard_find(costing->units, &sharding->mesh, tensor, sharding->produced[tensor], needed, &reshard);
 		if (status == NO_MEMORY)
@@ -247,6 +257,29 @@ static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
 	return NONE;
 }
 
+/* Bytes of one weight gradient: of one expert's where products are grouped. Tables and the output projection have none that stays. */
+static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
+{
+	const struct units *units = costing->units;
+	const struct graph *graph = units->graph;
+	const struct mesh *mesh = &costing->sharding->mesh;
+	uint32_t root = graph->storage[parameter].root;
+	const struct tensor *tensor = &graph->tensor[root];
+	const struct part *part = units->part + units->part_start[root];
+	int64_t stacked = tensor->rank > 2 ? tensor->shape[0] : 1;
+	bool multiplied = false;
+	for (uint32_t i = units->part_start[root]; i < units->part_start[root + 1]; i++)
+		if (units->part[i].role == ROLE_VOCABULARY)
+			return 0;
+	for (uint32_t i = graph->users.start[parameter]; i < graph->users.start[parameter + 1]; i++)
+		multiplied |= costing->work[graph->users.item[i]].matrix;
+	for (uint32_t a = 0; a < mesh->axes && stacked > 1; a++) {
+		int8_t on = costing->sharding->produced[root].on[a];
+		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
+	}
+	return multiplied && tensor->rank > 1 ? storage_bytes(costing, parameter) / stacked : 0;
+}
+
 static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
 {
 	const struct graph *graph = costing->units->graph;
@@ -258,8 +291,8 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 		return;
 	bytes = (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
-	if (graph->tensor[root].rank > 1 && s == parameter)
-		costing->cost[home].matrices += bytes;
+	if (s == parameter)
+		costing->cost[home].matrices += one_matrix(costing, parameter);
 	if (graph->tensor[root].rank < 2)
 		*field(&costing->cost[home].vectors, class) += bytes;
 	if (other != NONE) {

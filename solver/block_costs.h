@@ -20,7 +20,7 @@ struct block_cost {
 	int64_t saved_small;             /* of these, statistics: less than 1/64 of the elements that cross to the next block */
 	int64_t transient;               /* the most bytes alive beside what is saved, states and gradients, in program order */
 	int64_t send;                    /* bytes that go to the next block */
-	int64_t matrices;                /* bytes of parameters of more than one dim that are read here first */
+	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
 	struct block_states states;      /* of parameters that are read here first */
 	struct block_states vectors;     /* of these, the ones of parameters of one dim */
 	struct block_states shared;      /* of parameters that are read here too, but first in block shared_with */

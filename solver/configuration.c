@@ -84,18 +84,17 @@ static void add_block(const struct config_model *model, const struct config *con
 		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
 }
 
-/* The parameters of every kind of repeated block of a rank, once. */
+/* The weights of every kind of block of a rank, once. */
 static int64_t cached_gradients(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank)
 {
 	int64_t sum = 0, seen[8];
 	uint32_t kinds = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
 		for (uint32_t b = first[chunk * config->pp + rank]; b < first[chunk * config->pp + rank + 1]; b++) {
-			bool known = false;
+			bool known = model->cost[b].matrices == 0;
 			for (uint32_t i = 0; i < kinds; i++)
 				known |= seen[i] == model->cost[b].matrices;
-			bool repeated = b >= model->layer && b < model->layer + model->layers * model->period;
-			if (known || kinds == sizeof seen / sizeof *seen || !repeated)
+			if (known || kinds == sizeof seen / sizeof *seen)
 				continue;
 			seen[kinds++] = model->cost[b].matrices;
 			sum += model->cost[b].matrices;

@@ -26,7 +26,7 @@ struct overheads {
 	bool small;                 /* count statistics of norms and the like */
 	bool gathered;              /* count ZeRO-3's gathered parameters: two blocks at a time */
 	bool vectors;               /* count parameters of one dim */
-	bool cached;                /* one weight gradient for every shape of the repeated layers stays allocated, as Transformer Engine keeps it */
+	bool cached;                /* one weight gradient for every shape of the layers stays allocated, as Transformer Engine keeps it */
 };
 extern const struct overheads overheads_all;      /* everything counts, 0.8 overlap, no context, no fragmentation */
 

@@ -99,7 +99,7 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 		name_term(naming, term_of(naming, read[0], 1), ROLE_HEADS);
 	else if (operands >= 2 && (strcmp(rule->type, "aten.convolution") == 0 || strcmp(rule->type, "onnx.Conv") == 0))
 		name_convolution(naming, read, written[0]);
-	else if (operands == 2 && strcmp(rule->type, "tidemark.dispatch") == 0)
+	else if (operands == 2 && (strcmp(rule->type, "tidemark.dispatch") == 0 || strcmp(rule->type, "tidemark.dispatch_scored") == 0))
 		name(naming, single(naming, read[1], 1), ROLE_EXPERTS);
 	else if (operands >= 1 && strcmp(rule->type, "aten.topk") == 0 && graph->tensor[read[0]].rank > 0) {
 		uint32_t choices = single(naming, read[0], graph->tensor[read[0]].rank - 1u);

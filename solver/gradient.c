@@ -445,6 +445,20 @@ static void read_saved(const struct gradient *g, const char *text)
 	}
 }
 
+/* False for operands that the rule gives none: the scores that only say where tokens go. */
+static bool passes_to(const struct rule *rule, uint32_t input)
+{
+	if (!rule || strcmp(rule->gradients, "*") == 0)
+		return true;
+	for (const char *at = rule->gradients; *at;) {
+		char *end;
+		if (strtoul(at, &end, 10) == input && end != at)
+			return true;
+		at = *end ? end + 1 : end;
+	}
+	return false;
+}
+
 /* One backward op that reads the gradients and what the rule saves; without a rule, all operands and results. */
 static void kernel(const struct gradient *g, const struct rule *rule)
 {
@@ -462,7 +476,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	for (uint32_t i = 0; !rule && i < g->ins + g->outs; i++)
 		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
 	for (uint32_t i = 0; i < g->ins; i++)
-		if (needs(g, i))
+		if (needs(g, i) && passes_to(rule, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
 }
 

@@ -43,8 +43,8 @@ enum rule_cost {
 	COST_ELEMENT,       /* one per element of its largest tensor */
 	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
 	                     * for each result of more than one dim */
-	COST_ATTENTION,     /* two such products: scores and their use */
-	COST_ATTENTION_BACKWARD /* five */
+	COST_ATTENTION,     /* two such products: scores, as wide as queries, and their use, as wide as values */
+	COST_ATTENTION_BACKWARD /* five: three and two */
 };
 
 struct rule {

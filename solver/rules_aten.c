@@ -26,13 +26,16 @@ const struct rule rules_aten[] = {
 	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL },
 
-	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp; groups of queries may share a head of keys */
+	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp; groups of queries may share a head of keys,
+	 * values may have a width of their own */
 	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
-		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q", COST_ATTENTION,
+		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q"
+		" | b h q d^, b h t^ d^, b h t^ v^ -> b h q v, ?b h q", COST_ATTENTION,
 		"0 1 2", "i0 i1 i2 o0 o1", NULL },
 	{ "aten._scaled_dot_product_flash_attention_backward",
 		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d"
-		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d",
+		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d"
+		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, ?b h q+ -> b h q d, b h t d, b h t v",
 		COST_ATTENTION_BACKWARD, "", "", NULL },
 
 	/* normalisation */
@@ -153,5 +156,12 @@ const struct rule rules_aten[] = {
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
 	{ "tidemark.dispatch_backward", "e^ c^ h+, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL },
 	{ "tidemark.combine_backward", "t^ h+, e^ c^ h+, t^ e^ -> e c h, t e", COST_ELEMENT, "", "", NULL },
+	/* the same with scores that weigh the experts' inner activations instead of tokens: they travel with the tokens */
+	{ "tidemark.dispatch_scored", "t^ h, t^ e^ -> e c h, e c 1", COST_ELEMENT, "0 1", "i1", NULL },
+	{ "tidemark.dispatch_scored_backward", "e^ c^ h, e^ c^ 1, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL },
+	{ "tidemark.combine_plain", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0", "i1", NULL },
+	{ "tidemark.combine_plain_backward", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "", "", NULL },
+	{ "tidemark.swiglu_scaled", "e c f, e c f, e c 1 -> e c f", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL },
+	{ "tidemark.swiglu_scaled_backward", "e c f+, e c f+, e c f+, e c 1 -> e c f, e c f, e c 1", COST_ELEMENT, "", "", NULL },
 	{ NULL, NULL, COST_NONE, NULL, NULL, NULL }
 };

@@ -23,6 +23,16 @@ static int64_t largest_tensor(const struct binding *binding)
 	return largest;
 }
 
+/* Products along queries' width and along values': scores, and what is made of them. */
+static int64_t attention_flops(const struct binding *binding, uint32_t query, int64_t query_products, int64_t value_products)
+{
+	const struct binding_dim *of_query = &binding->dim[binding->dim_start[query + 1] - 1], *of_value = &binding->dim[binding->dim_start[query + 3] - 1];
+	bool same = of_query->count == 1 && of_value->count == 1 && binding->part[of_query->first] == binding->part[of_value->first];
+	int64_t flops, area = of_query->size * (same ? 1 : of_value->size), scores = area > 0 ? points(binding) / area : 0;
+	bool fits = !__builtin_mul_overflow(scores, 2 * (query_products * of_query->size + value_products * of_value->size), &flops);
+	return fits ? flops : INT64_MAX;
+}
+
 int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 {
 	int64_t products = 0;
@@ -36,11 +46,9 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 			products += binding_rank(binding, t) > 1 || binding->tensors == binding->operands + 1;
 		break;
 	case COST_ATTENTION:
-		products = 2;
-		break;
-	case COST_ATTENTION_BACKWARD:
-		products = 5;
-		break;
+		return attention_flops(binding, 0, 1, 1);
+	case COST_ATTENTION_BACKWARD:  /* scores again, gradients of queries and keys; of weights and values */
+		return attention_flops(binding, 1, 3, 2);
 	}
 	int64_t flops;
 	return __builtin_mul_overflow(2 * products, points(binding), &flops) ? INT64_MAX : flops;

@@ -122,7 +122,7 @@ static bool refine_routes(struct refining *refining)
 {
 	const struct graph *graph = refining->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (strncmp(graph->op[op].type, "tidemark.dispatch", 17) != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
+		if (strncmp(graph->op[op].type, "tidemark.dispatch", 17) != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
 			continue;
 		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
 		if (graph->tensor[flat].rank == 2 && graph->tensor[slotted].rank == 3 && !refine_slots(refining, slotted, flat))

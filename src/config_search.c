@@ -81,6 +81,11 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 		step->layer = begin;
 		step->layer_blocks = period;
 		step->layers = (length + period - 1) / period + request->repeat;
+		/* first layers that begin like the others but have another feed-forward part */
+		while (period > 1 && step->layer >= period && step->blocks.signature[step->layer - period] == step->blocks.signature[step->layer]) {
+			step->layer -= period;
+			step->layers++;
+		}
 	}
 	searching->blocks = step->blocks.blocks + request->repeat * step->period;
 	searching->dense = status == OK && !has_role(&step->units, ROLE_EXPERTS, 1);

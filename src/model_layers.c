@@ -187,6 +187,21 @@ uint32_t layer_activation(struct model *model, uint32_t x)
 	return layer_multiply(model, half, outer);
 }
 
+uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t width)
+{
+	size_t length = layer_enter(model, "%s", name);
+	uint32_t gate = layer_linear(model, "gate_proj", x, width, false), gated;
+	if (model->config.fused) {
+		gated = build_map(&model->build, "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, width, false)));
+	} else {
+		gate = layer_map(model, "aten.silu.default", gate);
+		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, false));
+	}
+	uint32_t result = layer_linear(model, "down_proj", gated, model->config.hidden, false);
+	layer_leave(model, length);
+	return result;
+}
+
 /* ---- attention ------------------------------------------------------------------------------------------ */
 
 uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads)
@@ -242,18 +257,34 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 	uint32_t weights = layer_dropout(model, layer_map(model, "aten._softmax.default", scores));
 	weights = heads_as_batch(model, weights, true);
 	uint32_t context = batched_product(model, weights, heads_as_batch(model, v, false));
-	context = build_reshape(build, "aten._unsafe_view.default", context, SHAPE(batch, heads, rows, width));
+	context = build_reshape(build, "aten._unsafe_view.default", context, SHAPE(batch, heads, rows, build_shape(build, v).dim[3]));
 	return join_heads(model, context);
 }
 
 uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 {
 	struct shape shape = build_shape(&model->build, q);
-	uint32_t context = build_map(&model->build, "aten._scaled_dot_product_flash_attention.default", IN(q, k, v));
+	shape.dim[3] = build_shape(&model->build, v).dim[3];
+	build_op(&model->build, "aten._scaled_dot_product_flash_attention.default", IN(q, k, v));
+	uint32_t context = build_output(&model->build, build_dtype(&model->build, q), shape);
 	build_output(&model->build, DTYPE_F32, SHAPE(shape.dim[0], shape.dim[1], shape.dim[2]));
 	struct shape rows = SHAPE(shape.dim[0], shape.dim[2], shape.dim[1], shape.dim[3]);
 	context = build_reshape(&model->build, "aten.permute.default", context, rows);
 	return layer_view(model, context, SHAPE(shape.dim[0], shape.dim[2], shape.dim[1] * shape.dim[3]));
+}
+
+uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
+{
+	struct build *build = &model->build;
+	struct shape shape = build_shape(build, x), half = shape;
+	half.dim[3] = shape.dim[3] / 2;
+	uint32_t straight = layer_multiply(model, x, cosine);
+	uint32_t first = build_reshape(build, "aten.slice.Tensor", x, half);
+	uint32_t second = build_reshape(build, "aten.slice.Tensor", x, half);
+	second = layer_map(model, "aten.neg.default", second);
+	build_op(build, "aten.cat.default", IN(second, first));
+	uint32_t turned = build_output(build, build_dtype(build, x), shape);
+	return layer_add(model, straight, layer_multiply(model, turned, sine));
 }
 
 /* ---- losses ------------------------------------------------------------------------------------------------ */
@@ -283,4 +314,18 @@ void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels
 	}
 	layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets,
 		SHAPE(batch * rows)));
+}
+
+void layer_language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table)
+{
+	const struct model_config *config = &model->config;
+	x = layer_rms_norm(model, "norm", x);
+	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
+	if (config->fused) {
+		logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
+		build_op(&model->build, "tidemark.cross_entropy", IN(logits, layer_view(model, labels, SHAPE(config->batch * config->seq))));
+		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
+	} else {
+		layer_next_token_loss(model, logits, labels);
+	}
 }

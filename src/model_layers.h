@@ -44,15 +44,22 @@ uint32_t layer_activation(struct model *model, uint32_t x);
 /* [b, s, heads * d] -> [b, heads, s, d], a view. */
 uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads);
 /* Scaled dot products of queries, keys and values [b, heads, s, d], as ops that keep the scores. mask: what is filled
- * (bool) or added, or NONE; scaled: divide the scores by sqrt(d). Returns [b, s, heads * d]. */
+ * (bool) or added, or NONE; scaled: divide the scores by sqrt(d). Values may have a width of their own. Returns [b, s, heads * width]. */
 uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, uint32_t mask, bool scaled);
 /* The same as one kernel that keeps no scores. */
 uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v);
+
+/* Rotary positions: x cos + rotate(x) sin, with the halves of each head exchanged and one negated by rotate. x [b, heads, s, d]. */
+uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
+/* down(silu(gate x) up x) in a submodule of that name. */
+uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t inner);
 
 /* The mean negative log-likelihood of labels under logits [rows, classes]: the step's output. */
 void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels);
 /* The loss of next-token prediction: logits [b, s, vocab] shifted by one against labels [b, s]. */
 void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels);
+/* The end of a language model: norm, projection to the vocabulary (table, where tied), loss; fused as the configuration has it. */
+void layer_language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table);
 
 /* The families: each writes the forward pass of model->config. */
 void model_gpt(struct model *model);
@@ -62,6 +69,7 @@ void model_t5(struct model *model);
 void model_vit(struct model *model);
 void model_resnet(struct model *model);
 void model_moe(struct model *model);
+void model_deepseek(struct model *model);
 void model_dlrm(struct model *model);
 
 #endif

@@ -51,10 +51,13 @@ static void open_built_in(struct model_source *source)
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
 	config->fused = true;
-	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE;
-	if (alike && config->layers > LAYERS_BUILT + 1) {
-		source->repeat = (uint32_t)(config->layers - LAYERS_BUILT);
-		config->layers = LAYERS_BUILT;
+	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
+		|| family == FAMILY_DEEPSEEK;
+	/* of first layers that differ all, and more of the others, so that these are the longest run */
+	int64_t built = config->dense_layers + (config->dense_layers < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 1);
+	if (alike && config->layers > built + 1) {
+		source->repeat = (uint32_t)(config->layers - built);
+		config->layers = built;
 	}
 	source->step = built_in;
 }
@@ -133,5 +136,6 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->step = source->step;
 	request->context = source;
 	request->repeat = source->repeat;
-	request->causal = source->preset && (source->config.family == FAMILY_LLAMA || source->config.family == FAMILY_GPT || source->config.family == FAMILY_MOE);
+	enum model_family family = source->config.family;
+	request->causal = source->preset && (family == FAMILY_LLAMA || family == FAMILY_GPT || family == FAMILY_MOE || family == FAMILY_DEEPSEEK);
 }

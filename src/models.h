@@ -15,6 +15,7 @@
 	X(VIT, "vit", "vision transformer") \
 	X(RESNET, "resnet", "residual convolutional network") \
 	X(MOE, "moe", "decoder-only transformer with a mixture of experts in every layer") \
+	X(DEEPSEEK, "deepseek", "decoder-only transformer with latent attention, shared experts and many routed ones") \
 	X(DLRM, "dlrm", "recommendation model: embedding tables, interactions, a wide classifier")
 #define X(id, name, help) FAMILY_##id,
 enum model_family { MODEL_FAMILIES(X) FAMILY_COUNT };
@@ -36,8 +37,15 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 	X(positions, 1, 1 << 20, "learned positions") \
 	X(seq, 2, 1 << 20, "sequence length") \
 	X(batch, 1, 1 << 20, "samples per step") \
-	X(experts, 1, 1 << 20, "experts of a layer (moe), embedding tables (dlrm)") \
-	X(top_k, 1, 1 << 20, "experts that a token goes to (moe)") \
+	X(experts, 1, 1 << 20, "experts of a layer (moe, deepseek), embedding tables (dlrm)") \
+	X(top_k, 1, 1 << 20, "experts that a token goes to (moe, deepseek)") \
+	X(expert_ffn, 1, 1 << 20, "width of an expert's feed-forward layer (deepseek)") \
+	X(shared_experts, 0, 1 << 20, "experts that every token goes to (deepseek)") \
+	X(dense_layers, 0, 1 << 20, "first layers without experts (deepseek)") \
+	X(q_rank, 0, 1 << 20, "rank of the queries' projection, 0 for a full one (deepseek)") \
+	X(kv_rank, 1, 1 << 20, "width of the latent vector of keys and values (deepseek)") \
+	X(rope_width, 2, 1 << 20, "part of a head with positions (deepseek)") \
+	X(value_width, 1, 1 << 20, "width of a head's values (deepseek)") \
 	X(image, 32, 1 << 20, "height and width of images") \
 	X(patch, 1, 1 << 20, "height and width of patches (vit)")
 
@@ -46,7 +54,8 @@ struct model_config {
 	enum model_activation activation;
 	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
 	bool flash;                     /* attention as one kernel that keeps no scores */
-	bool fused;                     /* llama: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
+	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
+	bool sigmoid_scores;            /* deepseek: scores of experts are sigmoids, else a softmax */
 	bool fused_mask;                /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                      /* resnet: 18, 34, 50, 101, 152 */
 #define X(field, least, most, help) int64_t field;

@@ -170,20 +170,20 @@ static inline void run_convolution_backward(const struct call *call)
 static inline void run_attention(const struct call *call)
 {
 	const struct array *q = call->in, *k = q + 1, *v = q + 2;
-	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3];
+	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3];
 	for (int64_t row = 0; row < q->count / width; row++) {
-		const double *keys_at = k->value + row / queries * keys * width, *values = v->value + row / queries * keys * width;
+		const double *keys_at = k->value + row / queries * keys * width, *values = v->value + row / queries * keys * wide;
 		double sum = 0;
 		for (int64_t j = 0; j < keys; j++) {
 			double dot = 0;
 			for (int64_t d = 0; d < width; d++)
 				dot += q->value[row * width + d] * keys_at[j * width + d];
 			sum += exp(dot);
-			for (int64_t d = 0; d < width; d++)
-				call->out[0].value[row * width + d] += exp(dot) * values[j * width + d];
+			for (int64_t d = 0; d < wide; d++)
+				call->out[0].value[row * wide + d] += exp(dot) * values[j * wide + d];
 		}
-		for (int64_t d = 0; d < width; d++)
-			call->out[0].value[row * width + d] /= sum;
+		for (int64_t d = 0; d < wide; d++)
+			call->out[0].value[row * wide + d] /= sum;
 		if (call->results > 1)
 			call->out[1].value[row] = log(sum);
 	}
@@ -193,22 +193,24 @@ static inline void run_attention(const struct call *call)
 static inline void run_attention_backward(const struct call *call)
 {
 	const struct array *g = call->in, *q = g + 1, *k = g + 2, *v = g + 3, *o = g + 4, *sums = g + 5;
-	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3];
+	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3];
 	for (int64_t row = 0; row < q->count / width; row++)
 		for (int64_t j = 0; j < keys; j++) {
-			int64_t key = (row / queries * keys + j) * width;
+			int64_t key = (row / queries * keys + j) * width, value = key / width * wide;
 			double dot = 0, passed = 0, mean = 0;
-			for (int64_t d = 0; d < width; d++) {
+			for (int64_t d = 0; d < width; d++)
 				dot += q->value[row * width + d] * k->value[key + d];
-				passed += g->value[row * width + d] * v->value[key + d];
-				mean += g->value[row * width + d] * o->value[row * width + d];
+			for (int64_t d = 0; d < wide; d++) {
+				passed += g->value[row * wide + d] * v->value[value + d];
+				mean += g->value[row * wide + d] * o->value[row * wide + d];
 			}
 			double weight = exp(dot - sums->value[row]), slope = weight * (passed - mean);
 			for (int64_t d = 0; d < width; d++) {
 				call->out[0].value[row * width + d] += slope * k->value[key + d];
 				call->out[1].value[key + d] += slope * q->value[row * width + d];
-				call->out[2].value[key + d] += weight * g->value[row * width + d];
 			}
+			for (int64_t d = 0; d < wide; d++)
+				call->out[2].value[value + d] += weight * g->value[row * wide + d];
 		}
 }
 
@@ -424,14 +426,15 @@ static inline void run_mean_loss_backward(const struct call *call)
 }
 
 /* Tokens [t, h] with scores [t, e] fill slots [e, c, h]: token t goes to expert t mod e, to the slot that is as far along the slots as it
- * is along the tokens. Slots and tokens are cut alike, so every device has its tokens' slots. forward: into slots, else back. */
+ * is along the tokens. Slots and tokens are cut alike, so every device has its tokens' slots. forward: into slots, else back. A score of
+ * NULL is 1. */
 static inline void route(const struct array *token, const struct array *slotted, const struct array *score, bool forward)
 {
 	int64_t width = token->shape[1];
 	for (int64_t i = 0; i < token->shape[0]; i++) {
 		int64_t whole = token->index[0][i], expert = local_index(slotted, 0, whole % slotted->whole[0]);
 		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / token->whole[0]);
-		double weight = expert >= 0 ? score->value[i * score->shape[1] + local_index(score, 1, whole % slotted->whole[0])] : 1;
+		double weight = score && expert >= 0 ? score->value[i * score->shape[1] + local_index(score, 1, whole % slotted->whole[0])] : 1;
 		for (int64_t d = 0; d < width && expert >= 0 && slot >= 0; d++) {
 			double *a = &token->value[i * width + d], *b = &slotted->value[(expert * slotted->shape[1] + slot) * width + d];
 			if (forward)
@@ -476,6 +479,62 @@ static inline void run_combine_backward(const struct call *call)
 	route(&call->in[0], &call->out[0], &call->in[2], true);
 	if (call->results > 1)
 		route_scores(&call->in[0], &call->in[1], &call->out[1]);
+}
+
+/* Scores [t, e] to the slots [e, c, 1] of their tokens, and gradients back. */
+static inline void route_weights(const struct array *score, const struct array *slotted, bool forward)
+{
+	for (int64_t i = 0; i < score->shape[0]; i++) {
+		int64_t whole = score->index[0][i], expert = local_index(slotted, 0, whole % slotted->whole[0]);
+		int64_t slot = local_index(slotted, 1, whole * slotted->whole[1] / score->whole[0]);
+		int64_t own = local_index(score, 1, whole % slotted->whole[0]);
+		if (expert < 0 || slot < 0 || own < 0)
+			continue;
+		double *a = &score->value[i * score->shape[1] + own], *b = &slotted->value[expert * slotted->shape[1] + slot];
+		*(forward ? b : a) += *(forward ? a : b);
+	}
+}
+
+static inline void run_dispatch_scored(const struct call *call)
+{
+	route(&call->in[0], &call->out[0], NULL, true);
+	route_weights(&call->in[1], &call->out[1], true);
+}
+
+static inline void run_dispatch_scored_backward(const struct call *call)
+{
+	route(&call->out[0], &call->in[0], NULL, false);
+	if (call->results > 1)
+		route_weights(&call->out[1], &call->in[1], false);
+}
+
+static inline void run_combine_plain(const struct call *call)
+{
+	route(&call->out[0], &call->in[0], NULL, false);
+}
+
+static inline void run_combine_plain_backward(const struct call *call)
+{
+	route(&call->in[0], &call->out[0], NULL, true);
+}
+
+/* silu(gate) up weight, the weight one number a row. */
+static inline void run_swiglu_scaled(const struct call *call)
+{
+	const struct array *gate = call->in, *up = gate + 1, *weight = gate + 2;
+	for (int64_t i = 0; i < gate->count; i++)
+		call->out->value[i] = gate->value[i] / (1 + exp(-gate->value[i])) * up->value[i] * weight->value[i / gate->shape[2]];
+}
+
+static inline void run_swiglu_scaled_backward(const struct call *call)
+{
+	const struct array *g = call->in, *gate = g + 1, *up = g + 2, *weight = g + 3;
+	for (int64_t i = 0; i < g->count; i++) {
+		double share = 1 / (1 + exp(-gate->value[i])), w = weight->value[i / g->shape[2]];
+		call->out[0].value[i] = g->value[i] * up->value[i] * w * share * (1 + gate->value[i] * (1 - share));
+		call->out[1].value[i] = g->value[i] * gate->value[i] * share * w;
+		call->out[2].value[i / g->shape[2]] += g->value[i] * gate->value[i] * share * up->value[i];
+	}
 }
 
 /* Any function of whole planes (samples and channels are independent): pooling, forwards or backwards. */
@@ -745,6 +804,9 @@ static const struct { const char *types; void (*run)(const struct call *call); }
 	{ " aten.mse_loss aten.smooth_l1_loss ", run_mean_loss }, { " aten.mse_loss_backward aten.smooth_l1_loss_backward ", run_mean_loss_backward },
 	{ " tidemark.dispatch ", run_dispatch }, { " tidemark.combine ", run_combine },
 	{ " tidemark.dispatch_backward ", run_dispatch_backward }, { " tidemark.combine_backward ", run_combine_backward },
+	{ " tidemark.dispatch_scored ", run_dispatch_scored }, { " tidemark.dispatch_scored_backward ", run_dispatch_scored_backward },
+	{ " tidemark.combine_plain ", run_combine_plain }, { " tidemark.combine_plain_backward ", run_combine_plain_backward },
+	{ " tidemark.swiglu_scaled ", run_swiglu_scaled }, { " tidemark.swiglu_scaled_backward ", run_swiglu_scaled_backward },
 	{ " aten.max_pool2d_with_indices aten.max_pool2d_with_indices_backward aten.avg_pool2d ", run_pool },
 	{ " @pad @place ", run_pad }, { " @cat @stack ", run_join }, { " @expand ", run_repeat }, { " @reduce+ @reduce^ ", run_reduce }, { " @source ", run_source },
 	{ " aten.clone aten.contiguous aten._to_copy ", run_copy }, { " ...* ", run_elementwise },

@@ -30,6 +30,7 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	struct error error;
 	enum status status;
 	config.layers = 3;
+	config.dense_layers = 0;
 	config.fused = true;
 	config.batch = batch ? batch : config.batch;
 	config.seq = seq ? seq : config.seq;
@@ -165,7 +166,39 @@ Test(configuration, expert_parallelism_of_a_mixture)
 	cr_expect_eq(dense + 8 * experts, before);
 	cr_expect_eq(experts, INT64_C(2) * 2 * 768 * 3072 * 8 / 8, "%lld", (long long)experts);
 	cr_expect_gt(link[0], 0);
-	cr_expect_eq(link[1], 2 * link[0]);
+	cr_expect_eq(link[1], link[0]);
+}
+
+/* DeepSeek-V3: what a layer keeps for every token, and who holds which experts. */
+Test(configuration, latent_attention_and_shared_experts_tensor_by_tensor)
+{
+	static struct layers whole, split;
+	const struct model_config *c = &model_find("deepseek-v3")->config;
+	int64_t seq = 4096, h = c->hidden, heads = c->heads, head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width;
+	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 1, &roles_experts, &whole);
+	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 8, &roles_experts, &split);
+	/* two bytes each: norms keep what they read (and a number of four bytes), products what they read, attention its operands, result and
+	 * a number for every head */
+	int64_t attention = 2 * (2 * h + 2 * c->q_rank + latent + c->kv_rank + heads * (2 * head + 2 * c->value_width)) + 3 * 4 + 4 * heads;
+	int64_t routed = 2 * c->top_k * (h + 3 * c->expert_ffn + 1), shared = 2 * 3 * c->shared_experts * c->expert_ffn;
+	int64_t mixture = 2 * 2 * h + 4 + 2 * c->experts + routed + shared;
+	cr_expect_eq(split.cost[0].saved, seq * attention, "%lld, not %lld", (long long)split.cost[0].saved, (long long)(seq * attention));
+	cr_expect_eq(split.cost[1].saved, seq * mixture, "%lld, not %lld", (long long)split.cost[1].saved, (long long)(seq * mixture));
+	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT] * 8, 2 * 3 * h * c->expert_ffn * c->experts);
+	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS], 2 * (h * c->experts + 3 * h * c->expert_ffn * c->shared_experts + h));
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved);
+		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-4 * (double)whole.cost[b].flops);
+		/* one gradient of every shape: of one expert, and of the products beside them */
+		cr_expect_eq(split.cost[b].matrices, whole.cost[b].matrices);
+	}
+	cr_expect_eq(split.cost[1].matrices, 2 * (h * c->experts + 3 * h * c->expert_ffn * (1 + c->shared_experts)), "%lld", (long long)split.cost[1].matrices);
+	/* tokens go to their experts and back, with their scores */
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t there = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * h * 2), scores = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * 2);
+	cr_expect_eq(split.cost[1].forward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].forward_link, (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[1].backward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].backward_link, (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[0].forward_link + split.cost[0].backward_link, 0);
 }
 
 /* ---- pipelines ----------------------------------------------------------------------------------------------------------- */

@@ -20,6 +20,8 @@ static const struct { const char *name; struct model_config size; } tiny[] = {
 	{ "moe", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4, .experts = 4, .top_k = 2 } },
 	{ "dlrm", { .layers = 2, .hidden = 8, .experts = 2, .vocab = 16, .classes = 4, .batch = 4 } },
 	{ "resnet18", { .hidden = 2, .image = 32, .classes = 4, .batch = 2 } },
+	{ "deepseek", { .layers = 3, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
+		.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 4 } },
 };
 #define TINY (sizeof tiny / sizeof *tiny)
 

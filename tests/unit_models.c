@@ -65,6 +65,33 @@ Test(models, presets_have_their_published_numbers_of_parameters)
 	}
 }
 
+/* The parameters of deepseek-ai's published configurations (15.7, 236 and 671 billion), to the last; V3's corrections of routing scores, which
+ * no gradient reaches, and its module for multi-token prediction left out. */
+Test(models, deepseek_has_the_parameters_of_its_published_configurations)
+{
+	static const struct { const char *name; int64_t parameters; } published[] = { { "deepseek-v2-lite", INT64_C(15706484224) },
+		{ "deepseek-v2", INT64_C(235741434880) }, { "deepseek-v3", INT64_C(671026404352) } };
+	static const struct model_training forward = { .forward_only = true };
+	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+		const struct model_config *c = &model_find(published[i].name)->config;
+		struct graph *graph = step_of(published[i].name, c, &forward);
+		int64_t head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width, flops = 0;
+		int64_t queries = c->q_rank ? c->q_rank * (c->hidden + 1 + c->heads * head) : c->hidden * c->heads * head;
+		int64_t attention = queries + c->hidden * latent + c->kv_rank * (1 + c->heads * (c->head_width + c->value_width))
+			+ c->heads * c->value_width * c->hidden;
+		int64_t mixture = c->experts * c->hidden + 3 * c->hidden * c->expert_ffn * (c->experts + c->shared_experts);
+		int64_t sum = c->layers * (attention + 2 * c->hidden) + c->dense_layers * 3 * c->hidden * c->ffn + (c->layers - c->dense_layers) * mixture
+			+ 2 * c->vocab * c->hidden + c->hidden;
+		cr_expect_eq(sum, published[i].parameters, "%s: %lld", published[i].name, (long long)sum);
+		cr_expect_eq(bytes_of_kind(graph, KIND_PARAMETER), 4 * sum, "%s: %lld", published[i].name, (long long)bytes_of_kind(graph, KIND_PARAMETER) / 4);
+		/* scores are as wide as queries, what is made of them as wide as values */
+		for (uint32_t op = 0; op < graph->ops && !flops; op++)
+			flops = strstr(graph->op[op].type, "flash_attention") ? graph->op[op].flops : 0;
+		cr_expect_eq(flops, 2 * c->heads * c->seq * c->seq * (head + c->value_width));
+		graph_release(graph);
+	}
+}
+
 Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_rule)
 {
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)

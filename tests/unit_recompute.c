@@ -10,7 +10,7 @@
 
 static struct graph *small_step(enum model_family family)
 {
-	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "dlrm" };
+	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "deepseek", "dlrm" };
 	struct model_config config = model_find(names[family])->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	struct error error = { 0 };

@@ -215,12 +215,78 @@ static void combine_backward(const struct call *call)
 		}
 }
 
+/* As dispatch, scores apart: [e, c, h] and [e, c, 1]. */
+static void dispatch_scored(const struct call *call)
+{
+	const struct array *x = call->tensor, *score = x + 1;
+	struct array *y = result(call, 0), *weight = result(call, 1);
+	int64_t experts = y->shape[0], slots = y->shape[1], width = x->shape[1];
+	int64_t all_slots = call->whole[2].shape[1], first = slots < all_slots ? call->half * slots : 0;
+	for (int64_t token = 0; token < x->shape[0]; token++) {
+		int64_t slot = token / experts % all_slots - first, at = token % experts * slots + slot;
+		for (int64_t d = 0; d < width && slot >= 0 && slot < slots; d++)
+			y->value[at * width + d] += score->value[token * experts] > 0 ? x->value[token * width + d] : 0;
+		if (slot >= 0 && slot < slots)
+			weight->value[at] += score->value[token * experts + token % experts];
+	}
+}
+
+static void dispatch_scored_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *weight = g + 1, *score = g + 2;
+	int64_t experts = g->shape[0], rows = experts * g->shape[1], width = g->shape[2];
+	for (int64_t token = 0; token < score->shape[0]; token++)
+		for (int64_t i = 0; i < rows * width; i++) {
+			double seen = sin(score->value[token * experts + i / width % experts]);
+			result(call, 0)->value[token * width + i % width] += seen * g->value[i];
+			result(call, 1)->value[token * experts + i / width % experts] += i % width == 0 ? seen * weight->value[i / width] : 0;
+		}
+}
+
+static void combine_plain(const struct call *call)
+{
+	const struct array *x = call->tensor, *score = x + 1;
+	int64_t experts = x->shape[0], slots = x->shape[1], width = x->shape[2];
+	struct array *y = result(call, 0);
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < experts * slots; j++)
+			y->value[i] += sin(score->value[i / width * experts + j / slots]) * x->value[j * width + i % width];
+}
+
+static void combine_plain_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *score = g + 1;
+	struct array *y = result(call, 0);
+	int64_t experts = y->shape[0], slots = y->shape[1], width = y->shape[2];
+	for (int64_t token = 0; token < g->shape[0]; token++)
+		for (int64_t i = 0; i < experts * slots * width; i++)
+			y->value[i] += sin(score->value[token * experts + i / width / slots]) * g->value[token * width + i % width];
+}
+
+static void swiglu_scaled(const struct call *call)
+{
+	const struct array *gate = call->tensor, *up = gate + 1, *weight = gate + 2;
+	for (int64_t i = 0; i < count(gate); i++)
+		result(call, 0)->value[i] = sin(gate->value[i]) * up->value[i] * weight->value[i / gate->shape[2]];
+}
+
+static void swiglu_scaled_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *gate = g + 1, *up = g + 2, *weight = g + 3;
+	for (int64_t i = 0; i < count(g); i++) {
+		double w = weight->value[i / g->shape[2]];
+		result(call, 0)->value[i] = g->value[i] * cos(gate->value[i]) * up->value[i] * w;
+		result(call, 1)->value[i] = g->value[i] * sin(gate->value[i]) * w;
+		result(call, 2)->value[i / g->shape[2]] += g->value[i] * sin(gate->value[i]) * up->value[i];
+	}
+}
+
 static void attention(const struct call *call)
 {
 	const struct array *q = call->tensor, *k = q + 1, *v = q + 2;
-	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], group = q->shape[1] / k->shape[1];
+	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3], group = q->shape[1] / k->shape[1];
 	for (int64_t row = 0; row < q->shape[0] * q->shape[1] * queries; row++) {
-		const double *keys_at = k->value + row / queries / group * keys * width, *values = v->value + row / queries / group * keys * width;
+		const double *keys_at = k->value + row / queries / group * keys * width, *values = v->value + row / queries / group * keys * wide;
 		double weight[16], sum = 0;
 		for (int64_t j = 0; j < keys; j++) {
 			double dot = 0;
@@ -229,8 +295,8 @@ static void attention(const struct call *call)
 			sum += weight[j] = exp(dot);
 		}
 		for (int64_t j = 0; j < keys; j++)
-			for (int64_t d = 0; d < width; d++)
-				result(call, 0)->value[row * width + d] += weight[j] / sum * values[j * width + d];
+			for (int64_t d = 0; d < wide; d++)
+				result(call, 0)->value[row * wide + d] += weight[j] / sum * values[j * wide + d];
 		result(call, 1)->value[row] = log(sum);
 	}
 }
@@ -348,7 +414,7 @@ static void group_norm_backward(const struct call *call)
 static void attention_backward(const struct call *call)
 {
 	const struct array *g = call->tensor, *k = g + 2;
-	int64_t heads = k->shape[0] * k->shape[1], group = g->shape[1] / k->shape[1];
+	int64_t width = k->shape[3], wide = g->shape[3], heads = k->shape[0] * k->shape[1], group = g->shape[1] / k->shape[1];
 	for (int r = 0; r < call->results; r++)
 		for (int64_t i = 0; i < count(result(call, r)); i++) {
 			int64_t size = count(result(call, r)) / heads / (r == 0 ? group : 1), head = i / size / (r == 0 ? group : 1);
@@ -356,7 +422,7 @@ static void attention_backward(const struct call *call)
 				for (int64_t j = 0; j < count(&call->tensor[t]) / heads; j++)
 					result(call, r)->value[i] += sin(call->tensor[t].value[head * (count(&call->tensor[t]) / heads) + j] + (double)(r == 0 ? 0 : i % size));
 			if (r == 0)
-				result(call, r)->value[i] *= g->value[i];
+				result(call, r)->value[i] *= g->value[i / width * wide + i % width % wide];
 		}
 }
 
@@ -600,6 +666,13 @@ static const struct soundness_case cases[] = {
 	{ "tidemark.dispatch_backward", "428 64 > 68 64", dispatch_backward }, { "tidemark.combine_backward", "68 428 64 > 428 64", combine_backward },
 	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2486 > 2446 244", attention },
 	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2486 2486 2446 244 > 2446 2486 2486", attention_backward },
+	{ "tidemark.dispatch_scored", "68 64 > 428 421", dispatch_scored }, { "tidemark.combine_plain", "428 64 > 68", combine_plain },
+	{ "tidemark.dispatch_scored_backward", "428 421 64 > 68 64", dispatch_scored_backward },
+	{ "tidemark.combine_plain_backward", "68 64 > 428", combine_plain_backward },
+	{ "tidemark.swiglu_scaled", "428 428 421 > 428", swiglu_scaled },
+	{ "tidemark.swiglu_scaled_backward", "428 428 428 421 > 428 428 421", swiglu_scaled_backward },
+	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2482 > 2442 244", attention },
+	{ "aten._scaled_dot_product_flash_attention_backward", "2442 2446 2486 2482 2442 244 > 2446 2486 2482", attention_backward },
 	{ "aten._scaled_dot_product_flash_attention", "2446 2286 2286 > 2446 244", attention },
 	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2286 2286 2446 244 > 2446 2286 2286", attention_backward },
 	{ "aten.native_group_norm_backward", "2644 2644 22 22 6 > 2644 6 6", group_norm_backward },
