@@ -59,6 +59,10 @@ static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
  * one that is added once (a bias beside a sum): one device adds it, the others nothing. */
 int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k);
 
+/* A label for fold_find(), context being the units: ops that are alike can be split alike, their n-th units and parts mean the same.
+ * Equal layers have equal ones; equal shapes alone have not (the weights of a query's and of an output's projection). O(units of the op). */
+uint64_t units_label(const struct graph *graph, uint32_t op, void *context);
+
 /* A decision for the whole graph. */
 struct sharding {
 	struct mesh mesh;

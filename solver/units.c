@@ -1,6 +1,7 @@
 /* units.c: what the ops of a graph can be split along, from their rules. */
 #include <string.h>
 
+#include "fold.h"
 #include "placement.h"
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
@@ -569,4 +570,24 @@ int64_t unit_inside_bytes(const struct units *units, uint32_t op, int8_t unit)
 	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
 		elements *= units->part[i].size;
 	return of->inside > 0 ? elements / of->size * 4 : 0;
+}
+
+uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
+{
+	const struct units *units = context;
+	uint64_t hash = hash_join(fold_label_op(graph, op, NULL), units->linear[op]);
+	uint32_t arguments = op_arguments(graph, op), reads = csr_length(&graph->reads, op);
+	for (uint32_t u = units->unit_start[op]; u < units->unit_start[op + 1]; u++) {
+		hash = hash_join(hash_join(hash, (uint64_t)units->unit[u].size), units->unit[u].role);
+		hash = hash_join(hash, (uint64_t)units->unit[u].reduced << 8 | units->unit[u].inside);
+		for (uint32_t k = 0; k < arguments; k++)
+			hash = hash_join(hash, (uint8_t)units_place(units, op, (int8_t)(u - units->unit_start[op]), k));
+	}
+	for (uint32_t k = 0; k < arguments; k++) {
+		uint32_t t = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
+			hash = hash_join(hash_join(hash, (uint64_t)units->part[i].size), (uint64_t)units->part[i].dim << 8 | units->part[i].role);
+		hash = hash_join(hash, arguments);
+	}
+	return hash;
 }

@@ -201,7 +201,7 @@ static enum status find_fold(struct shared_units *shared)
 {
 	enum status status = OK;
 	if (!shared->folded)
-		status = fold_find(shared->graph, fold_label_op, NULL, 2, &shared->fold);
+		status = fold_find(shared->graph, units_label, &shared->units, 2, &shared->fold);
 	shared->folded = status == OK;
 	return status;
 }

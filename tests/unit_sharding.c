@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "solver/device_graph.h"
 #include "solver/op_time.h"
 #include "solver/sharding_find.h"
 #include "src/devices.h"
@@ -206,7 +207,7 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 			mesh_add_axis(&setting->mesh, axis[i].name, axis[i].size, axis[i].inside, 8, &setting->preset.machine);
 		}
 	cr_assert_eq(op_times_find(&setting->units, setting->rules, &setting->preset.machine, &setting->times), OK);
-	cr_assert_eq(fold_find(setting->graph, fold_label_op, NULL, 2, &setting->fold), OK);
+	cr_assert_eq(fold_find(setting->graph, units_label, &setting->units, 2, &setting->fold), OK);
 	setting->options = (struct sharding_options) { .strategy = STRATEGY_AUTO, .roles = setting->roles, .memory = -1, .exposed = 100,
 		.clock = op_times_clock(&setting->times), .fold = &setting->fold };
 }
@@ -322,6 +323,36 @@ Test(sharding, folded_is_as_good_as_written_out)
 		sharding_report_free(&report);
 		close_model(&setting);
 	}
+}
+
+/* A query's weight has the extents of an output's, but its heads are rows, not columns: cut alike they would fall apart. */
+Test(sharding, copies_of_a_segment_can_be_split_alike)
+{
+	struct setting setting;
+	struct sharding sharding;
+	struct sharding_report report;
+	struct error error = { 0 };
+	enum status status;
+	open_model(&setting, "llama", 1, 4, 128, 1024, 1, 8);
+	const struct units *units = &setting.units;
+	for (uint32_t s = 0; s < setting.fold.segments; s++) {
+		const struct fold_segment *segment = &setting.fold.segment[s];
+		for (uint32_t i = 0; i < segment->copies * segment->ops; i++) {
+			uint32_t first = segment->op[i % segment->ops], op = segment->op[i];
+			cr_assert_eq(unit_count(units, op), unit_count(units, first));
+			for (uint32_t u = 0; u < unit_count(units, op); u++)
+				cr_assert_eq(units->unit[units->unit_start[op] + u].size, units->unit[units->unit_start[first] + u].size, "%s and %s",
+					setting.graph->op[op].name, setting.graph->op[first].name);
+		}
+	}
+	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
+	struct graph *device = device_graph_build(units, &sharding, 0, &error, &status);
+	cr_assert_not_null(device, "%s", error.text);
+	cr_assert_eq(device_graph_check(units, &sharding, setting.rules, device, &error), OK, "%s", error.text);
+	graph_release(device);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(&setting);
 }
 
 Test(sharding, the_network_counts_what_the_sharding_takes)

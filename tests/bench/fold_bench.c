@@ -55,7 +55,7 @@ static bool set_up(struct bench *bench, const char *name, int64_t layers)
 	    op_times_find(&bench->units, bench->rules, &bench->machine, &bench->times) != OK)
 		return false;
 	double start = seconds();
-	status = fold_find(bench->graph, fold_label_op, NULL, 2, &bench->fold);
+	status = fold_find(bench->graph, units_label, &bench->units, 2, &bench->fold);
 	bench->found = seconds() - start;
 	return status == OK;
 }
