@@ -345,7 +345,7 @@ static int64_t update_time(const struct config_model *model, const struct config
 	return machine_time(model->machine, false, FORMAT_F32, bytes / 8, bytes);
 }
 
-static int64_t send_time(const struct config_model *model, const struct config *config, int64_t bytes)
+int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
 {
 	uint32_t stage = config->dp * config->tp * config->cp * config->ep;
 	struct mesh_axis axis = { .size = 2, .near_size = 2 * stage <= model->devices_per_node ? 2 : 1, .near = model->machine->near, .far = model->machine->far };
@@ -369,7 +369,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 			pieces->forward[k] += model->cost[b].forward;
 			pieces->backward[k] += model->cost[b].backward;
 		}
-		pieces->send[k] = k + 1 < n ? send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
+		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
 	}
 	return OK;
 }

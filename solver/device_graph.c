@@ -459,7 +459,9 @@ static uint32_t early_moves(const struct walk *walk, const struct reshard *chain
 {
 	uint32_t early = 0;
 	for (uint32_t i = 0; i < chain->moves; i++) {
-		if (is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && walk->sharding->late_axes >> chain->move[i].axis & 1)
+		bool late = walk->sharding->late_axes >> chain->move[i].axis & 1
+			|| (walk->sharding->late_sums && chain->move[i].collective == COLLECTIVE_ALL_REDUCE);
+		if (is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && late)
 			break;
 		if (is_reduction(&chain->move[i]))
 			early = i + 1;

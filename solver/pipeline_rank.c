@@ -24,6 +24,7 @@ struct making {
 	bool *sent;                /* [transfers] */
 	uint32_t pass_send, before_send, pass;  /* the last send of the pass at hand and of the one before; the pass's number */
 	uint32_t flush;            /* the draft's op, or NONE */
+	uint32_t *ends, ended;     /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for, and perhaps others */
 	bool updating;
 	enum status status;
 	struct error *error;
@@ -235,6 +236,7 @@ static void send(struct making *making, uint32_t number)
 	if (op == NONE || from == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, from));
+	making->ends[making->ended++] = op;
 	if (transfer->side == SIDE_UPDATE && making->flush != NONE)
 		stop(making, draft_after(making->draft, op, making->flush));
 	note_send(making, op, transfer->reader == NONE ? 2 * making->cut->pieces + 1 : pass_of(making, transfer->reader));
@@ -303,6 +305,7 @@ static void accumulate(struct making *making, uint32_t s)
 	uint32_t id = making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 	if (id == NONE)
 		return;
+	making->ends[making->ended++] = id;
 	stop(making, draft_read(making->draft, id, making->sum[s]));
 	stop(making, draft_read(making->draft, id, making->local[tensor]));
 	stop(making, draft_write(making->draft, id, making->summed[s]));
@@ -363,6 +366,8 @@ static void end_backward(struct making *making)
 	struct op flush = { .name = "pipeline.flush", .type = "pipeline.flush", .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
 		.has_module = true };
 	making->flush = made(making, draft_op(making->draft, &flush));
+	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)
+		stop(making, draft_after(making->draft, making->flush, making->ends[i]));
 	for (uint32_t s = 0; s < graph->storages && making->status == OK; s++)
 		if (making->held[s] > 1 && graph->storage[s].bytes > 0 && filled_forward(making, s)) {
 			uint32_t copies = other_copies(making, s);
@@ -440,6 +445,11 @@ static void copy_op(struct making *making, uint32_t id)
 	}
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
+	bool last = !making->updating;
+	FOR_ROW(i, &graph->succ, id)
+		last &= !making->runs[graph->succ.item[i]] || making->cut->side[graph->succ.item[i]] == SIDE_UPDATE;
+	if (last)
+		making->ends[making->ended++] = op;
 }
 
 /* What follows an op: transfers of its results, sums of gradients that are complete, numbers that are reduced. */
@@ -543,7 +553,8 @@ static bool start(struct making *making)
 	making->local = arena_alloc(arena, graph->tensors, sizeof *making->local);
 	making->held = arena_alloc(arena, graph->storages, sizeof *making->held);
 	making->sent = arena_alloc(arena, making->flow->transfers, sizeof *making->sent);
-	bool fine = making->draft && making->runs && making->stands && making->local && making->held && making->sent;
+	making->ends = arena_alloc(arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
+	bool fine = making->ends && making->draft && making->runs && making->stands && making->local && making->held && making->sent;
 	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
 		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
 		fine = *by_storage[i] != NULL;

@@ -70,6 +70,7 @@ struct sharding {
 	struct placement *produced;  /* [tensors] as written; those that nothing writes: as they are kept through the step */
 	struct placement *needed;    /* [reads] as the op reads it, in the order of graph->reads.item */
 	uint8_t late_axes;           /* bit a: gradients stay partial on axis a until the update reads them (ZeRO-1) */
+	bool late_sums;              /* all-reduces of gradients wait for the update: it is one for several microbatches */
 	uint8_t regather_axes;       /* bit a: a parameter gathered over axis a for the forward pass is gathered again for the backward pass (ZeRO-3) */
 	struct arena arena;
 };

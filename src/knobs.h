@@ -60,6 +60,8 @@ enum knob_type {
 	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too") \
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "microbatches a step's batch is cut into") \
 	X(schedule, "parallelism", CHOICE, "gpipe|1f1b|interleaved", 0, 2, 1, SHARD, "pipeline schedule") \
+	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank of the interleaved schedule; auto: 2") \
+	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank whose device is planned; worst: the one with the largest arena") \
 	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest plan is allowed in exchange for memory") \
 	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "minred: also the least time at each amount of memory, a few searches more") \
 	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make backward pass and weight update from the forward ops, saving what PyTorch saves or only what derivatives need") \

@@ -273,8 +273,9 @@ static enum status read_mesh(const json_t *json, const struct scenario *scenario
 	}
 	if (found != json_object_size(json))
 		return fail(error, BAD_INPUT, "not a plan file: shard.mesh has an unknown axis");
-	if (devices != scenario->value[K_devices])
-		return fail(error, INFEASIBLE, "the mesh has %" PRId64 " devices, the scenario %" PRId64, devices, scenario->value[K_devices]);
+	int64_t there = scenario->value[K_devices] / (scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1);
+	if (scenario->value[K_strategy] == 0 ? devices > there : devices != there)
+		return fail(error, INFEASIBLE, "the mesh has %" PRId64 " devices, the scenario %" PRId64, devices, there);
 	mesh_of_degrees(scenario, &degrees, mesh, roles);
 	return OK;
 }

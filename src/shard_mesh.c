@@ -8,12 +8,12 @@
 
 bool scenario_shards(const struct scenario *scenario)
 {
-	return scenario->value[K_devices] > 1 && scenario->value[K_strategy] != 0;
+	return scenario_pipelines(scenario) || (scenario->value[K_devices] > 1 && scenario->value[K_strategy] != 0);
 }
 
 bool scenario_searches(const struct scenario *scenario)
 {
-	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP;
+	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP && scenario->value[K_devices] > scenario->value[K_pp];
 }
 
 /* ---- degrees ------------------------------------------------------------------------------------------------- */
@@ -65,6 +65,8 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 			return fail(error, BAD_INPUT, "%s %" PRId64 " needs more than the %" PRId64 " devices that there are", knobs[knob[i]].name,
 				value, devices);
 	}
+	if (scenario->value[K_strategy] == 0)  /* devices that nothing asks for do nothing */
+		return OK;
 	if (devices % product != 0)
 		return mismatch(degrees, devices, !given[4], error);
 	int64_t left = devices / product;
@@ -94,15 +96,16 @@ static bool allowed(const struct scenario *scenario, enum knob_id knob, int64_t 
 
 uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most)
 {
-	int64_t devices = scenario->value[K_devices], ep = scenario->value[K_ep] == KNOB_GIVEN ? 1 : scenario->value[K_ep];
+	int64_t pp = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1, devices = scenario->value[K_devices] / pp;
+	int64_t ep = scenario->value[K_ep] == KNOB_GIVEN ? 1 : scenario->value[K_ep];
 	uint32_t count = 0;
 	for (int64_t tp = 1; tp <= devices / ep; tp++)
 		for (int64_t cp = 1; tp * cp <= devices / ep; cp++) {
 			/* Where both are free one of them is 1. */
 			if (tp > 1 && cp > 1 && scenario->value[K_tp] == KNOB_GIVEN && scenario->value[K_cp] == KNOB_GIVEN)
 				break;
-			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, 1 };
-			bool fits = next.dp * tp * cp * ep == devices && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp);
+			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, pp };
+			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp);
 			uint32_t i;
 			if (!fits || (count == DEGREES_MAX && misfit(scenario, &next) >= misfit(scenario, &degrees[count - 1])))
 				continue;

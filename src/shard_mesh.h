@@ -26,12 +26,17 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 /* The least extent of a unit with that role: what a degree has to divide. 0 where no op has one. O(units). */
 int64_t least_extent(const struct units *units, enum factor_role role);
 
-/* The strategy shards at all: there is more than one device, and a strategy. */
+/* The step is cut into microbatches or over pipeline ranks. */
+static inline bool scenario_pipelines(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] > 1 || scenario->value[K_microbatches] > 1;
+}
+/* There is a mesh: several devices and a strategy, or a pipeline, whose stages may have one device each. */
 bool scenario_shards(const struct scenario *scenario);
-/* The strategy of a scenario that shards: the knob's words are "none" and then the strategies. */
+/* The strategy of a scenario that shards: the knob's words are "none" (a pipeline alone) and then the strategies. */
 static inline enum shard_strategy scenario_strategy(const struct scenario *scenario)
 {
-	return (enum shard_strategy)(scenario->value[K_strategy] - 1);
+	return (enum shard_strategy)(scenario->value[K_strategy] > 0 ? scenario->value[K_strategy] - 1 : 0);
 }
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);

@@ -49,7 +49,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero };
+		K_inter_latency, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches };
 	static const enum knob_id searched[] = { K_memory, K_reserve, K_slack, K_curve };
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
@@ -337,6 +337,13 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	return status == INFEASIBLE ? OK : status;
 }
 
+/* The result of a decision, which it takes over. */
+static struct sharded *build(struct job *job, struct sharding *sharding, enum status *status)
+{
+	sharding->late_sums = job->scenario->value[K_microbatches] > 1;
+	return sharded_of(job->shared, sharding, &job->clock, job->error, status);
+}
+
 static struct sharded *decide(struct job *job, bool quick, enum status *status)
 {
 	const struct units *units = &job->shared->units;
@@ -360,13 +367,13 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 		note_roles(units, &sharding.mesh, roles, job->notes);
 	struct sharded *sharded = NULL;
 	if (*status == OK)
-		sharded = sharded_of(job->shared, &sharding, &job->clock, job->error, status);
+		sharded = build(job, &sharding, status);
 	else
 		sharding_free(&sharding);
 	if (search && !quick && *status == BAD_INPUT && job->scenario->pins == 0 && split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
 		note(job->notes, "the search's sharding has no graph of a device, an expert's takes its place: %s", job->error->text);
 		report.objective = -1;
-		sharded = sharded_of(job->shared, &sharding, &job->clock, job->error, status);
+		sharded = build(job, &sharding, status);
 	}
 	if (sharded && !describe(job, sharded)) {
 		*status = fail(job->error, NO_MEMORY, "out of memory");
@@ -394,7 +401,7 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 	} else if (stage->shard_decider) {
 		*status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (*status == OK)
-			sharded = sharded_of(job.shared, &sharding, &job.clock, error, status);
+			sharded = build(&job, &sharding, status);
 	} else {
 		sharded = decide(&job, quick, status);
 	}

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "pipeline_stage.h"
 #include "shard_stage.h"
 #include "solver/optimizer.h"
 #include "solver/recompute_auto.h"
@@ -28,12 +29,13 @@ void transformed_release(void *pointer)
 		return;
 	graph_release(transformed->graph);
 	sharded_release(transformed->sharded);
+	pipelined_release(transformed->pipelined);
 	mem_free(transformed->notes);
 	mem_free(transformed);
 }
 
-/* Takes over graph; notes are copied, sharded (may be NULL) is retained. */
-static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, int64_t fit_peak)
+/* Takes over graph; notes are copied, sharded and pipelined (may be NULL) are retained. */
+static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, struct pipelined *pipelined, int64_t fit_peak)
 {
 	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
@@ -45,7 +47,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 	}
 	memcpy(copy, notes, strlen(notes));
 	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
-		.sharded = sharded ? sharded_retain(sharded) : NULL };
+		.sharded = sharded ? sharded_retain(sharded) : NULL, .pipelined = pipelined ? pipelined_retain(pipelined) : NULL };
 	atomic_store(&transformed->references, 1);
 	return transformed;
 }
@@ -58,6 +60,7 @@ struct job {
 	const struct scenario *scenario;
 	char notes[NOTES_BYTES];
 	struct sharded *sharded;            /* a reference, once the step is split over devices */
+	struct pipelined *pipelined;        /* a reference, once it is cut into microbatches or ranks */
 	int64_t fit_peak;
 	bool quick;
 	struct error *error;
@@ -125,7 +128,7 @@ static struct graph *run_train(struct job *job)
 
 static bool wants_scale(const struct job *job)
 {
-	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN;
+	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1;
 }
 
 static void note_scale(struct job *job, const struct scale_report *report)
@@ -181,6 +184,20 @@ static struct factors *find_factors(struct job *job, bool *owned)
 	return factors;
 }
 
+/* Samples of a microbatch; 0: as the graph has it. */
+static int64_t microbatch(struct job *job, const struct factors *factors)
+{
+	int64_t batch = value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch), count = value(job, K_microbatches);
+	for (uint32_t i = 0; i < factors->factors && batch == 0 && count > 1; i++)
+		batch = factors->factor[i].role == ROLE_BATCH ? factors->factor[i].size : 0;
+	if (batch % count == 0 && (batch > 0 || count == 1))
+		return batch / count;
+	job->status = batch == 0 ? fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches")
+		: fail(job->error, BAD_INPUT, "%lld samples can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
+			(long long)count);
+	return -1;
+}
+
 static struct graph *run_scale(struct job *job)
 {
 	bool owned;
@@ -189,11 +206,11 @@ static struct graph *run_scale(struct job *job)
 		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
 	}
-	struct scale_request request = { value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch),
-		value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
+	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
 	struct scale_report report;
 	struct graph *scaled = NULL;
-	job->status = graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error);
+	if (request.batch >= 0)
+		job->status = graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error);
 	if (job->status == OK)
 		note_scale(job, &report);
 	if (owned)
@@ -337,6 +354,29 @@ static struct graph *run_shard(struct job *job)
 	return graph_retain(job->sharded->device);
 }
 
+static bool wants_pipeline(const struct job *job)
+{
+	return scenario_pipelines(job->scenario);
+}
+
+static struct graph *run_pipeline(struct job *job)
+{
+	if (value(job, K_recompute) == RECOMPUTE_AUTO) {
+		job->status = fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
+		return NULL;
+	}
+	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->error, &job->status);
+	if (!job->pipelined)
+		return NULL;
+	int64_t rank = value(job, K_rank);
+	if (rank >= job->pipelined->ranks) {
+		job->status = fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
+		return NULL;
+	}
+	job->fit_peak = -1;
+	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
+}
+
 static bool wants_separate(const struct job *job)
 {
 	return !value(job, K_in_place);
@@ -350,7 +390,7 @@ static struct graph *run_separate(struct job *job)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* In a step's list of knobs: it reads the pins of recomputation, the context's margin, or what sharding reads, too. */
-enum { READS_PINS = KNOB_COUNT, READS_MARGIN, READS_SHARD };
+enum { READS_PINS = KNOB_COUNT, READS_MARGIN, READS_SHARD, READS_PIPELINE };
 
 static const struct step {
 	const char *name;
@@ -359,12 +399,13 @@ static const struct step {
 	int knobs[6];               /* what the result depends on besides the graph; ends with -1 */
 } steps[] = {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
-	{ "scale", wants_scale, run_scale, { K_batch, K_seq, -1 } },
+	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
@@ -386,11 +427,15 @@ static struct key step_key(const struct step *step, const struct job *job)
 	key_add_bytes(&key, job->notes, strlen(job->notes));
 	if (job->sharded)
 		key_add_key(&key, &job->sharded->key);
+	if (job->pipelined)
+		key_add_key(&key, &job->pipelined->key);
 	for (int i = 0; step->knobs[i] >= 0; i++) {
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
 		else if (step->knobs[i] == READS_MARGIN)
 			key_add(&key, (uint64_t)job->stage->fit_margin);
+		else if (step->knobs[i] == READS_PIPELINE)
+			pipeline_key_add(&key, job->scenario);
 		else if (step->knobs[i] == READS_SHARD)
 			shard_key_add(&key, job->scenario, job->stage->fit_margin, job->quick);
 		else
@@ -415,7 +460,9 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		return NULL;
 	if (job->sharded && step->run == run_shard)
 		job->sharded->key = key;
-	result = transformed_new(graph, job->notes, job->sharded, job->fit_peak);
+	if (job->pipelined && step->run == run_pipeline)
+		job->pipelined->key = key;
+	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fit_peak);
 	if (!result) {
 		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
@@ -429,7 +476,7 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 	struct error *error, enum status *status)
 {
 	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
-	struct transformed *result = transformed_new(graph_retain(input), "", NULL, -1);
+	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
 	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
 		if (!steps[i].wanted(&job))
@@ -445,10 +492,15 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 			sharded_release(job.sharded);
 			job.sharded = next->sharded ? sharded_retain(next->sharded) : NULL;
 		}
+		if (next->pipelined != job.pipelined) {
+			pipelined_release(job.pipelined);
+			job.pipelined = next->pipelined ? pipelined_retain(next->pipelined) : NULL;
+		}
 		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
 	}
 	*status = job.status;
 	sharded_release(job.sharded);
+	pipelined_release(job.pipelined);
 	if (job.status != OK) {
 		transformed_release(result);
 		return NULL;

@@ -9,6 +9,7 @@ struct transformed {
 	struct graph *graph;
 	char *notes;                /* "" where nothing was assumed */
 	struct sharded *sharded;    /* NULL where the step is not split over devices */
+	struct pipelined *pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
 	int64_t fit_peak;           /* recompute=auto: the program-order peak that it reached; else -1 */
 	atomic_uint references;
 };
