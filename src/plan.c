@@ -23,12 +23,13 @@ void plan_release(struct plan *plan)
 	ordered_release(plan->ordered);
 	laid_out_release(plan->laid_out);
 	plan_time_free(plan->time);
+	mem_free(plan->stage);
 	mem_free(plan);
 }
 
 int64_t plan_step_time(const struct plan *plan)
 {
-	return plan->time ? plan->time->time.total : -1;
+	return plan->pipelined ? plan->pipelined->time : plan->time ? plan->time->time.total : -1;
 }
 
 int64_t plan_budget(const struct plan *plan)

@@ -3,6 +3,7 @@
 #define TIDEMARK_PLAN_H
 
 #include "scenario.h"
+#include "pipelined.h"
 #include "plan_time.h"
 #include "sharded.h"
 #include "solver/graph.h"
@@ -15,11 +16,21 @@ struct stage_run {
 	uint32_t reused, solved;
 };
 
+/* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
+ * follow its order. */
+struct plan_stage {
+	int64_t peak, arena;          /* bytes; arena < 0: the rank was not laid out itself */
+	int64_t bytes[KIND_COUNT], workspace; /* at the peak */
+};
+
 struct plan {
 	struct graph *input;          /* as read */
 	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
 	struct scenario scenario;
 	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
+	const struct pipelined *pipelined; /* how it is cut into microbatches and pipeline ranks; NULL: it is not */
+	uint32_t rank;                /* the pipeline rank that graph is of */
+	struct plan_stage *stage;     /* [pipelined->ranks] or NULL */
 
 	/* order; positions count from 0 */
 	const char *order_winner;     /* which step of the strategy found it */
@@ -47,7 +58,7 @@ struct plan {
 	int64_t fit_margin;           /* recompute=auto: bytes of the cap left to what the layout adds to the program-order peak */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 
-	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices */
+	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 
 	struct stage_run run[STAGE_COUNT];
 	bool limited;                 /* cut short by --time, a cancel or a signal */
@@ -65,7 +76,7 @@ struct plan {
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);
 
-/* Picoseconds of a step, as simulated; -1: the step is not split over devices. */
+/* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
 /* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
 int64_t plan_budget(const struct plan *plan);

@@ -16,6 +16,7 @@
 struct check {
 	const struct graph *input;
 	struct graph *graph;          /* as planned */
+	struct pipelined *pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
 	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
 	struct rules *rules;
@@ -127,6 +128,20 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 	return status;
 }
 
+/* The pipeline rank that the plan is of: the scenario's, or the one that had the largest arena. */
+static enum status read_rank(struct check *check)
+{
+	const json_t *rank = json_object_get(json_object_get(json_object_get(check->plan, "shard"), "pipeline"), "rank");
+	if (!scenario_pipelines(&check->scenario))
+		return OK;
+	if (!json_is_integer(rank) || json_integer_value(rank) < 0 || json_integer_value(rank) > knobs[K_rank].maximum)
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline.rank is no rank");
+	if (check->scenario.value[K_rank] != KNOB_GIVEN && check->scenario.value[K_rank] != json_integer_value(rank))
+		return wrong(check, "the plan is of another pipeline rank than the scenario asks for");
+	check->scenario.value[K_rank] = json_integer_value(rank);
+	return OK;
+}
+
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
 static enum status transform_graph(struct check *check)
 {
@@ -143,6 +158,9 @@ static enum status transform_graph(struct check *check)
 	check->rules = rules_load(check->rules_file, check->error, &status);
 	if (!check->rules)
 		return status;
+	enum status rank = read_rank(check);
+	if (rank != OK)
+		return rank;
 	int64_t margin = json_integer_value(member(check, "memory", "fit_margin_bytes"));
 	if (margin < 0 || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
@@ -157,6 +175,7 @@ static enum status transform_graph(struct check *check)
 		check->graph = graph_retain(transformed->graph);
 	if (transformed && transformed->sharded) {
 		check->sharded = sharded_retain(transformed->sharded);
+		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
 		status = check_shard(check, &stage, transformed->sharded);
 	}
 	transformed_release(transformed);
@@ -210,7 +229,8 @@ static enum status check_order(struct check *check)
 					graph->op[graph->pred.item[d]].name);
 	for (uint32_t p = 0; p < check->scenario.pins; p++) {
 		const struct pin *pin = &check->scenario.pin[p];
-		if (pin->kind == PIN_ORDER && check->position[graph_find_op(graph, pin->a)] > check->position[graph_find_op(graph, pin->b)])
+		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE, b = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->b) : NONE;
+		if (a != NONE && b != NONE && check->position[a] > check->position[b])
 			return wrong(check, "the pin \"%.100s before %.100s\" is not kept", pin->a, pin->b);
 	}
 	passed(check, "the order runs every op once and keeps every dependency and pin");
@@ -220,7 +240,7 @@ static enum status check_order(struct check *check)
 /* The step simulated in the file's order. */
 static enum status check_time(struct check *check)
 {
-	if (!check->sharded)
+	if (!check->sharded || check->pipelined)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
 	if (!time)
@@ -332,7 +352,8 @@ static enum status pin_buffers(struct check *check, struct buffers *buffers, con
 		buffers->fixed[i] = -1;
 		for (uint32_t p = 0; p < check->scenario.pins; p++) {
 			const struct pin *pin = &check->scenario.pin[p];
-			if (pin->kind == PIN_OFFSET && check->graph->tensor[graph_find_tensor(check->graph, pin->a)].storage == storage[i])
+			uint32_t tensor = pin->kind == PIN_OFFSET ? graph_find_tensor(check->graph, pin->a) : NONE;
+			if (tensor != NONE && check->graph->tensor[tensor].storage == storage[i])
 				buffers->fixed[i] = pin->number;
 		}
 	}
@@ -345,7 +366,10 @@ static enum status check_pinned_offsets(struct check *check)
 		const struct pin *pin = &check->scenario.pin[p];
 		if (pin->kind != PIN_OFFSET)
 			continue;
-		uint32_t s = check->graph->tensor[graph_find_tensor(check->graph, pin->a)].storage;
+		uint32_t tensor = graph_find_tensor(check->graph, pin->a), s;
+		if (tensor == NONE)    /* on another pipeline rank */
+			continue;
+		s = check->graph->tensor[tensor].storage;
 		if (check->offset[s] != pin->number)
 			return wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a, pin->number, check->offset[s]);
 	}
@@ -686,6 +710,7 @@ enum status plan_check(const struct graph *graph, const char *path, const char *
 	json_decref(plan);
 	graph_release(check.graph);
 	sharded_release(check.sharded);
+	pipelined_release(check.pipelined);
 	rules_free(check.rules);
 	scenario_done(&check.scenario);
 	arena_free(&check.arena);

@@ -3,6 +3,7 @@
 
 #include "export_factors.h"
 #include "native.h"
+#include "pipeline_json.h"
 #include "plan_json.h"
 #include "shard_json.h"
 
@@ -169,17 +170,12 @@ static void write_layout(const struct plan *plan, FILE *stream)
 
 static void write_shard(const struct plan *plan, FILE *stream)
 {
-	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0;
 	char word[64];
-	if (plan->graph->ops)
-		plan_categories(plan, plan->peak_position, bytes, &workspace);
 	fputs(" \"shard\": {", stream);
 	text_member(stream, "strategy", knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
 	shard_write_json(plan, stream);
-	fprintf(stream, ",\n  \"stages\": [{\"rank\": 0, \"peak_bytes\": %" PRId64, plan->peak_bytes);
-	for (int kind = 0; kind < KIND_COUNT; kind++)
-		fprintf(stream, ", \"%s\": %" PRId64, kind_names[kind], bytes[kind]);
-	fprintf(stream, ", \"workspace\": %" PRId64 "}]}", workspace);
+	pipeline_write_json(plan, stream);
+	putc('}', stream);
 }
 
 static void write_run(const struct plan *plan, FILE *stream)

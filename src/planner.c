@@ -31,6 +31,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->transformed = transformed_retain(transformed);
 	plan->notes = transformed->notes;
 	plan->sharded = transformed->sharded;
+	plan->pipelined = transformed->pipelined;
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);
@@ -59,9 +60,9 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->caching_bytes = laid_out->caching;
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
-	if (plan->sharded)
+	if (plan->sharded && !plan->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->order, plan->sharded, scenario, rules);
-	if (plan->sharded && !plan->time) {
+	if (plan->sharded && !plan->pipelined && !plan->time) {
 		plan_release(plan);
 		return NULL;
 	}
@@ -74,16 +75,13 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 	return reused ? (struct stage_run){ 0, 1, 0 } : *run;
 }
 
-/* One pass through the stages. */
-static struct plan *plan_once(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+/* Order and layout of a transformed graph, or of another pipeline rank's. */
+static struct plan *plan_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
+	struct graph *graph, bool quick, struct error *error, enum status *status)
 {
-	struct ordered *ordered = NULL;
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
-	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error, status);
-	if (transformed)
-		ordered = stage_order(stage, transformed->graph, scenario, quick, error, status);
+	struct ordered *ordered = stage_order(stage, graph, scenario, quick, error, status);
 	if (ordered)
 		laid_out = stage_layout(stage, ordered, scenario, quick, error, status);
 	if (laid_out) {
@@ -96,9 +94,97 @@ static struct plan *plan_once(struct stage_context *stage, struct graph *input, 
 		plan->fit_margin = stage->fit_margin;
 		plan->complete = !quick;
 	}
-	transformed_release(transformed);
 	ordered_release(ordered);
 	laid_out_release(laid_out);
+	return plan;
+}
+
+/* ---- pipeline ranks ------------------------------------------------------------------------ */
+
+/* Bytes of the copies in flight, and the position of the flush that ends them; 0 where there are none. */
+static int64_t copies_in_flight(const struct plan *plan, const struct graph *graph, uint32_t *until)
+{
+	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	int64_t bytes = 0;
+	*until = flush == NONE ? 0 : plan->position[flush];
+	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush]; flush != NONE && i < graph->touches.start[flush + 1]; i++)
+		bytes += align_up(graph->storage[graph->touches.item[i]].bytes, plan->scenario.value[K_alignment]);
+	return bytes;
+}
+
+/* A rank in the order of a plan of one that is alike: just what is in flight differs. */
+static void follow_plan(const struct plan *plan, const struct graph *graph, struct plan_stage *stage)
+{
+	uint32_t until, ignored, position = 0;
+	int64_t theirs = copies_in_flight(plan, plan->graph, &until), ours = copies_in_flight(plan, graph, &ignored);
+	stage->peak = -1;
+	for (uint32_t i = 0; i < plan->graph->ops; i++) {
+		int64_t live = plan->live[i] + (i <= until ? ours - theirs : 0);
+		if (live > stage->peak) {
+			stage->peak = live;
+			position = i;
+		}
+	}
+	plan_categories(plan, position, stage->bytes, &stage->workspace);
+	stage->bytes[KIND_ACTIVATION] += position <= until ? ours - theirs : 0;
+	stage->arena = ours == theirs ? plan->arena_bytes : -1;
+}
+
+static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error,
+	enum status *status)
+{
+	struct graph *graph = transformed->pipelined->rank[rank].graph;
+	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error, status);
+}
+
+/* Plans the ranks that differ, and the one that is asked for; reports that, or the one with the largest arena. */
+static struct plan *plan_ranks(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
+	bool quick, struct error *error, enum status *status)
+{
+	const struct pipelined *pipelined = transformed->pipelined;
+	struct plan_stage *stages = mem_alloc(pipelined->ranks, sizeof *stages);
+	int64_t wanted = scenario->value[K_rank];
+	struct plan *best = NULL;
+	bool limited = false;
+	*status = stages ? OK : fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t r = 0; r < pipelined->ranks && *status == OK; r++) {
+		if (pipelined->rank[r].alike != r && r != wanted)
+			continue;
+		struct graph *graph = graph_of_rank(transformed, scenario, r, error, status);
+		struct plan *plan = graph ? plan_graph(stage, input, scenario, transformed, graph, quick, error, status) : NULL;
+		graph_release(graph);
+		if (!plan)
+			break;
+		plan->rank = r;
+		for (uint32_t other = r; other < pipelined->ranks; other++)
+			if (other == r || pipelined->rank[other].alike == r)
+				follow_plan(plan, pipelined->rank[other].graph, &stages[other]);
+		bool better = !best || (wanted == KNOB_GIVEN ? plan->arena_bytes > best->arena_bytes : r == wanted);
+		limited |= plan->limited;
+		plan_release(better ? best : plan);
+		best = better ? plan : best;
+	}
+	if (*status == OK) {
+		best->stage = stages;
+		best->limited = limited;
+		return best;
+	}
+	mem_free(stages);
+	plan_release(best);
+	return NULL;
+}
+
+/* One pass through the stages. */
+static struct plan *plan_once(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status)
+{
+	struct plan *plan = NULL;
+	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error, status);
+	if (transformed && transformed->pipelined)
+		plan = plan_ranks(stage, input, scenario, transformed, quick, error, status);
+	else if (transformed)
+		plan = plan_graph(stage, input, scenario, transformed, transformed->graph, quick, error, status);
+	transformed_release(transformed);
 	return plan;
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "pipeline_json.h"
 #include "report.h"
 
 #define CURVE_COLUMNS 72
@@ -50,7 +51,8 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", sharded->comm_bytes, "");
 	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
-	write_time(plan, stream);
+	if (plan->time)
+		write_time(plan, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &sharded->traffic[a][c];
@@ -165,6 +167,7 @@ bool report_write(const struct plan *plan, bool utf8, FILE *stream)
 {
 	write_numbers(plan, stream);
 	write_sharding(plan, stream);
+	pipeline_write_text(plan, stream);
 	write_curve(plan, utf8, stream);
 	write_blame(plan, stream);
 	return !ferror(stream);

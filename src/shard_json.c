@@ -230,7 +230,8 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 		sharded->cost.usage, sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
 	write_proof(&sharded->proof, stream);
 	write_traffic(sharded, stream);
-	write_streams(plan, stream);
+	if (plan->time)
+		write_streams(plan, stream);
 	if (sharded->candidates)
 		write_candidates(sharded, stream);
 	if (sharded->points)

@@ -92,8 +92,11 @@ enum status scenario_problem(const struct graph *graph, const struct scenario *s
 		return fail(error, NO_MEMORY, "out of memory");
 	uint32_t pins = 0;
 	for (uint32_t i = 0; i < scenario->pins; i++)
-		if (scenario->pin[i].kind == PIN_ORDER)
-			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
+		if (scenario->pin[i].kind == PIN_ORDER) {
+			struct order_pin next = { graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
+			if (next.before != NONE && next.after != NONE)    /* else on another pipeline rank */
+				pin[pins++] = next;
+		}
 	struct memory_rules rules = { scenario->value[K_alignment], scenario->value[K_workspace], pin, pins };
 	enum status status = problem_of_graph(graph, &rules, problem, error);
 	mem_free(pin);
@@ -302,6 +305,8 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 				buffers->fixed[b] = -1;
 		}
 		uint32_t tensor = graph_find_tensor(ordered->graph, pin->a);
+		if (tensor == NONE)     /* on another pipeline rank */
+			continue;
 		uint32_t buffer = input->buffer[ordered->graph->tensor[tensor].storage];
 		if (buffer == NONE)
 			return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it can't be pinned at an offset", pin->a);

@@ -111,6 +111,8 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			count += traffic->count;
 		}
 	draw_line(frame, y++, ROLE_TITLE, "all", "", count, sharded->comm_bytes, sharded->comm_time);
+	if (!model->plan->time)
+		return y;
 	y = draw_streams(frame, y + 1, model->plan);
 	if (y + 1 < frame->window.height)
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 2 }, ROLE_FAINT,
