@@ -59,6 +59,8 @@ static void place_collective(struct finding *finding, uint32_t op)
 		out += graph->tensor[graph->writes.item[i]].bytes;
 		FOR_ROW(j, &finding->cut->readers, graph->writes.item[i]) {
 			uint32_t reader = finding->cut->readers.item[j];
+			if (finding->follows[reader] && cut->piece[reader] == NONE)
+				continue;
 			if (first == NONE || cut->side[reader] < cut->side[first] || (cut->side[reader] == cut->side[first] && cut->piece[reader] < cut->piece[first]))
 				first = reader;
 		}
@@ -69,8 +71,8 @@ static void place_collective(struct finding *finding, uint32_t op)
 		written |= graph->tensor[graph->reads.item[i]].writer != NONE;
 	}
 	cut->side[op] = first != NONE ? cut->side[first] : SIDE_UPDATE;
-	cut->piece[op] = first != NONE ? cut->piece[first] : 0;
 	finding->follows[op] = written && (first == NONE || out <= in);
+	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
 }
 
 static void place_ops(struct finding *finding)
@@ -91,6 +93,8 @@ static void place_ops(struct finding *finding)
 static void follow(struct finding *finding, uint32_t op, uint32_t writer)
 {
 	struct pipeline_cut *cut = finding->cut;
+	if (finding->follows[op] && writer != NONE && writer != op && cut->piece[op] == NONE)
+		cut->piece[op] = cut->piece[writer];
 	if (writer == NONE || writer == op || cut->anywhere[writer])
 		return;
 	if (cut->side[writer] > cut->side[op])
@@ -103,6 +107,13 @@ static void follow(struct finding *finding, uint32_t op, uint32_t writer)
 	cut->piece[op] = late ? cut->piece[writer] : cut->piece[op];
 }
 
+/* A collective of nothing that anybody makes or reads. */
+static void cut_default(struct pipeline_cut *cut, uint32_t op)
+{
+	if (cut->piece[op] == NONE)
+		cut->piece[op] = 0;
+}
+
 static void order_pieces(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
@@ -113,6 +124,8 @@ static void order_pieces(struct finding *finding)
 				follow(finding, op, graph->tensor[tensor].writer);
 				follow(finding, op, graph->storage[storage_of(graph, tensor)].allocator);
 			}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		cut_default(finding->cut, op);
 }
 
 /* ---- what every rank can make for itself ----------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "devices.h"
 #include "pipeline_stage.h"
 #include "pipeline_times.h"
+#include "solver/configuration.h"
 #include "shard_mesh.h"
 
 /* ---- life ------------------------------------------------------------------------------------------------------------ */

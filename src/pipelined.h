@@ -7,7 +7,7 @@
 #define TIDEMARK_PIPELINED_H
 
 #include "sharded.h"
-#include "solver/configuration.h"
+#include "solver/pipeline.h"
 #include "solver/pipeline_rank.h"
 
 /* A part of the model, on rank number % ranks. */

@@ -366,10 +366,10 @@ static enum status check_pinned_offsets(struct check *check)
 		const struct pin *pin = &check->scenario.pin[p];
 		if (pin->kind != PIN_OFFSET)
 			continue;
-		uint32_t tensor = graph_find_tensor(check->graph, pin->a), s;
+		uint32_t tensor = graph_find_tensor(check->graph, pin->a);
 		if (tensor == NONE)    /* on another pipeline rank */
 			continue;
-		s = check->graph->tensor[tensor].storage;
+		uint32_t s = check->graph->tensor[tensor].storage;
 		if (check->offset[s] != pin->number)
 			return wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a, pin->number, check->offset[s]);
 	}

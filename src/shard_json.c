@@ -30,8 +30,9 @@ static void write_placements(const struct sharded *sharded, FILE *stream)
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		fputs(t ? ",\n   " : "\n   ", stream);
 		json_write_text(stream, graph->tensor[t].name);
+		fputs(": [", stream);
 		for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-			fprintf(stream, "%s\"%s\"", a ? "," : ": [",
+			fprintf(stream, "%s\"%s\"", a ? "," : "",
 				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
 		putc(']', stream);
 	}
