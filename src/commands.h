@@ -38,7 +38,7 @@ enum context {
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
-	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, collectives, placements, search, differences") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, differences") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "export.h"
+#include "device_grid.h"
 #include "export_data.h"
 #include "export_drawing.h"
 #include "export_factors.h"
+#include "export_pipeline.h"
 #include "export_shard.h"
 #include "native.h"
 #include "plan_json.h"
@@ -31,6 +33,10 @@ static enum status write_native(const struct plan *plan, const struct export_opt
 static enum status write_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
 	struct factors factors;
+	if (pipeline_view(options->view))
+		return pipeline_json(plan, options, stream, error);
+	if (mesh_view(options->view))
+		return mesh_json(plan, options, stream, error);
 	enum status status = options->factors ? factors_of_graph(plan->graph, options->rules_file, &factors, error) : OK;
 	if (status != OK)
 		return status;
@@ -52,6 +58,10 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 {
 	if (options->view && strcmp(options->view, "segments") == 0)
 		return segments_csv(plan, stream, error);
+	if (pipeline_view(options->view))
+		return pipeline_csv(plan, options, stream, error);
+	if (mesh_view(options->view))
+		return mesh_csv(plan, options, stream, error);
 	if (shard_csv_view(options->view))
 		return shard_csv(plan, options->view, stream, error);
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
@@ -68,18 +78,18 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 
 const struct export_kind export_kinds[] = {
 	{ "native", "the graph in the native format", false, write_native },
-	{ "json", "the plan for scripts and for `check`; --factors: with what every dim carries", true, write_json },
-	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose; placements, collectives, candidates, curve: the split over devices", true, write_csv },
+	{ "json", "the plan for scripts and for `check`; --factors: with what every dim carries; --view pipeline or mesh: schedule and devices alone", true, write_json },
+	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose; placements, collectives, candidates, curve: the split over devices; pipeline: the schedule slot by slot; mesh: device by device", true, write_csv },
 	{ "text", "the report; --view segments: what order=roam chose", true, write_text },
 	{ "factors", "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV", false, export_factors },
 	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },
-	{ "trace", "a trace for Perfetto or chrome://tracing", true, export_trace },
+	{ "trace", "a trace for Perfetto or chrome://tracing; --view pipeline: the schedule, a track for each rank", true, export_trace },
 	{ "memory_viz", "a snapshot for pytorch.org/memory_viz", true, export_memory_viz },
 	{ "model_explorer", "the graph for Model Explorer", true, export_model_explorer },
-	{ "tikz", "a figure's LaTeX source: --view timeline or map", true, export_tikz },
+	{ "tikz", "a figure's LaTeX source: --view timeline, map, pipeline or mesh", true, export_tikz },
 	{ "gnuplot", "a figure's gnuplot source: --view timeline or map", true, export_gnuplot },
 	{ "dot", "the graph as DOT; with --view, a drawing's source", true, export_dot },
-	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS, segments; or a figure: timeline, map", true, export_svg },
+	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS, segments; or a figure: timeline, map, pipeline, mesh", true, export_svg },
 	{ "pdf", "the drawing or figure as PDF", true, export_pdf },
 	{ "png", "the drawing as PNG", true, export_png },
 };

@@ -1,8 +1,10 @@
 /* export_drawing.c: drawings through tidemark-dot. */
+#include "device_grid.h"
 #include "dot_child.h"
 #include "dot_write.h"
 #include "draw.h"
 #include "export_drawing.h"
+#include "export_pipeline.h"
 #include "figure.h"
 #include "segments.h"
 
@@ -66,10 +68,13 @@ static enum status export_picture(const struct plan *plan, const struct export_o
 	char name[1024], *picture = NULL;
 	size_t length = 0;
 	bool timeline = options->view && strcmp(options->view, "timeline") == 0, map = options->view && strcmp(options->view, "map") == 0;
-	if ((timeline || map) && strcmp(format, "png") == 0)
+	bool pipeline = pipeline_view(options->view), mesh = mesh_view(options->view);
+	if ((timeline || map || pipeline || mesh) && strcmp(format, "png") == 0)
 		return fail(error, BAD_INPUT, "figures are svg or pdf");
 	if (timeline || map)
 		return (timeline ? figure_timeline : figure_map)(plan, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
+	if (pipeline || mesh)
+		return (pipeline ? pipeline_picture : mesh_picture)(plan, options, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
 	bool segments = options->view && strcmp(options->view, "segments") == 0;
 	enum status status = segments ? OK : draw_options_of(options->view, name, sizeof name, &draw, error);
 	if (status == OK && segments)

@@ -1,7 +1,9 @@
 /* export_plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
 #include <inttypes.h>
 
+#include "device_grid.h"
 #include "export_data.h"
+#include "export_pipeline.h"
 #include "figure.h"
 #include "timeline.h"
 
@@ -16,7 +18,7 @@ static bool wants_map(const struct export_options *options)
 static enum status check_view(const struct export_options *options, struct error *error)
 {
 	if (options->view && strcmp(options->view, "map") != 0 && strcmp(options->view, "timeline") != 0)
-		return fail(error, BAD_INPUT, "no view \"%.60s\" as a plot: timeline or map", options->view);
+		return fail(error, BAD_INPUT, "no view \"%.60s\" as a plot: timeline or map (tikz: pipeline, mesh)", options->view);
 	return OK;
 }
 
@@ -125,6 +127,10 @@ static void tikz_map(const struct plan *plan, FILE *stream)
 
 enum status export_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
+	if (pipeline_view(options->view))
+		return pipeline_tikz(plan, options, stream, error);
+	if (mesh_view(options->view))
+		return mesh_tikz(plan, options, stream, error);
 	enum status status = check_view(options, error);
 	if (status != OK)
 		return status;

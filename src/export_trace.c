@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "export_data.h"
+#include "export_pipeline.h"
 #include "native.h"
 #include "timeline.h"
 
@@ -82,7 +83,8 @@ static void write_step(const struct plan *plan, FILE *stream)
 
 enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
-	(void)options;
+	if (pipeline_view(options->view))
+		return pipeline_trace(plan, options, stream, error);
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	if (!bytes)
 		return fail(error, NO_MEMORY, "out of memory");

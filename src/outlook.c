@@ -164,9 +164,9 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 	return batch;
 }
 
-struct outlook *outlook_of(struct graph *graph, const struct scenario *scenario, const struct mesh *mesh, const char *rules_file,
-	const atomic_bool *cancel, struct error *error, enum status *status)
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
 {
+	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
 	struct rules *rules = rules_load(rules_file, error, status);
 	struct store *store = rules ? store_new() : NULL;
 	struct control control = { .cancel = cancel };
@@ -174,7 +174,7 @@ struct outlook *outlook_of(struct graph *graph, const struct scenario *scenario,
 	struct outlook *outlook = NULL;
 	if (store) {
 		store_set_limit(store, STORE_BYTES);
-		outlook = outlook_find(&stage, graph, scenario, mesh, error, status);
+		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error, status);
 	} else if (rules) {
 		*status = fail(error, NO_MEMORY, "out of memory");
 	}

@@ -26,9 +26,8 @@ void outlook_release(struct outlook *outlook);
  * don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
 struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
 	struct error *error, enum status *status);
-/* The same with a store of its own. rules_file: a user's operator rules, or NULL. */
-struct outlook *outlook_of(struct graph *graph, const struct scenario *scenario, const struct mesh *mesh, const char *rules_file,
-	const atomic_bool *cancel, struct error *error, enum status *status);
+/* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. */
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status);
 
 /* Of what outlooks and searches depend on. */
 uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario);

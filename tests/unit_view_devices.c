@@ -93,8 +93,12 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, DEVICES, "each of 8");
 	expect(&fixture, DEVICES, "cap 1.00 GiB: ");
 	expect(&fixture, DEVICES, "made by collectives");
-	expect(&fixture, DEVICES, "tp 4 →");
-	show_part(&fixture, PART_TRAFFIC);
+	show_part(&fixture, PART_MESH);
+	expect(&fixture, DEVICES, "dp 2 within a node");
+	expect(&fixture, DEVICES, "device 0: dp 0 tp 0, node 0");
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "device 7: dp 1 tp 3, node 0");
+	press(&fixture, DEVICES, COMMAND_PART);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
 	press(&fixture, DEVICES, COMMAND_PART);

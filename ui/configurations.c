@@ -32,9 +32,7 @@ static void find_outlook(void *context, const atomic_bool *cancel)
 {
 	struct outlook_job *job = context;
 	enum status status = OK;
-	const struct plan *plan = job->plan;
-	job->outlook = outlook_of(plan->input, &plan->scenario, plan->sharded ? &plan->sharded->sharding.mesh : NULL, job->rules_file, cancel, &job->error,
-		&status);
+	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error, &status);
 }
 
 static void start_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)

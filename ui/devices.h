@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -31,6 +31,9 @@ struct place_list {
 int devices_draw_memory(struct frame *frame, const struct model *model);
 int devices_draw_traffic(struct frame *frame, const struct model *model);
 void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top);
+/* The devices by node, coloured by how full they are; device: under the cursor. */
+void mesh_draw(struct frame *frame, uint32_t *device, const struct model *model);
+bool mesh_command(uint32_t *device, const struct model *model, enum command_id command);
 /* The list fills the window; below it stands why the tensor under the cursor lies as it does. */
 void places_draw(struct frame *frame, struct place_list *list, struct model *model);
 /* False where the list doesn't know the command. */

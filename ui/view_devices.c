@@ -3,7 +3,7 @@
 #include "devices.h"
 #include "gantt.h"
 
-enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, GRID_MAX = 8, ALL_PARTS = 34 };
+enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8 };
 
 struct devices {
 	enum device_part part;
@@ -11,6 +11,7 @@ struct devices {
 	struct place_list places;
 	struct change_list changes;
 	struct gantt gantt;
+	uint32_t device;             /* under the mesh's cursor */
 };
 
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
@@ -91,31 +92,6 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
-/* ---- the mesh as a picture ------------------------------------------------------------------------------------- */
-
-/* Devices of one node stand together: rows are all axes but the innermost, columns the innermost. Returns the rows taken. */
-static int draw_mesh(struct frame *frame, int x, int y, int rows, const struct model *model)
-{
-	const struct mesh *mesh = &model->plan->sharded->sharding.mesh;
-	uint32_t devices = mesh_devices(mesh), columns = mesh->axis[mesh->axes - 1].size, node = (uint32_t)model->plan->scenario.value[K_devices_per_node];
-	uint32_t shown = columns < 2 * GRID_MAX ? columns : 2 * GRID_MAX, lines = devices / columns, most = (uint32_t)(rows < GRID_MAX ? rows : GRID_MAX);
-	char label[40];
-	if (rows < 2 || frame->window.width - x < 4 + 2 * (int)shown)
-		return 0;
-	snprintf(label, sizeof label, "%s %u", mesh->axis[mesh->axes - 1].name, columns);
-	frame_text(frame, x, y, frame->window.width - x, ROLE_LABEL, label);
-	frame_glyph(frame, x + text_cells(label) + 1, y, GLYPH_ARROW, ROLE_LABEL);
-	for (uint32_t line = 0; line < lines && line + 1 < most; line++)
-		for (uint32_t c = 0; c < shown; c++) {
-			uint32_t device = line * columns + c;
-			bool even = device / node % 2 == 0;   /* neighbours in one node look alike */
-			bool cut = (c + 1 == shown && shown < columns) || (line + 2 == most && line + 1 < lines);
-			frame_glyph(frame, x + 2 * (int)c, y + 1 + (int)line, cut ? GLYPH_ELLIPSIS : even ? GLYPH_BULLET : GLYPH_CIRCLE,
-				    cut ? ROLE_FAINT : ROLE_TEXT);
-		}
-	return (int)(lines + 1 < most ? lines + 1 : most);
-}
-
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 static void draw_tabs(struct frame *frame, int y, enum device_part part)
@@ -155,15 +131,15 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 {
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
-		int rows = devices_draw_memory(frame, model), at = frame->window.width >= 64 ? 45 : -1;
-		if (plan->sharded)
-			draw_mesh(frame, at < 0 ? 1 : at, at < 0 ? rows + 1 : 0, frame->window.height - (at < 0 ? rows + 1 : 0), model);
-		else
+		int rows = devices_draw_memory(frame, model);
+		if (!plan->sharded)
 			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
 				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
 				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
 	} else if (part == PART_SCHEDULE || part == PART_RANKS) {
 		draw_outlook(frame, view, model, part);
+	} else if (part == PART_MESH) {
+		mesh_draw(frame, &view->device, model);
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
 	} else if (!plan->sharded) {
@@ -201,6 +177,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		return true;
 	}
 	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
+		return true;
+	if (view->part == PART_MESH && mesh_command(&view->device, model, command))
 		return true;
 	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
 		return true;

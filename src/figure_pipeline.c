@@ -1,0 +1,258 @@
+/* figure_pipeline.c: slots as boxes, bytes as lines. */
+#include <stdio.h>
+#include <string.h>
+
+#include "figure.h"
+#include "figure_pipeline.h"
+
+#define WIDTH       468.0   /* points: a page's text width */
+#define LEFT        50.0
+#define RIGHT       10.0
+#define TOP         30.0
+#define SMALL       8.0
+#define NORMAL      9.0
+#define MEMORY_HIGH 90.0
+#define GAP         34.0    /* between both plots: the time axis */
+#define BOTTOM      24.0
+#define SLOT_LEAST  1.6     /* points: narrower slots are summed */
+#define COLUMNS     800
+#define LINES_MOST  12u     /* of memory, beside the worst rank's */
+#define INK         "#222222"
+#define GREY        "#AAAAAA"
+#define ALARM       "#D55E00"
+
+/* Okabe and Ito's, as in the other figures: forward passes make activations, backward passes gradients. */
+const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#999999" };
+const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "gradients, update" };
+
+int64_t time_unit(int64_t picoseconds, const char **name)
+{
+	static const char *const names[] = { "s", "ms", "us" };
+	int64_t unit = INT64_C(1000000000000);
+	int i = 0;
+	for (; i < 2 && picoseconds < unit; i++)
+		unit /= 1000;
+	*name = names[i];
+	return unit;
+}
+
+/* ---- boxes ------------------------------------------------------------------------------------------------------------------- */
+
+typedef void box_function(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot);
+
+/* The columns of a rank in which slots are too short to be seen. */
+static void sum_boxes(const struct timetable *timetable, uint32_t rank, double least, box_function *box, void *context)
+{
+	uint32_t columns = (uint32_t)(1 / least);
+	double whole = (double)timetable->time;
+	for (uint32_t c = 0; c < columns; c++) {
+		int64_t from = (int64_t)(whole * c / columns), to = (int64_t)(whole * (c + 1) / columns), share[2];
+		timetable_shares(timetable, rank, from, to, share);
+		double forward = (double)share[0] / (double)(to - from), backward = (double)share[1] / (double)(to - from);
+		if (forward > 0)
+			box(context, (double)c / columns, rank + 1 - forward, 1.0 / columns, forward, PART_FORWARD, NULL);
+		if (backward > 0)
+			box(context, (double)c / columns, rank + 1 - forward - backward, 1.0 / columns, backward, PART_BACKWARD, NULL);
+	}
+}
+
+static bool too_short(const struct timetable *timetable, double least)
+{
+	double busy = 0, slots = (double)timetable->slots * timetable->ranks;
+	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
+		busy += (double)timetable->busy[rank];
+	return busy / slots < least * (double)timetable->time;
+}
+
+void pipeline_boxes(const struct timetable *timetable, double least, box_function *box, void *context)
+{
+	double whole = timetable->time > 0 ? (double)timetable->time : 1;
+	bool sums = too_short(timetable, least);
+	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+		if (sums)
+			sum_boxes(timetable, rank, least, box, context);
+		for (uint32_t i = 0; !sums && i < timetable->slots; i++) {
+			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+			box(context, (double)slot->begin / whole, rank, (double)(slot->end - slot->begin) / whole, 1, slot->backward ? PART_BACKWARD : PART_FORWARD,
+			    slot);
+		}
+		double after = (double)(timetable->time - timetable->pipeline_time) / whole;
+		if (after > 0)
+			box(context, 1 - after, rank, after, 1, PART_UPDATE, NULL);
+	}
+}
+
+/* ---- the schedule -------------------------------------------------------------------------------------------------------------- */
+
+struct figure {
+	struct canvas canvas;
+	const struct timetable *timetable;
+	double row;              /* height of a rank */
+	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
+	int64_t limit;
+	bool there[PIPELINE_PARTS];
+};
+
+static void draw_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
+{
+	struct figure *figure = context;
+	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
+	double span = WIDTH - LEFT - RIGHT, left = LEFT + span * x, wide = span * width, top = TOP + figure->row * y + 0.1 * figure->row;
+	double high = figure->row * height * 0.8, size = figure->row * 0.5 < SMALL ? figure->row * 0.5 : SMALL;
+	char number[16];
+	figure->there[part] = true;
+	if (!slot)
+		top = TOP + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
+	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
+	snprintf(number, sizeof number, "%u", slot ? slot->microbatch : 0);
+	if (slot && size >= 4 && wide > 0.6 * size * (double)strlen(number) + 1)
+		canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
+}
+
+static void draw_ranks(struct figure *figure)
+{
+	char text[64];
+	uint32_t every = 1;
+	while (figure->row * every < SMALL + 1)
+		every *= 2;
+	canvas_text(&figure->canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, "rank");
+	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
+		snprintf(text, sizeof text, "%u", rank);
+		canvas_text(&figure->canvas, LEFT - 4, TOP + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+	}
+	pipeline_boxes(figure->timetable, SLOT_LEAST / (WIDTH - LEFT - RIGHT), draw_box, figure);
+}
+
+static void draw_time(struct figure *figure, double y)
+{
+	const char *name;
+	const struct canvas_line tick = { INK, 0.5, false };
+	int64_t unit = time_unit(figure->timetable->time, &name);
+	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, 8);
+	char text[64];
+	for (double value = 0; value <= top * 1.0001; value += step) {
+		double x = LEFT + (WIDTH - LEFT - RIGHT) * value / top;
+		canvas_path(&figure->canvas, (struct canvas_point[]){ { x, y }, { x, y + 3 } }, 2, NULL, &tick);
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	}
+	snprintf(text, sizeof text, "time [%s]", name);
+	canvas_text(&figure->canvas, (LEFT + WIDTH - RIGHT) / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+}
+
+static void draw_legend(struct figure *figure, double y)
+{
+	double x = WIDTH - RIGHT;
+	for (int part = PIPELINE_PARTS - 1; part >= 0; part--) {
+		if (!figure->there[part])
+			continue;
+		x -= 4.2 * (double)strlen(pipeline_names[part]) + 4;
+		canvas_text(&figure->canvas, x, y, SMALL, ANCHOR_START, false, INK, pipeline_names[part]);
+		canvas_box(&figure->canvas, x - 12, y - 7, 9, 8, pipeline_colours[part], NULL, NULL);
+		x -= 20;
+	}
+}
+
+static void draw_title(struct figure *figure, const char *name)
+{
+	const struct timetable *timetable = figure->timetable;
+	const char *unit_name;
+	int64_t unit = time_unit(timetable->time, &unit_name);
+	char text[300], chunks[32] = "";
+	if (timetable->chunks > 1)
+		snprintf(chunks, sizeof chunks, " with %u chunks", timetable->chunks);
+	snprintf(text, sizeof text, "%.80s: %s on %u ranks%s, %u microbatches, bubble %.1f %%, %.4g %s", name, schedule_names[timetable->schedule],
+		timetable->ranks, chunks, timetable->microbatches, timetable_bubble(timetable) / 10.0, (double)timetable->time / (double)unit, unit_name);
+	canvas_text(&figure->canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
+
+static double y_of(const struct figure *figure, double bytes)
+{
+	return figure->memory_top + MEMORY_HIGH * (1 - bytes / figure->bytes);
+}
+
+static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas_line *line)
+{
+	struct canvas_point point[2 * COLUMNS];
+	double span = WIDTH - LEFT - RIGHT, whole = (double)figure->timetable->time;
+	for (int c = 0; c < COLUMNS; c++) {
+		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
+		double y = y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
+		point[2 * c] = (struct canvas_point){ LEFT + span * c / COLUMNS, y };
+		point[2 * c + 1] = (struct canvas_point){ LEFT + span * (c + 1) / COLUMNS, y };
+	}
+	canvas_path(&figure->canvas, point, 2 * COLUMNS, NULL, line);
+}
+
+static void draw_limit(struct figure *figure)
+{
+	const struct canvas_line line = { INK, 1, true };
+	char text[64], size[32];
+	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
+		return;
+	double y = y_of(figure, (double)figure->limit);
+	canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { WIDTH - RIGHT, y } }, 2, NULL, &line);
+	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
+	canvas_text(&figure->canvas, WIDTH - RIGHT - 3, y - 2, SMALL - 1, ANCHOR_END, false, INK, text);
+}
+
+static void draw_peak(struct figure *figure)
+{
+	const struct timetable *timetable = figure->timetable;
+	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
+	char text[100], size[32];
+	double x = LEFT + (WIDTH - LEFT - RIGHT) * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
+	double y = y_of(figure, (double)timetable_peak(timetable, timetable->worst));
+	bool right = x > WIDTH * 0.7;
+	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, ALARM, NULL, NULL);
+	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
+	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, ALARM, text);
+}
+
+static void draw_memory(struct figure *figure)
+{
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false }, thick = { ALARM, 1.2, false };
+	const char *name;
+	int64_t unit = axis_unit((int64_t)figure->bytes, &name);
+	double top = figure->bytes / (double)unit, step = axis_step(top, 4);
+	char text[64];
+	for (double value = 0; value <= top * 1.0001; value += step) {
+		double y = y_of(figure, value * (double)unit);
+		canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { WIDTH - RIGHT, y } }, 2, NULL, &grid);
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(&figure->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+	}
+	uint32_t every = (figure->timetable->ranks + LINES_MOST - 1) / LINES_MOST;
+	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every)
+		if (rank != figure->timetable->worst)
+			draw_bytes(figure, rank, &thin);
+	draw_bytes(figure, figure->timetable->worst, &thick);
+	canvas_box(&figure->canvas, LEFT, figure->memory_top, WIDTH - LEFT - RIGHT, MEMORY_HIGH, NULL, &frame, NULL);
+	draw_limit(figure);
+	draw_peak(figure);
+	int used = snprintf(text, sizeof text, "memory of a device [%s], by rank", name);
+	if (every > 1)
+		snprintf(text + used, sizeof text - (size_t)used, ", 1 in %u", every);
+	canvas_text(&figure->canvas, 4, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);
+}
+
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, enum canvas_kind kind, FILE *stream,
+	struct error *error)
+{
+	struct figure figure = { .timetable = timetable, .limit = limit };
+	int64_t most = timetable_peak(timetable, timetable->worst);
+	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
+	double rows = TOP + figure.row * timetable->ranks;
+	figure.memory_top = rows + GAP + 8;
+	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
+	if (canvas_open(&figure.canvas, kind, WIDTH, figure.memory_top + MEMORY_HIGH + BOTTOM) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	draw_title(&figure, name);
+	draw_ranks(&figure);
+	draw_time(&figure, rows);
+	draw_memory(&figure);
+	draw_legend(&figure, figure.memory_top + MEMORY_HIGH + 16);
+	return canvas_close(&figure.canvas, stream, error);
+}
