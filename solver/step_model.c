@@ -1,4 +1,4 @@
-/* step_model.c: from the graph of a device, in its order, to what its streams do one after the other. */
+/* step_model.c: from the graph of a device, in its order, to what its streams have to do. */
 #include <string.h>
 
 #include "step_time.h"
@@ -11,7 +11,6 @@ struct modelling {
 	uint32_t *position;          /* [ops] */
 	bool *early;                 /* [ops] nothing but views and collectives of what is there from the start */
 	uint32_t *use;               /* [ops] position of the first op that computes with it, or of its own */
-	uint32_t *slot;              /* [ops] its turn: right behind the op at that position; NONE: its own place */
 	uint32_t *tail;              /* [ops] the last op of the model that stands for it */
 };
 
@@ -23,9 +22,14 @@ static bool waits(const struct modelling *modelling, uint32_t op)
 static void find_early(struct modelling *modelling)
 {
 	const struct graph *graph = modelling->graph;
+	uint32_t before = NONE;
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p];
 		modelling->position[op] = p;
+		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0)
+			modelling->model->release[op] = before;
+		else if (waits(modelling, op))
+			before = op;
 		modelling->early[op] = !waits(modelling, op) && csr_length(&graph->reads, op) > 0;
 		FOR_ROW(i, &graph->pred, op)
 			modelling->early[op] &= modelling->early[graph->pred.item[i]];
@@ -56,23 +60,17 @@ static void run_ahead(struct modelling *modelling, const uint32_t *gather, uint3
 	uint32_t before = NONE, first = NONE, layer = NONE;   /* positions of the first use of the layer before, and of this one */
 	int64_t bytes = 0;
 	for (uint32_t i = 0; i < gathers; i++) {
-		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]], slot = NONE;
+		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]];
 		if (first == NONE || (use != first && (of == NONE || of != layer))) {
 			before = first;
 			first = use;
 			layer = of;
 			bytes = 0;
 		}
-		if (before == NONE || before >= modelling->position[op])
+		if (before == NONE || modelling->model->release[op] == NONE)
 			continue;
-		slot = before;
-		FOR_ROW(j, &graph->pred, op) {
-			uint32_t pred = graph->pred.item[j], at = modelling->slot[pred] == NONE ? modelling->position[pred] : modelling->slot[pred];
-			slot = at > slot ? at : slot;
-		}
-		if (slot >= modelling->position[op])
+		if (before > modelling->position[modelling->model->release[op]])
 			continue;
-		modelling->slot[op] = slot;
 		modelling->model->release[op] = modelling->order[before];
 		bytes += result_bytes(graph, op);
 		modelling->model->ahead = bytes > modelling->model->ahead ? bytes : modelling->model->ahead;
@@ -107,6 +105,12 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 	return OK;
 }
 
+/* By the first use, then by place. What nothing uses comes last. */
+static int64_t turn_of(const struct modelling *modelling, uint32_t op)
+{
+	return (int64_t)modelling->use[op] * modelling->graph->ops + modelling->position[op];
+}
+
 /* Adds an op's own part, and one op for each axis that it communicates over. */
 static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
 {
@@ -115,6 +119,7 @@ static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
 	model->of[op] = op;
 	model->stream[op] = costs->stream[op];
 	model->time[op] = costs->time[op];
+	model->turn[op] = turn_of(modelling, op);
 	model->sequence[(*at)++] = op;
 	modelling->tail[op] = op;
 	for (uint32_t a = 0; a < costs->axes; a++)
@@ -123,31 +128,10 @@ static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
 			model->of[more] = op;
 			model->stream[more] = 1 + a;
 			model->time[more] = costs->inside[(size_t)op * costs->axes + a];
-			model->release[more] = NONE;
+			model->turn[more] = turn_of(modelling, op);
 			model->sequence[(*at)++] = more;
 			modelling->tail[op] = more;
 		}
-}
-
-/* Ops in their turns: each at its place, and right behind it those that run ahead from there. */
-static enum status line_up(struct modelling *modelling, struct arena *scratch)
-{
-	uint32_t ops = modelling->graph->ops, at = 0, waiting = 0;
-	uint32_t *moved = arena_alloc(scratch, ops, sizeof *moved), *turn = arena_alloc(scratch, ops, sizeof *turn);
-	uint32_t *next = arena_alloc(scratch, ops + (size_t)1, sizeof *next);
-	if (!moved || !turn || !next)
-		return NO_MEMORY;
-	for (uint32_t p = 0; p < ops; p++)
-		if (modelling->slot[modelling->order[p]] != NONE)
-			moved[waiting++] = modelling->order[p];
-	sort_by(modelling->slot, ops, next, moved, waiting, turn);
-	for (uint32_t p = 0, i = 0; p < ops; p++) {
-		if (modelling->slot[modelling->order[p]] == NONE)
-			add_op(modelling, modelling->order[p], &at);
-		while (i < waiting && modelling->slot[turn[i]] == p)
-			add_op(modelling, turn[i++], &at);
-	}
-	return OK;
 }
 
 /* What the graph depends on, by the last part of each op; and a later part on the one before. */
@@ -186,19 +170,22 @@ enum status step_model_build(const struct graph *graph, const uint32_t *order, c
 	uint32_t room = ops_of_model(graph, costs);
 	*model = (struct step_model) { .ops = graph->ops, .streams = 1 + costs->axes };
 	uint32_t **const ids[] = { &model->sequence, &model->stream, &model->release, &model->of };
-	uint32_t **const scratch_ids[] = { &modelling.position, &modelling.use, &modelling.slot, &modelling.tail };
+	uint32_t **const scratch_ids[] = { &modelling.position, &modelling.use, &modelling.tail };
 	bool fine = (model->time = arena_alloc(&model->arena, room, sizeof *model->time)) != NULL;
-	for (int i = 0; i < 4; i++) {
+	fine &= (model->turn = arena_alloc(&model->arena, room, sizeof *model->turn)) != NULL;
+	for (int i = 0; i < 4; i++)
 		fine &= (*ids[i] = arena_alloc(&model->arena, room, sizeof(uint32_t))) != NULL;
+	for (int i = 0; i < 3; i++)
 		fine &= (*scratch_ids[i] = arena_alloc(&scratch, graph->ops, sizeof(uint32_t))) != NULL;
-	}
 	fine &= (modelling.early = arena_alloc(&scratch, graph->ops, sizeof *modelling.early)) != NULL;
 	if (fine) {
 		memset(model->release, 0xff, room * sizeof *model->release);
-		memset(modelling.slot, 0xff, graph->ops * sizeof *modelling.slot);
 		find_early(&modelling);
-		fine = find_ahead(&modelling, &scratch) == OK && line_up(&modelling, &scratch) == OK && connect(&modelling, &scratch) == OK;
+		fine = find_ahead(&modelling, &scratch) == OK;
 	}
+	for (uint32_t p = 0, at = 0; fine && p < graph->ops; p++)
+		add_op(&modelling, order[p], &at);
+	fine = fine && connect(&modelling, &scratch) == OK;
 	arena_free(&scratch);
 	return fine ? OK : NO_MEMORY;
 }

@@ -1,11 +1,20 @@
-/* step_time.c: one pass over the sequence gives every start; what computation waited for is read off backwards. */
+/* step_time.c: a step event by event; what computation waited for is read off backwards. */
+#include "order_heap.h"
 #include "step_time.h"
 
 struct running {
 	const struct step_model *model;
 	struct step_time *time;
-	uint32_t last[STREAMS_MAX];  /* the stream's latest op, or NONE */
-	uint32_t *cause;             /* [ops] whose end (or start, for a release) set the start; NONE: nothing did */
+	struct csr succ, released;       /* op -> ops that need its end; op -> ops that may begin when it begins */
+	uint32_t *missing;               /* [ops] what it still waits for, but for its stream */
+	int64_t *ready;                  /* [ops] since when that is nothing */
+	uint32_t *cause;                 /* [ops] what the start waited for last; NONE: nothing */
+	uint32_t *ended, ends;           /* ops whose followers don't know yet */
+	struct order_heap queue[STREAMS_MAX]; /* collectives that could begin */
+	uint32_t next;                   /* place in the sequence of the next op to compute */
+	uint32_t at[STREAMS_MAX], last[STREAMS_MAX]; /* the running op, and the one before: NONE */
+	int64_t now;
+	struct arena arena;
 };
 
 static int64_t end_of(const struct running *running, uint32_t op)
@@ -13,31 +22,97 @@ static int64_t end_of(const struct running *running, uint32_t op)
 	return running->time->start[op] + running->model->time[op];
 }
 
-static void no_earlier(struct running *running, uint32_t op, int64_t than, uint32_t cause)
-{
-	if (than <= running->time->start[op])
-		return;
-	running->time->start[op] = than;
-	running->cause[op] = cause;
-}
-
-static void start_op(struct running *running, uint32_t op)
+static void may_begin(struct running *running, uint32_t op)
 {
 	const struct step_model *model = running->model;
-	uint32_t stream = model->stream[op];
-	FOR_ROW(i, &model->pred, op)
-		no_earlier(running, op, end_of(running, model->pred.item[i]), model->pred.item[i]);
-	if (model->time[op] > 0 && running->last[stream] != NONE)
-		no_earlier(running, op, end_of(running, running->last[stream]), running->last[stream]);
-	if (model->release[op] != NONE)
-		no_earlier(running, op, running->time->start[model->release[op]], model->release[op]);
-	if (model->time[op] > 0) {
-		running->last[stream] = op;
-		running->time->busy[stream] += model->time[op];
+	running->ready[op] = running->now;
+	if (model->time[op] == 0) {
+		running->time->start[op] = running->now;
+		running->ended[running->ends++] = op;
+	} else if (model->stream[op] > 0) {
+		order_heap_put(&running->queue[model->stream[op]], op, model->turn[op], 0);
 	}
 }
 
-/* The time from `from` on until an op could start (or ended, where nothing follows), told by what it waited for. */
+/* One thing less that an op waits for. */
+static void satisfy(struct running *running, uint32_t op, uint32_t by)
+{
+	running->cause[op] = by;
+	if (--running->missing[op] == 0)
+		may_begin(running, op);
+}
+
+static void tell_followers(struct running *running)
+{
+	while (running->ends > 0) {
+		uint32_t op = running->ended[--running->ends];
+		FOR_ROW(i, &running->succ, op)
+			satisfy(running, running->succ.item[i], op);
+	}
+}
+
+static void begin(struct running *running, uint32_t op)
+{
+	uint32_t stream = running->model->stream[op];
+	running->time->start[op] = running->now;
+	if (running->ready[op] < running->now)
+		running->cause[op] = running->last[stream];
+	running->time->busy[stream] += running->model->time[op];
+	running->at[stream] = running->last[stream] = op;
+	FOR_ROW(i, &running->released, op)
+		satisfy(running, running->released.item[i], op);
+}
+
+/* Computation first: what it releases may begin at the same time. */
+static void begin_all(struct running *running)
+{
+	const struct step_model *model = running->model;
+	while (running->next < model->ops && (model->stream[model->sequence[running->next]] != 0 || model->time[model->sequence[running->next]] == 0))
+		running->next++;
+	if (running->at[0] == NONE && running->next < model->ops && running->missing[model->sequence[running->next]] == 0)
+		begin(running, model->sequence[running->next++]);
+	for (uint32_t s = 1; s < model->streams; s++) {
+		uint32_t op = running->at[s] == NONE ? order_heap_top(&running->queue[s]) : NONE;
+		if (op == NONE)
+			continue;
+		order_heap_remove(&running->queue[s], op);
+		begin(running, op);
+	}
+}
+
+/* To the next end; false where nothing runs. */
+static bool advance(struct running *running)
+{
+	int64_t next = INT64_MAX;
+	for (uint32_t s = 0; s < running->model->streams; s++)
+		if (running->at[s] != NONE && end_of(running, running->at[s]) < next)
+			next = end_of(running, running->at[s]);
+	if (next == INT64_MAX)
+		return false;
+	running->now = next;
+	for (uint32_t s = 0; s < running->model->streams; s++)
+		if (running->at[s] != NONE && end_of(running, running->at[s]) == next) {
+			running->ended[running->ends++] = running->at[s];
+			running->at[s] = NONE;
+		}
+	return true;
+}
+
+static void run(struct running *running)
+{
+	for (uint32_t op = 0; op < running->model->ops; op++)
+		if (running->missing[op] == 0)
+			may_begin(running, op);
+	do {
+		tell_followers(running);
+		begin_all(running);
+	} while (advance(running));
+	running->time->total = running->now;
+}
+
+/* ---- what is exposed ------------------------------------------------------------------------------------------- */
+
+/* The time from `from` to the end of op, by what ran last on the way to it. */
 static void expose(struct running *running, uint32_t op, int64_t from)
 {
 	for (; op != NONE && end_of(running, op) > from; op = running->cause[op]) {
@@ -60,31 +135,60 @@ static void find_exposed(struct running *running)
 		expose(running, running->cause[op], free);
 		free = end_of(running, op);
 	}
-	if (latest != NONE)
-		expose(running, latest, free);
-	running->time->total = latest == NONE ? 0 : end_of(running, latest);
+	expose(running, latest, free);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+
+static enum status find_releases(struct running *running)
+{
+	const struct step_model *model = running->model;
+	uint32_t pairs = 0;
+	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row), *item = arena_alloc(&running->arena, model->ops, sizeof *item);
+	if (!row || !item)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < model->ops; op++) {
+		running->cause[op] = NONE;
+		running->missing[op] = csr_length(&model->pred, op) + (model->release[op] != NONE);
+		if (model->release[op] != NONE) {
+			row[pairs] = model->release[op];
+			item[pairs++] = op;
+		}
+	}
+	return csr_of_pairs(&running->arena, model->ops, pairs, row, item, &running->released);
+}
+
+static enum status prepare(struct running *running)
+{
+	const struct step_model *model = running->model;
+	enum status status = OK;
+	running->time->start = arena_alloc(&running->time->arena, model->ops, sizeof *running->time->start);
+	running->missing = arena_alloc(&running->arena, model->ops, sizeof *running->missing);
+	running->ready = arena_alloc(&running->arena, model->ops, sizeof *running->ready);
+	running->cause = arena_alloc(&running->arena, model->ops, sizeof *running->cause);
+	running->ended = arena_alloc(&running->arena, model->ops, sizeof *running->ended);
+	if (!running->time->start || !running->missing || !running->ready || !running->cause || !running->ended)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < model->streams && status == OK; s++) {
+		running->at[s] = running->last[s] = NONE;
+		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);
+	}
+	if (status == OK)
+		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
+	return status == OK ? find_releases(running) : status;
 }
 
 enum status step_time_find(const struct step_model *model, struct step_time *time)
 {
-	struct arena scratch = { 0 };
 	struct running running = { .model = model, .time = time };
 	*time = (struct step_time) { 0 };
-	time->start = arena_alloc(&time->arena, model->ops, sizeof *time->start);
-	running.cause = arena_alloc(&scratch, model->ops, sizeof *running.cause);
-	if (!time->start || !running.cause) {
-		arena_free(&scratch);
-		return NO_MEMORY;
+	enum status status = prepare(&running);
+	if (status == OK) {
+		run(&running);
+		find_exposed(&running);
 	}
-	for (uint32_t op = 0; op < model->ops; op++)
-		running.cause[op] = NONE;
-	for (int s = 0; s < STREAMS_MAX; s++)
-		running.last[s] = NONE;
-	for (uint32_t i = 0; i < model->ops; i++)
-		start_op(&running, model->sequence[i]);
-	find_exposed(&running);
-	arena_free(&scratch);
-	return OK;
+	arena_free(&running.arena);
+	return status;
 }
 
 void step_time_free(struct step_time *time)

@@ -101,6 +101,29 @@ Test(step_time, tensor_parallel_collectives_expose_what_their_dependencies_expos
 	run_free(&run);
 }
 
+Test(step_time, what_is_needed_first_goes_first)
+{
+	/* a gradient's all-reduce and an activation's could begin together; the next op reads the activation */
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 20, 0, 0, { 1 } }, { 1, 5, 0, 0, { 1 } }, { 0, 10, 0, 0, { 3 } }, { 0, 2, 0, 0, { 2 } } };
+	struct run run;
+	run_lines(line, 5, 1, &run);
+	static const int64_t start[] = { 0, 15, 10, 15, 35 };
+	for (int i = 0; i < 5; i++)
+		cr_assert_eq(run.time.start[i], start[i], "op %d starts at %ld", i, (long)run.time.start[i]);
+	run_free(&run);
+}
+
+Test(step_time, a_collective_begins_with_the_op_before_it)
+{
+	/* what the last op reads is there since the first one ended, but its place is behind two others */
+	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 20, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } }, { 1, 25, 0, 0, { 1 } }, { 0, 1, 0, 0, { 3, 4 } } };
+	struct run run;
+	run_lines(line, 5, 1, &run);
+	cr_assert_eq(run.time.start[3], 30);
+	cr_assert_eq(run.time.exposed[1], 5);
+	run_free(&run);
+}
+
 Test(step_time, parameters_are_gathered_one_layer_ahead)
 {
 	/* three layers of 20, each reading a gather of 15 */
