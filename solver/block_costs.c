@@ -63,9 +63,7 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	int64_t flops = work->flops, bytes = 0;
 	if (work->view)
 		return 0;
-	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
-		if (sharding->split[op].on[a] >= 0)
-			flops /= sharding->mesh.axis[a].size;
+	flops = split_share(costing->units, &sharding->mesh, op, sharding->split[op], flops);
 	FOR_ROW(i, &graph->reads, op)
 		if (!work->gathers || i > graph->reads.start[op] || graph->op[op].phase != PHASE_FORWARD)
 			bytes += bytes_at(costing, graph->reads.item[i], sharding->needed[i]);
@@ -85,10 +83,7 @@ static int64_t inside_time(const struct costing *costing, uint32_t op, uint32_t 
 	const struct unit *unit = split.on[axis] >= 0 ? &costing->units->unit[costing->units->unit_start[op] + (uint32_t)split.on[axis]] : NULL;
 	if (!unit || unit->inside == 0)
 		return 0;
-	int64_t bytes = unit_inside_bytes(costing->units, op, split.on[axis]);
-	for (uint32_t b = 0; b < mesh->axes; b++)
-		if (b != axis && split.on[b] >= 0 && split.on[b] != split.on[axis])
-			bytes /= mesh->axis[b].size;
+	int64_t bytes = unit_inside_bytes(costing->units, mesh, op, split, axis);
 	return unit->inside * collective_time(&mesh->axis[axis], COLLECTIVE_ALL_REDUCE, bytes);
 }
 

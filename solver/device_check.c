@@ -197,6 +197,17 @@ static const char *word_of(int8_t from, int8_t to)
 	return to == PLACE_WHOLE ? "comm.all_gather" : to >= 0 ? "comm.all_to_all" : "";
 }
 
+/* Bytes that a local tensor stands for before an axis cuts it: pieces count as the largest. */
+static int64_t uncut(const struct check *check, uint32_t tensor, uint32_t axis)
+{
+	int8_t on = check->at[tensor].on[axis];
+	int64_t bytes = check->device->tensor[tensor].bytes, n = check->sharding->mesh.axis[axis].size;
+	if (on < 0)
+		return bytes;
+	int64_t size = check->units->part[check->units->part_start[check->of[tensor]] + (uint32_t)on].size, largest = (size + n - 1) / n;
+	return size % n == 0 ? bytes * n : bytes / largest * size;
+}
+
 static enum status check_move(const struct check *check, uint32_t id, uint32_t from, uint32_t to)
 {
 	const struct op *op = &check->device->op[id];
@@ -211,8 +222,7 @@ static enum status check_move(const struct check *check, uint32_t id, uint32_t f
 	int8_t before = check->at[from].on[axis], after = check->at[to].on[axis];
 	if (strcmp(op->type, word_of(before, after)) != 0)
 		return wrong(check, "has another type than what it does:", op->name);
-	int64_t n = mesh->axis[axis].size, in = check->device->tensor[from].bytes, out = check->device->tensor[to].bytes;
-	if (in * (before >= 0 ? n : 1) != out * (after >= 0 ? n : 1))
+	if (uncut(check, from, axis) != uncut(check, to, axis))
 		return wrong(check, "has an operand and a result whose sizes don't belong together:", op->name);
 	return OK;
 }

@@ -353,7 +353,7 @@ static bool slices_view(const struct walk *walk, uint32_t tensor, struct placeme
 		int64_t left = units->part[units->part_start[tensor] + (uint32_t)i].size;
 		for (uint32_t a = 0; a < walk->mesh->axes; a++)
 			if (at.on[a] == i)
-				left /= walk->mesh->axis[a].size;
+				left = (left + walk->mesh->axis[a].size - 1) / walk->mesh->axis[a].size;
 		if (left > 1)
 			return false;
 	}
@@ -504,15 +504,6 @@ static void reduce_results(struct walk *walk, uint32_t op)
 
 /* ---- ops of the input ----------------------------------------------------------------------------------------------------------- */
 
-/* A device's share of what an op takes on axes that split it. */
-static int64_t share(const struct walk *walk, uint32_t op, int64_t whole)
-{
-	for (uint32_t a = 0; a < walk->mesh->axes && whole > 0; a++)
-		if (walk->sharding->split[op].on[a] >= 0)
-			whole = (whole + walk->mesh->axis[a].size - 1) / walk->mesh->axis[a].size;
-	return whole;
-}
-
 /* What an op reads: the draft's tensors and their holders, in the order of graph->reads. */
 struct operands { uint32_t *name, *holder; };
 
@@ -606,8 +597,8 @@ static void copy_op(struct walk *walk, uint32_t id, struct operands *operands)
 		if (graph->tensor[graph->writes.item[i]].alias != NONE)
 			place_alias(walk, id, operands, graph->writes.item[i]);
 	struct op op = graph->op[id];
-	op.flops = share(walk, id, op.flops);
-	op.workspace = share(walk, id, op.workspace);
+	op.flops = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.flops);
+	op.workspace = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.workspace);
 	uint32_t made = walk->made[id] = draft_op(walk->draft, &op);
 	enum status status = made == NONE ? NO_MEMORY : OK;
 	FOR_ROW(i, &graph->reads, id)

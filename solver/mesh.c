@@ -117,3 +117,15 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective collective
 	}
 	return lesser(time, COLLECTIVE_TIME_MAX);
 }
+
+int64_t collective_of(const struct mesh_axis *axis, enum collective collective, int64_t from, int64_t to)
+{
+	int64_t size = axis->size;
+	if (collective == COLLECTIVE_ALL_GATHER)
+		return from * size > to ? from * size : to;
+	if (collective == COLLECTIVE_REDUCE_SCATTER)
+		return to * size > from ? to * size : from;
+	if (collective == COLLECTIVE_ALL_TO_ALL)
+		return (from > to ? from : to) * size;
+	return collective == COLLECTIVE_SLICE ? 0 : from;
+}

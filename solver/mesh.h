@@ -26,6 +26,7 @@ struct mesh_axis {
 /* Axis 0 is the outermost: a dim that several axes shard is cut by axis 0 first. Devices are numbered row-major. */
 struct mesh {
 	uint32_t axes;
+	bool padding;              /* an axis may cut what it doesn't divide: see placement_divides() */
 	struct mesh_axis axis[MESH_AXES];
 };
 
@@ -49,5 +50,8 @@ int64_t collective_bytes(const struct mesh_axis *axis, enum collective collectiv
  * nodes the hierarchical one. Never above COLLECTIVE_TIME_MAX (20 hours), so that sums don't overflow. O(1). */
 #define COLLECTIVE_TIME_MAX (INT64_C(1) << 56)
 int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
+/* The bytes that both take for a collective that makes a local tensor of `to` bytes from one of `from`: of unequal pieces every one
+ * counts as the largest. */
+int64_t collective_of(const struct mesh_axis *axis, enum collective collective, int64_t from, int64_t to);
 
 #endif

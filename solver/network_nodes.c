@@ -140,13 +140,12 @@ static bool stays(const struct graph *graph, uint32_t tensor)
 static bool split_fits(const struct building *building, uint32_t op, struct split split)
 {
 	const struct graph *graph = building->graph;
-	uint32_t reads = csr_length(&graph->reads, op);
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+	if (!split_divides(building->units, building->mesh, op, split))
+		return false;
+	for (uint32_t k = csr_length(&graph->reads, op); k < op_arguments(graph, op); k++) {
 		uint32_t tensor = argument_of(graph, op, k);
 		struct placement placement = argument_place(building->units, op, split, k);
-		if (!placement_divides(building->units, building->mesh, tensor, placement))
-			return false;
-		for (uint32_t a = 0; a < building->mesh->axes && k >= reads; a++)
+		for (uint32_t a = 0; a < building->mesh->axes; a++)
 			if (placement.on[a] == PLACE_PARTIAL && stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
 				return false;
 	}

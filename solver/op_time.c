@@ -36,10 +36,7 @@ int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint3
 		const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
 		if (!unit || unit->inside == 0)
 			continue;
-		int64_t bytes = unit_inside_bytes(units, op, split.on[a]);
-		for (uint32_t b = 0; b < mesh->axes; b++)
-			if (b != a && split.on[b] >= 0 && split.on[b] != split.on[a])
-				bytes /= mesh->axis[b].size;
+		int64_t bytes = unit_inside_bytes(units, mesh, op, split, a);
 		int64_t time = unit->inside * collective_time(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, bytes);
 		sum += time;
 		if (axis_time)
@@ -58,9 +55,7 @@ static int64_t share_time(const void *context, const struct units *units, const 
 	int64_t flops = times->flops[op], bytes = 0;
 	if (kind & KIND_VIEW)
 		return 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] >= 0)
-			flops = flops / mesh->axis[a].size + (flops % mesh->axis[a].size > 0);
+	flops = split_share(units, mesh, op, split, flops);
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint32_t reads = csr_length(&graph->reads, op);
 		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];

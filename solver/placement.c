@@ -44,14 +44,20 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 	}
 }
 
-/* Ways that the axes cut a part. */
-static int64_t ways(const struct mesh *mesh, struct placement placement, uint32_t part)
+/* Ways that the axes cut a part, or an op along a unit. */
+static int64_t ways(const struct mesh *mesh, const int8_t on[MESH_AXES], uint32_t part)
 {
 	int64_t product = 1;
 	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (placement.on[a] == (int8_t)part)
+		if (on[a] == (int8_t)part)
 			product *= mesh->axis[a].size;
 	return product;
+}
+
+/* The largest piece of a size cut so many ways. */
+static int64_t piece(int64_t size, int64_t cut)
+{
+	return size / cut + (size % cut > 0);
 }
 
 bool placement_divides(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
@@ -60,10 +66,58 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		int8_t on = placement.on[a];
-		if (on >= 0 && ((uint32_t)on >= parts || mesh->axis[a].size < 2 || part[on].size % ways(mesh, placement, (uint32_t)on) != 0))
+		if (on >= 0 && ((uint32_t)on >= parts || mesh->axis[a].size < 2))
+			return false;
+		int64_t cut = on >= 0 ? ways(mesh, placement.on, (uint32_t)on) : 1;
+		if (on >= 0 && part[on].size % cut != 0
+			&& (!mesh->padding || part[on].even || cut != mesh->axis[a].size || part[on].size < cut))
 			return false;
 	}
 	return true;
+}
+
+bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	const struct graph *graph = units->graph;
+	uint32_t reads = csr_length(&graph->reads, op);
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+		struct placement placement;
+		for (int a = 0; a < MESH_AXES; a++)
+			placement.on[a] = units_place(units, op, split.on[a], k);
+		if (!placement_divides(units, mesh, tensor, placement))
+			return false;
+	}
+	return true;
+}
+
+int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole)
+{
+	for (uint32_t a = 0; a < mesh->axes && whole > 0; a++) {
+		if (split.on[a] < 0)
+			continue;
+		int64_t size = units->unit[units->unit_start[op] + (uint32_t)split.on[a]].size, cut = mesh->axis[a].size;
+		if (size % cut == 0 || ways(mesh, split.on, (uint32_t)split.on[a]) != cut)
+			whole = piece(whole, cut);
+		else
+			whole = whole / size * piece(size, cut) + piece(whole % size * piece(size, cut), size);
+	}
+	return whole;
+}
+
+int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	int8_t along = split.on[axis];
+	const struct unit *of = &units->unit[units->unit_start[op] + (uint32_t)along];
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	int64_t elements = 1;
+	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
+		elements *= units->part[i].size;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (split.on[a] == along)
+			split.on[a] = UNIT_NONE;
+	return of->inside > 0 ? split_share(units, mesh, op, split, elements / of->size * 4) : 0;
 }
 
 void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape)
@@ -73,9 +127,9 @@ void placement_shape(const struct units *units, const struct mesh *mesh, uint32_
 	for (int d = 0; d < of->rank && of->shape; d++)
 		shape[d] = of->shape[d];
 	for (uint32_t i = first; i < end; i++) {
-		int64_t cut = ways(mesh, placement, i - first), rest = units->part[i].size;
+		int64_t cut = ways(mesh, placement.on, i - first), rest = units->part[i].size;
 		if (cut > 1)
-			shape[units->part[i].dim] = shape[units->part[i].dim] / rest * ((rest + cut - 1) / cut);
+			shape[units->part[i].dim] = shape[units->part[i].dim] / rest * piece(rest, cut);
 	}
 }
 
@@ -83,9 +137,9 @@ int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint
 {
 	int64_t bytes = units->graph->tensor[tensor].bytes;
 	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
-		int64_t cut = ways(mesh, placement, i - units->part_start[tensor]), rest = units->part[i].size;
+		int64_t cut = ways(mesh, placement.on, i - units->part_start[tensor]), rest = units->part[i].size;
 		if (cut > 1)
-			bytes = rest % cut == 0 && bytes % cut == 0 ? bytes / cut : bytes / rest * ((rest + cut - 1) / cut);
+			bytes = rest % cut == 0 && bytes % cut == 0 ? bytes / cut : bytes / rest * piece(rest, cut);
 	}
 	return bytes;
 }

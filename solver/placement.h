@@ -23,7 +23,8 @@ struct placement { int8_t on[MESH_AXES]; };
 /* Per axis a unit of the op, UNIT_NONE or UNIT_PARTIAL. */
 struct split { int8_t on[MESH_AXES]; };
 
-struct part { int64_t size; uint8_t dim, role; uint32_t factor; };   /* role: enum factor_role; factor: its class in units.factors */
+/* role: enum factor_role; even: its pieces must be equal; factor: its class in units.factors */
+struct part { int64_t size; uint8_t dim, role; bool even; uint32_t factor; };
 /* inside: all-reduces that the op itself makes when it is split along the unit, each of one float per point of the first result
  * without the unit (the row maxima and sums of a softmax over a sharded vocabulary). */
 struct unit { int64_t size; uint8_t role; bool reduced; uint8_t inside; };
@@ -75,20 +76,28 @@ struct sharding {
 	struct arena arena;
 };
 
-/* Bytes of one of the all-reduces inside an op split along a unit, on the whole mesh: its first result's elements less the unit, 4 bytes each. */
-int64_t unit_inside_bytes(const struct units *units, uint32_t op, int8_t unit);
-
 /* An empty decision: everything whole on every device. */
 enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);
 void sharding_free(struct sharding *sharding);
 /* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */
 void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split);
 
-/* True where every part is cut into equal pieces and no axis of size 1 shards. */
+/* True where every part can be cut as it says, and no axis of size 1 shards: into equal pieces, or where mesh->padding allows it and one
+ * axis alone cuts the part, n into d pieces of ceil(n / d) of which the last are smaller, or empty. Ops leave out what a device
+ * doesn't have, so sums and maxima are those of the whole; memory, time and bytes sent are those of the largest piece on every
+ * device, as GSPMD (arXiv 2105.04663) pads shards. Two axes would disagree where pieces of pieces begin. Slots of experts and
+ * the tokens that fill them (arXiv 2006.16668) are cut alike, and differ in size: their pieces are equal. */
 bool placement_divides(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
-/* Extents of one device's piece, into shape[rank of the tensor]. */
+/* True where every operand and result of an op divides when it is split so. */
+bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
+/* A device's share, rounded up, of what a whole op takes (FLOPs, bytes of workspace). */
+int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole);
+/* Bytes of one of the all-reduces inside an op over an axis that splits it along such a unit: a device's share of its first result's
+ * elements less the unit, 4 bytes each. */
+int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis);
+/* Extents of one device's piece, of the largest where they are unequal, into shape[rank of the tensor]. */
 void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape);
-/* Bytes of one device's piece. */
+/* Bytes of one device's piece, of the largest where they are unequal. */
 int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* Copies of the tensor over the mesh: the product of the axes on which it is R or P. */
 uint32_t placement_copies(const struct mesh *mesh, struct placement placement);

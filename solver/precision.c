@@ -82,7 +82,7 @@ static enum status convert_tensors(struct conversion *conversion, const bool *wr
 			return fail(error, BAD_INPUT, "precision can't be changed: the dtype of \"%.200s\" is unknown", tensor.name);
 		if (convertible(tensor.dtype) && tensor.kind != KIND_OPTIMIZER && tensor.kind != KIND_OUTPUT &&
 		    !is_statistic(graph, t) && !is_running(graph, written, t)) {
-			tensor.bytes = tensor.bytes / dtype_bits[tensor.dtype] * dtype_bits[conversion->dtype];
+			tensor.bytes = tensor.bytes * dtype_bits[conversion->dtype] / dtype_bits[tensor.dtype];
 			tensor.dtype = (uint8_t)conversion->dtype;
 		}
 		if ((conversion->tensor[t] = draft_tensor(conversion->build.draft, &tensor)) == NONE)
@@ -141,7 +141,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 		}
 		if (narrow && build->status == OK) {
 			struct tensor *record = draft_tensor_at(build->draft, id);
-			record->bytes = record->bytes / dtype_bits[record->dtype] * dtype_bits[DTYPE_F32];
+			record->bytes = record->bytes * dtype_bits[DTYPE_F32] / dtype_bits[record->dtype];
 			record->dtype = DTYPE_F32;
 		}
 		if (build->status == OK && draft_write(build->draft, copy, id) != OK)

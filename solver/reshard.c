@@ -69,20 +69,19 @@ static bool move_to(const struct way *way, struct placement from, int64_t bytes,
 		return false;
 	if (old == PLACE_PARTIAL) {
 		move->collective = value >= 0 ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-		move->bytes = bytes;
 	} else if (old == PLACE_WHOLE) {
 		if (value == PLACE_PARTIAL && way->to.on[a] != PLACE_PARTIAL)
 			return false;
 		move->collective = COLLECTIVE_SLICE;
 	} else if (value == PLACE_WHOLE) {
 		move->collective = COLLECTIVE_ALL_GATHER;
-		move->bytes = bytes_at(way, move->to);
 	} else if (value >= 0) {
 		move->collective = COLLECTIVE_ALL_TO_ALL;
-		move->bytes = bytes * axis->size;
 	} else {
 		return false;
 	}
+	if (move->collective != COLLECTIVE_SLICE)
+		move->bytes = collective_of(axis, move->collective, bytes, move->collective == COLLECTIVE_ALL_REDUCE ? bytes : bytes_at(way, move->to));
 	move->time = collective_time(axis, move->collective, move->bytes);
 	return true;
 }

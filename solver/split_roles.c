@@ -25,14 +25,7 @@ static bool divides(const struct units *units, const struct sharding *sharding, 
 {
 	struct split split = sharding->split[op];
 	split.on[axis] = (int8_t)unit;
-	for (uint32_t k = 0; k < op_arguments(units->graph, op); k++) {
-		struct placement placement;
-		for (int a = 0; a < MESH_AXES; a++)
-			placement.on[a] = units_place(units, op, split.on[a], k);
-		if (!placement_divides(units, &sharding->mesh, argument(units->graph, op, k), placement))
-			return false;
-	}
-	return true;
+	return split_divides(units, &sharding->mesh, op, split);
 }
 
 /* Bytes of operands that lie otherwise on the axis than the unit needs them, doubled where they are needed whole; cutting a whole one
@@ -104,25 +97,30 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 
 /* ---- ZeRO ------------------------------------------------------------------------------------------------------- */
 
-/* The part of a tensor that states are cut along: what is left of it is the largest, and divides. PLACE_WHOLE: none. A part that a later
- * axis cuts is none: cutting it first would take pieces from other devices. */
+/* The part of a tensor that states are cut along: what is left of it is the largest, equal pieces before unequal ones. PLACE_WHOLE: none.
+ * A part that a later axis cuts is none: cutting it first would take pieces from other devices. */
 static int8_t state_part(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, uint32_t axis)
 {
 	const struct part *part = units->part + units->part_start[tensor];
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
 	int8_t best = PLACE_WHOLE;
 	int64_t most = 0;
+	bool equal = false;
 	for (uint32_t i = 0; i < parts; i++) {
 		int64_t left = part[i].size;
 		bool later = false;
+		struct placement tried = placement;
+		tried.on[axis] = (int8_t)i;
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			if (a != axis && placement.on[a] == (int8_t)i) {
 				left /= mesh->axis[a].size;
 				later |= a > axis;
 			}
-		if (!later && left > most && left % mesh->axis[axis].size == 0) {
+		bool divides = left % mesh->axis[axis].size == 0;
+		if (!later && (divides > equal || (divides == equal && left > most)) && placement_divides(units, mesh, tensor, tried)) {
 			best = (int8_t)i;
 			most = left;
+			equal = divides;
 		}
 	}
 	return best;

@@ -41,7 +41,7 @@ static uint32_t parts_of_factor(const struct refining *refining, uint32_t factor
 	const struct factors *factors = &refining->units->factors;
 	const struct factor_term *term = &refining->refined[factor];
 	if (term->count == 0 && count < PARTS_MAX && factors->factor[factor].size > 1)
-		out[count++] = (struct part) { factors->factor[factor].size, dim, factors->factor[factor].role, factor };
+		out[count++] = (struct part) { factors->factor[factor].size, dim, factors->factor[factor].role, false, factor };
 	for (uint32_t i = 0; i < term->count && count < PARTS_MAX; i++) {
 		out[count] = refining->item[term->first + i];
 		out[count++].dim = dim;
@@ -72,7 +72,7 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 		parts = parts_of_factor(refining, factor, 0, part, parts);
 	}
 	struct factor_term term = { refining->items, parts + 1 };
-	if (!add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, whole }))
+	if (!add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, false, whole }))
 		return false;
 	for (uint32_t i = 0; i < parts; i++)
 		if (!add_item(refining, part[i]))
@@ -160,7 +160,7 @@ static uint32_t parts_of_dim(const struct refining *refining, uint32_t tensor, u
 	if (product != extent) {
 		count = begin;
 		if (count < PARTS_MAX && extent > 1)
-			out[count++] = (struct part) { extent, (uint8_t)dim, ROLE_NONE, NONE };
+			out[count++] = (struct part) { extent, (uint8_t)dim, ROLE_NONE, false, NONE };
 	}
 	return count;
 }
@@ -394,8 +394,9 @@ static bool add_slots(struct finding *finding)
 		for (uint32_t k = 0; k < finding->arguments; k++) {
 			uint32_t tensor = argument_tensor(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
-			const struct part *part = &units->part[units->part_start[tensor] + first + j];
+			struct part *part = &units->part[units->part_start[tensor] + first + j];
 			int64_t other = part->size;
+			part->even = true;
 			while (other > 0 && size > 0) { /* the greatest common divisor */
 				int64_t rest = size % other;
 				size = other;
@@ -561,17 +562,6 @@ int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t
 	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
 }
 
-int64_t unit_inside_bytes(const struct units *units, uint32_t op, int8_t unit)
-{
-	const struct graph *graph = units->graph;
-	const struct unit *of = &units->unit[units->unit_start[op] + (uint32_t)unit];
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	int64_t elements = 1;
-	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
-		elements *= units->part[i].size;
-	return of->inside > 0 ? elements / of->size * 4 : 0;
-}
-
 uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
 {
 	const struct units *units = context;
@@ -586,7 +576,7 @@ uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
 	for (uint32_t k = 0; k < arguments; k++) {
 		uint32_t t = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
 		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
-			hash = hash_join(hash_join(hash, (uint64_t)units->part[i].size), (uint64_t)units->part[i].dim << 8 | units->part[i].role);
+			hash = hash_join(hash_join(hash, (uint64_t)units->part[i].size), (uint64_t)units->part[i].dim << 16 | (uint64_t)units->part[i].even << 8 | units->part[i].role);
 		hash = hash_join(hash, arguments);
 	}
 	return hash;

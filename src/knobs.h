@@ -57,6 +57,7 @@ enum knob_type {
 	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "context parallel degree") \
 	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
 	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism of the parts that tensor parallelism leaves whole") \
+	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut what doesn't divide, as 50257 words or 25 heads by 8, into pieces of which the last are smaller; every device counts the largest") \
 	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too") \
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "microbatches a step's batch is cut into") \
 	X(schedule, "parallelism", CHOICE, "gpipe|1f1b|interleaved", 0, 2, 1, SHARD, "pipeline schedule") \

@@ -43,10 +43,7 @@ static int64_t moved_inside(const struct sharded *sharded)
 			int8_t unit = sharded->sharding.split[op].on[a];
 			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)
 				continue;
-			int64_t points = unit_inside_bytes(units, op, unit);
-			for (uint32_t b = 0; b < mesh->axes; b++)
-				if (sharded->sharding.split[op].on[b] >= 0 && sharded->sharding.split[op].on[b] != unit)
-					points /= mesh->axis[b].size;
+			int64_t points = unit_inside_bytes(units, mesh, op, sharded->sharding.split[op], a);
 			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
 		}
 	return sum;

@@ -167,7 +167,7 @@ static void write_curve(const struct sharded *sharded, FILE *stream)
 
 static void write_annotation(FILE *stream, const char *key, const char *word)
 {
-	fprintf(stream, ", \"%s\": ", key);
+	fprintf(stream, "\"%s\": ", key);
 	if (word)
 		json_write_text(stream, word);
 	else
@@ -189,9 +189,11 @@ static void write_annotations(const struct sharded *sharded, FILE *stream)
 		fputs(first ? "\n   " : ",\n   ", stream);
 		first = false;
 		json_write_text(stream, units->graph->tensor[t].name);
-		fputs(": {\"dtensor\": ", stream);
-		json_write_text(stream, sharding_dtensor(units, mesh, t, placement, text, sizeof text));
+		fputs(": {", stream);
+		write_annotation(stream, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text));
+		fputs(", ", stream);
 		write_annotation(stream, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
+		fputs(", ", stream);
 		write_annotation(stream, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text));
 		putc('}', stream);
 	}
@@ -295,17 +297,6 @@ static enum status read_axes(struct reading *reading, const char *key, uint8_t *
 	return OK;
 }
 
-/* A unit cuts into equal pieces, whatever other axes cut it too. */
-static bool unit_divides(const struct reading *reading, uint32_t op, struct split split, int8_t unit)
-{
-	const struct mesh *mesh = &reading->sharding->mesh;
-	int64_t size = reading->units->unit[reading->units->unit_start[op] + (uint32_t)unit].size, ways = 1;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] == unit)
-			ways *= mesh->axis[a].size;
-	return size % ways == 0;
-}
-
 static enum status read_split(struct reading *reading, uint32_t op, const json_t *list)
 {
 	const struct units *units = reading->units;
@@ -324,9 +315,8 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 			return fail(reading->error, INFEASIBLE, "op \"%.100s\" can't pass partial sums on: it is not linear", name);
 		split.on[a] = (int8_t)unit;
 	}
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] >= 0 && !unit_divides(reading, op, split, split.on[a]))
-			return fail(reading->error, INFEASIBLE, "op \"%.100s\" is split into unequal pieces", name);
+	if (!split_divides(units, mesh, op, split))
+		return fail(reading->error, INFEASIBLE, "op \"%.100s\" can't be cut into so many pieces", name);
 	sharding_set(reading->sharding, units, op, split);
 	return OK;
 }
@@ -374,7 +364,7 @@ static enum status read_placement(struct reading *reading, uint32_t tensor, cons
 			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't lie as %.40s on %s", name, word ? word : "this", mesh->axis[a].name);
 	}
 	if (!placement_divides(units, mesh, tensor, placement))
-		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" is cut into unequal pieces", name);
+		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't be cut into so many pieces", name);
 	if (units->graph->tensor[tensor].writer != NONE && !placement_equal(placement, reading->sharding->produced[tensor]))
 		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" lies otherwise than the split of \"%.100s\" makes it", name,
 			units->graph->op[units->graph->tensor[tensor].writer].name);

@@ -131,7 +131,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
-	*mesh = (struct mesh){ 0 };
+	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
 	for (int i = 0; i < 4; i++) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)

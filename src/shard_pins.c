@@ -23,12 +23,10 @@ static int8_t unit_making(const struct units *units, const struct sharding *shar
 	uint32_t reads = csr_length(&graph->reads, op);
 	for (uint32_t k = reads; k < op_arguments(graph, op); k++)
 		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
-			int64_t ways = sharding->mesh.axis[axis].size;
-			for (uint32_t a = 0; a < sharding->mesh.axes; a++)
-				if (a != axis && sharding->split[op].on[a] == (int8_t)u)
-					ways *= sharding->mesh.axis[a].size;
+			struct split split = sharding->split[op];
+			split.on[axis] = (int8_t)u;
 			if (graph->writes.item[graph->writes.start[op] + k - reads] == tensor && units_place(units, op, (int8_t)u, k) == part
-				&& units->unit[units->unit_start[op] + u].size % ways == 0)
+				&& split_divides(units, &sharding->mesh, op, split))
 				return (int8_t)u;
 		}
 	return UNIT_NONE;
@@ -63,7 +61,7 @@ static enum status resolve(const struct pin *pin, const struct units *units, con
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a, graph->tensor[graph->storage[of->storage].root].name);
 	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
 	if (part < 0)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64 " can't be cut into %u equal pieces",
+		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64 " can't be cut into %u pieces",
 			pin->a, pin->number, over->name, of->shape ? of->shape[pin->number] : 0, over->size);
 	*found = (struct placement_pin){ tensor, (uint8_t)axis, part };
 	return OK;

@@ -32,7 +32,10 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 		for (uint32_t r = 0; r < roles[a].roles; r++) {
 			int64_t size = least_extent(units, (enum factor_role)roles[a].role[r]);
 			any |= size > 0;
-			if (size > 0 && size % mesh->axis[a].size != 0)
+			if (size > mesh->axis[a].size && size % mesh->axis[a].size != 0 && mesh->padding)
+				note(notes, "%s %" PRId64 " is not divisible by %s %u: every device counts the largest piece, %" PRId64, factor_role_names[roles[a].role[r]],
+					size, mesh->axis[a].name, mesh->axis[a].size, size / mesh->axis[a].size + 1);
+			else if (size > 0 && size % mesh->axis[a].size != 0)
 				note(notes, "%s %" PRId64 " is not divisible by %s %u: it stays whole on every device", factor_role_names[roles[a].role[r]], size,
 					mesh->axis[a].name, mesh->axis[a].size);
 		}
@@ -49,7 +52,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches };
+		K_inter_latency, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
 	static const enum knob_id searched[] = { K_memory, K_reserve, K_slack, K_curve };
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)

@@ -46,12 +46,12 @@ static struct split writing_split(const struct sharded *sharded, uint32_t tensor
 		k++;
 	if (units_place(units, op, split.on[axis], k) == on)
 		return split;
-	for (int unit = units->linear[op] ? UNIT_PARTIAL : UNIT_NONE; unit < (int)unit_count(units, op) && unit <= INT8_MAX; unit++)
-		if (units_place(units, op, (int8_t)unit, k) == on
-			&& (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].size % sharded->sharding.mesh.axis[axis].size == 0)) {
-			split.on[axis] = (int8_t)unit;
-			return split;
-		}
+	struct split other = split;
+	for (int unit = units->linear[op] ? UNIT_PARTIAL : UNIT_NONE; unit < (int)unit_count(units, op) && unit <= INT8_MAX; unit++) {
+		other.on[axis] = (int8_t)unit;
+		if (units_place(units, op, (int8_t)unit, k) == on && split_divides(units, &sharded->sharding.mesh, op, other))
+			return other;
+	}
 	return split;
 }
 

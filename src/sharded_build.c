@@ -65,9 +65,7 @@ bool sharded_collective(const struct mesh *mesh, const struct graph *graph, uint
 	if (found < 0 || *axis == NONE)
 		return false;
 	*collective = (enum collective)found;
-	*bytes = bytes_of(graph, *collective == COLLECTIVE_ALL_GATHER ? &graph->writes : &graph->reads, op);
-	if (*collective == COLLECTIVE_ALL_TO_ALL)
-		*bytes *= mesh->axis[*axis].size;
+	*bytes = collective_of(&mesh->axis[*axis], *collective, bytes_of(graph, &graph->reads, op), bytes_of(graph, &graph->writes, op));
 	return true;
 }
 
@@ -93,11 +91,7 @@ static void count_inside(struct sharded *sharded)
 			const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
 			if (!unit || unit->inside == 0)
 				continue;
-			int64_t bytes = unit_inside_bytes(units, op, split.on[a]);
-			for (uint32_t b = 0; b < mesh->axes; b++)
-				if (b != a && split.on[b] >= 0 && split.on[b] != split.on[a])
-					bytes /= mesh->axis[b].size;
-			add_traffic(sharded, a, COLLECTIVE_ALL_REDUCE, unit->inside, bytes);
+			add_traffic(sharded, a, COLLECTIVE_ALL_REDUCE, unit->inside, unit_inside_bytes(units, mesh, op, split, a));
 		}
 }
 

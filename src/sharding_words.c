@@ -37,15 +37,33 @@ static int64_t blocks_before(const struct units *units, const struct mesh *mesh,
 		int64_t left = part_of(units, tensor, i)->size;
 		for (uint32_t a = 0; a < axis && a < mesh->axes; a++)
 			if (placement.on[a] == i)
-				left /= mesh->axis[a].size;
+				left = (left + mesh->axis[a].size - 1) / mesh->axis[a].size;
 		blocks *= left;
 	}
 	return blocks;
 }
 
+/* True where an axis cuts a part into unequal pieces; whole_dim: it is all of its dim, so that the dim's pieces are those. */
+static bool unequal(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, bool *whole_dim)
+{
+	bool any = false;
+	*whole_dim = true;
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		if (placement.on[a] < 0 || part_of(units, tensor, placement.on[a])->size % mesh->axis[a].size == 0)
+			continue;
+		any = true;
+		for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
+			*whole_dim &= units->part[i].dim != part_of(units, tensor, placement.on[a])->dim || i == units->part_start[tensor] + (uint32_t)placement.on[a];
+	}
+	return any;
+}
+
 char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
+	bool whole_dim;
+	if (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim)
+		return NULL;
 	say(&words, "[");
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		int8_t on = placement.on[a];
@@ -85,7 +103,8 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 {
 	struct words words = { text, size, 0 };
 	uint8_t rank = units->graph->tensor[tensor].rank;
-	if (!plain(units, mesh, tensor, placement))
+	bool whole_dim;
+	if (!plain(units, mesh, tensor, placement) || unequal(units, mesh, tensor, placement, &whole_dim))
 		return NULL;
 	say(&words, "P(");
 	for (uint8_t d = 0; d < rank; d++) {
@@ -107,7 +126,8 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	struct words words = { text, size, 0 };
 	uint8_t rank = units->graph->tensor[tensor].rank;
 	uint32_t order[MESH_AXES], axes = 0, devices = mesh_devices(mesh), copies = placement_copies(mesh, placement);
-	if (!plain(units, mesh, tensor, placement))
+	bool whole_dim;
+	if (!plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
 		return NULL;
 	if (copies == devices) {
 		say(&words, "{replicated}");

@@ -132,7 +132,7 @@ static inline void convolve(const struct array *x, const struct array *w, const 
 	for (int64_t o = 0; o < y->count; o++)
 		for (int64_t i = 0; i < w->count / w->shape[0]; i++) {
 			int64_t column = o % y->shape[3], row = o / y->shape[3] % y->shape[2], filter = o / (y->shape[3] * y->shape[2]) % y->shape[1];
-			int64_t sample = o / (y->shape[3] * y->shape[2] * y->shape[1]), dx = i % w->shape[3], dy = i / w->shape[3] % w->shape[2];
+			int64_t sample = o / (y->shape[3] * y->shape[2] * y->shape[1]), dx = w->index[3][i % w->shape[3]], dy = w->index[2][i / w->shape[3] % w->shape[2]];
 			int64_t channel = i / (w->shape[3] * w->shape[2]);
 			int64_t input = ((sample * x->shape[1] + channel) * x->shape[2] + (row * stride[0] + dy) % x->shape[2]) * x->shape[3]
 				+ (column * stride[1] + dx) % x->shape[3], weight = filter * (w->count / w->shape[0]) + i;

@@ -30,7 +30,7 @@ struct lockstep {
 	struct device dense, *device;
 	struct binding binding;
 	char why[600];
-	uint32_t ops_split, collectives;
+	uint32_t ops_split, collectives, smaller;  /* smaller: pieces that are, where a part doesn't divide */
 	struct arena arena;
 };
 
@@ -41,16 +41,18 @@ static inline uint32_t apart(const struct lockstep *run, uint32_t a, uint32_t b)
 
 /* ---- pieces --------------------------------------------------------------------------------------------------------- */
 
-/* First and size of what a device has of a part. */
+/* First and size of what a device has of a part: of unequal pieces the last ones are smaller. */
 static inline int64_t part_range(const struct mesh *mesh, struct placement at, uint32_t part, int64_t size, uint32_t device, int64_t *first)
 {
+	int64_t end = size;
 	*first = 0;
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (at.on[a] == (int8_t)part) {
-			size /= mesh->axis[a].size;
+			size = (size + mesh->axis[a].size - 1) / mesh->axis[a].size;
 			*first += mesh_coordinate(mesh, device, a) * size;
 		}
-	return size;
+	*first = *first < end ? *first : end;
+	return end - *first < size ? end - *first : size;
 }
 
 /* The whole indices of one dim that a device has, in order. */
@@ -149,12 +151,14 @@ static inline struct placement read_placement(const struct lockstep *run, const 
 
 /* ---- setting up ------------------------------------------------------------------------------------------------------------- */
 
-static inline bool check_local(struct lockstep *run, uint32_t t, const struct array *piece)
+/* The local shape is that of device 0, whose pieces are the largest; others have as much or less. */
+static inline bool check_local(struct lockstep *run, uint32_t t, const struct array *piece, uint32_t device)
 {
 	const struct tensor *tensor = &run->local->tensor[t];
 	bool fine = tensor->rank == piece->rank;
 	for (int d = 0; d < piece->rank && fine; d++)
-		fine = tensor->shape[d] == piece->shape[d];
+		fine = device == 0 ? tensor->shape[d] == piece->shape[d] : tensor->shape[d] >= piece->shape[d];
+	run->smaller += piece->count < run->device[0].cell[t].shape.count;
 	if (!fine)
 		snprintf(run->why, sizeof run->why, "tensor %s has another local shape than its placement says", tensor->name);
 	return fine;
@@ -171,7 +175,7 @@ static inline bool set_up_device(struct lockstep *run, const struct graph *graph
 		cell->of = dense ? t : graph_find_tensor(run->whole, tensor->name);
 		cell->at = read_placement(run, dense ? NULL : tensor->extra, "\"placement\"", cell->of);
 		shape_piece(run, cell->of, cell->at, number, &cell->shape);
-		if (!dense && !check_local(run, t, &cell->shape))
+		if (!dense && !check_local(run, t, &cell->shape, number))
 			return false;
 		if (tensor->writer != NONE || tensor->alias != NONE)
 			continue;
@@ -370,7 +374,7 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 		cell->of = source->of;
 		cell->at = read_placement(run, graph->tensor[result].extra, "\"placement\"", cell->of);
 		shape_piece(run, cell->of, cell->at, d, &cell->shape);
-		if (!check_local(run, result, &cell->shape))
+		if (!check_local(run, result, &cell->shape, d))
 			return false;
 		for (int64_t i = 0; i < cell->shape.count; i++)
 			if (!collect_element(run, op->type, axis, d, operand, &cell->shape, i, &cell->shape.value[i])) {

@@ -8,12 +8,8 @@
 static inline bool split_fits(const struct units *units, const struct sharding *sharding, uint32_t op)
 {
 	const struct graph *graph = units->graph;
-	FOR_ROW(i, &graph->reads, op)
-		if (!placement_divides(units, &sharding->mesh, graph->reads.item[i], sharding->needed[i]))
-			return false;
-	FOR_ROW(i, &graph->writes, op)
-		if (!placement_divides(units, &sharding->mesh, graph->writes.item[i], sharding->produced[graph->writes.item[i]]))
-			return false;
+	if (!split_divides(units, &sharding->mesh, op, sharding->split[op]))
+		return false;
 	for (uint32_t p = graph->inplace_start[op]; p < graph->inplace_start[op + 1]; p++)
 		FOR_ROW(i, &graph->reads, op)
 			if (graph->inplace[p].out != NONE && graph->reads.item[i] == graph->inplace[p].in
@@ -72,10 +68,10 @@ static inline enum status random_sharding(const struct units *units, const struc
 	return OK;
 }
 
-/* A mesh of one to three axes of 2 or 3 devices. */
+/* A mesh of one to three axes of 2 or 3 devices; every other one cuts what doesn't divide. */
 static inline struct mesh random_mesh(uint64_t *random)
 {
-	struct mesh mesh = { .axes = 1 + (uint32_t)(random_next(random) % 3) };
+	struct mesh mesh = { .axes = 1 + (uint32_t)(random_next(random) % 3), .padding = random_next(random) % 2 };
 	static const char names[MESH_AXES][3] = { "dp", "tp", "cp", "ep" };
 	for (uint32_t a = 0; a < mesh.axes; a++) {
 		uint32_t size = random_next(random) % 5 ? 2 : (uint32_t)(1 + random_next(random) % 3);

@@ -124,7 +124,7 @@ static void draw_choice(struct frame *frame, int y, const struct sharded *sharde
 	int x = 3 + frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s", sharded->sharding.mesh.axis[axis].name,
 		placement_text(&sharded->shared->units, tensor, choice->on, word, sizeof word)) + 1;
 	if (!choice->possible) {
-		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "not possible: unequal pieces, or no way to its readers");
+		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "not possible: too many pieces, or no way to its readers");
 		return;
 	}
 	int64_t bytes = choice->bytes - now->bytes, time = choice->time - now->time;
