@@ -115,6 +115,26 @@ static inline int64_t align_up(int64_t bytes, int64_t alignment)
 	return alignment > 1 ? (bytes + alignment - 1) / alignment * alignment : bytes;
 }
 
+/* Of numbers >= 0, not both 0. */
+static inline int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The least number that both, >= 1, divide; BYTES_MAX where it is larger. */
+static inline int64_t common_multiple(int64_t a, int64_t b)
+{
+	int64_t multiple;
+	if (__builtin_mul_overflow(a / common_divisor(a, b), b, &multiple) || multiple > BYTES_MAX)
+		return BYTES_MAX;
+	return multiple;
+}
+
 /* 64-bit mixing (splitmix64's finaliser) for fingerprints; not for secrets. */
 static inline uint64_t hash_mix(uint64_t x)
 {

@@ -304,7 +304,7 @@ static enum status try_strategy(struct attempt *attempt, const struct layout_opt
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);
 	case LAYOUT_WHEEL:
 		status = try_cheap(attempt, control);
-		return status == OK && attempt->dive && attempt->height > attempt->enough
+		return status == OK && attempt->dive && options->effort > 0 && attempt->height > attempt->enough
 			? try_wheel(attempt, attempt->dive, options->effort, control) : status;
 	default:                    return try_everything(attempt, options, control);
 	}

@@ -13,7 +13,8 @@
 
 #include "base.h"
 
-/* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). */
+/* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). Of pieces that are alive together the
+ * lower one comes first. */
 struct piece { int64_t lower, upper, from, to; };
 
 /* Arrays of n; the optional ones may be NULL. */

@@ -17,6 +17,7 @@ struct fit {
 	struct placed *placed;   /* by from */
 	uint32_t count;
 	struct taken *taken;     /* scratch */
+	size_t taken_count, taken_room;
 };
 
 static void insert(struct fit *fit, struct placed piece)
@@ -79,22 +80,35 @@ static int compare_taken(const void *left, const void *right)
 	return a->above < b->above ? -1 : a->above > b->above;
 }
 
-static int64_t find_hole_of_pieces(const struct fit *fit, uint32_t buffer)
+/* The offsets that one placed piece forbids. */
+static bool add_taken(struct fit *fit, struct taken taken)
+{
+	if (!mem_reserve(&fit->taken, &fit->taken_room, fit->taken_count + 1, sizeof *fit->taken))
+		return false;
+	fit->taken[fit->taken_count++] = taken;
+	return true;
+}
+
+/* -1 when out of memory. */
+static int64_t find_hole_of_pieces(struct fit *fit, uint32_t buffer)
 {
 	const struct layout_model *model = fit->model;
-	uint32_t count = 0;
+	fit->taken_count = 0;
 	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++) {
 		const struct span *span = &model->span[k];
 		for (uint32_t i = 0; i < fit->count; i++) {
 			const struct placed *placed = &fit->placed[i];
-			if (placed->first < span->last && span->first < placed->last && placed->to > span->from)
-				fit->taken[count++] = (struct taken){ placed->from - span->to, placed->to - span->from };
+			if (placed->first < span->last && span->first < placed->last && placed->to > span->from
+			    && !add_taken(fit, (struct taken){ placed->from - span->to, placed->to - span->from }))
+				return -1;
 		}
 	}
-	qsort(fit->taken, count, sizeof *fit->taken, compare_taken);
+	size_t count = fit->taken_count;
+	if (count > 1)
+		qsort(fit->taken, count, sizeof *fit->taken, compare_taken);
 	int64_t bottom = 0, alignment = model->alignment[buffer];
 	struct choice choice = { -1, 0 };
-	for (uint32_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (fit->taken[i].below <= bottom)
 			continue;
 		/* In terms of offsets the buffer is a point: a hole is what is free from bottom up to `above`. */
@@ -108,13 +122,8 @@ static int64_t find_hole_of_pieces(const struct fit *fit, uint32_t buffer)
 
 static enum status set_up(struct fit *fit, const struct layout_model *model)
 {
-	uint32_t spans = model->span_start[model->n], most = 0;
-	for (uint32_t b = 0; b < model->n; b++)
-		if (model->span_start[b + 1] - model->span_start[b] > most)
-			most = model->span_start[b + 1] - model->span_start[b];
-	fit->placed = mem_alloc(spans, sizeof *fit->placed);
-	fit->taken = mem_alloc(most > 1 || model->windowed ? (size_t)spans * most : 0, sizeof *fit->taken);
-	return fit->placed && fit->taken ? OK : NO_MEMORY;
+	fit->placed = mem_alloc(model->span_start[model->n], sizeof *fit->placed);
+	return fit->placed ? OK : NO_MEMORY;
 }
 
 static bool one_full_piece(const struct layout_model *model, uint32_t buffer)
@@ -139,7 +148,10 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 		uint32_t b = order[i];
 		if (model->fixed[b] < 0) {
 			offset[b] = one_full_piece(model, b) ? find_hole(&fit, b) : find_hole_of_pieces(&fit, b);
-			put(&fit, b, offset[b]);
+			if (offset[b] < 0)
+				status = NO_MEMORY;
+			else
+				put(&fit, b, offset[b]);
 		}
 		if (offset[b] + model->size[b] > *height)
 			*height = offset[b] + model->size[b];
@@ -147,7 +159,7 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 			*height = INT64_MAX;
 			break;
 		}
-		if (control_spend(control, 1 + fit.count / 8))
+		if (control_spend(control, 1 + fit.count / 8) && status == OK)
 			status = control_status(control);
 	}
 	mem_free(fit.placed);

@@ -12,16 +12,6 @@ static int compare_events(const void *left, const void *right)
 	return a->span < b->span ? -1 : a->span > b->span;
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static struct piece whole_piece(const struct buffers *buffers, uint32_t i)
 {
 	return (struct piece){ buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
@@ -49,7 +39,7 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 		return fail(error, BAD_INPUT, "buffer %u: alignment %lld", i, (long long)buffers->alignment[i]);
 	if (buffers->fixed && buffers->fixed[i] > BYTES_MAX)
 		return fail(error, BAD_INPUT, "buffer %u: its fixed offset is too large", i);
-	for (uint32_t k = 0; k < piece_count(buffers, i); k++) {
+	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
 		struct piece piece = piece_at(buffers, i, k);
 		if (piece.lower < buffers->lower[i] || piece.upper > buffers->upper[i] || piece.lower >= piece.upper
 		    || piece.from < 0 || piece.from >= piece.to || piece.to > buffers->size[i])
@@ -73,15 +63,6 @@ static enum status check_buffers(const struct buffers *buffers, int64_t alignmen
 			return fail(error, BAD_INPUT, "the buffers' sizes add up to too much");
 	}
 	return OK;
-}
-
-/* The offset must be a multiple of both. */
-static int64_t joint_alignment(int64_t own, int64_t alignment)
-{
-	int64_t joint;
-	if (__builtin_mul_overflow(own / greatest_common_divisor(own, alignment), alignment, &joint) || joint > BYTES_MAX)
-		return BYTES_MAX;
-	return joint;
 }
 
 static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spans)
@@ -114,7 +95,7 @@ static enum status fill(const struct buffers *buffers, int64_t alignment, struct
 		model->origin[b] = i;
 		model->size[b] = align_up(buffers->size[i], alignment);
 		model->width[b] = buffers->upper[i] - buffers->lower[i];
-		model->alignment[b] = joint_alignment(buffers->alignment ? buffers->alignment[i] : 1, alignment);
+		model->alignment[b] = common_multiple(buffers->alignment ? buffers->alignment[i] : 1, alignment);
 		model->fixed[b] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
 		model->hint[b] = buffers->hint && buffers->hint[i] >= 0 ? buffers->hint[i] : -1;
 		if (model->fixed[b] > 0 && model->fixed[b] % model->alignment[b])
@@ -224,19 +205,19 @@ static int64_t find_unit(const struct layout_model *model)
 {
 	int64_t unit = 0;
 	for (uint32_t b = 0; b < model->n; b++) {
-		unit = greatest_common_divisor(model->size[b], unit);
+		unit = common_divisor(model->size[b], unit);
 		if (model->fixed[b] > 0)
-			unit = greatest_common_divisor(model->fixed[b], unit);
+			unit = common_divisor(model->fixed[b], unit);
 	}
 	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
-		unit = greatest_common_divisor(model->span[k].to, unit);
-		unit = greatest_common_divisor(model->span[k].from, unit);
+		unit = common_divisor(model->span[k].to, unit);
+		unit = common_divisor(model->span[k].from, unit);
 	}
 	for (int64_t before = 0; before != unit;) {
 		before = unit;
 		for (uint32_t b = 0; b < model->n; b++)
 			if (unit % model->alignment[b])
-				unit = greatest_common_divisor(unit, model->alignment[b]);
+				unit = common_divisor(unit, model->alignment[b]);
 	}
 	return unit ? unit : 1;
 }

@@ -19,16 +19,6 @@ struct moment {
 	uint64_t sums[SUMS_MOST / 64 + 1];
 };
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static void list_alive(struct moment *moment, uint32_t section)
 {
 	const struct layout_model *model = moment->model;

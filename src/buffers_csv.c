@@ -4,18 +4,19 @@
 #include <string.h>
 
 #include "buffers_csv.h"
+#include "solver/names.h"
 
 #define COLUMNS_MOST 64
 
 enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS,
-	      COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
+	      COLUMN_GROUP, COLUMN_INPLACE, COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
 
 static const struct { const char *name; enum column column; bool inclusive; } column_names[] = {
 	{ "id", COLUMN_ID, false }, { "buffer", COLUMN_ID, false }, { "buffer_id", COLUMN_ID, false },
 	{ "lower", COLUMN_LOWER, false }, { "start", COLUMN_LOWER, false }, { "begin", COLUMN_LOWER, false },
 	{ "upper", COLUMN_UPPER, false }, { "end", COLUMN_UPPER, true }, { "size", COLUMN_SIZE, false },
 	{ "alignment", COLUMN_ALIGNMENT, false }, { "hint", COLUMN_HINT, false }, { "offset", COLUMN_OFFSET, false },
-	{ "gaps", COLUMN_GAPS, false },
+	{ "gaps", COLUMN_GAPS, false }, { "group", COLUMN_GROUP, false }, { "inplace", COLUMN_INPLACE, false },
 };
 
 struct reader {
@@ -27,6 +28,11 @@ struct reader {
 	bool inclusive;            /* ends of lives and gaps are inclusive */
 	uint32_t pieces;
 	size_t piece_room;
+	struct names groups, ids;
+	uint32_t group_count;
+	struct slice *inplace;     /* [n] */
+	uint32_t *donor, donors;
+	size_t donor_room;
 };
 
 #define NOWHERE ((struct slice){ "", 0 })
@@ -128,6 +134,7 @@ static enum status read_header(struct reader *reader, struct slice line)
 	csv->header = line;
 	csv->columns = columns;
 	csv->offset_column = reader->at[COLUMN_OFFSET] < 0 ? columns : reader->at[COLUMN_OFFSET];
+	csv->inplace_column = reader->at[COLUMN_INPLACE];
 	return OK;
 }
 
@@ -139,10 +146,11 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 	struct arena *arena = &csv->arena;
 	csv->row = arena_alloc(arena, rows, sizeof *csv->row);
 	csv->id = arena_alloc(arena, rows, sizeof *csv->id);
+	csv->line = arena_alloc(arena, rows, sizeof *csv->line);
 	buffers->lower = arena_alloc(arena, rows, sizeof *buffers->lower);
 	buffers->upper = arena_alloc(arena, rows, sizeof *buffers->upper);
 	buffers->size = arena_alloc(arena, rows, sizeof *buffers->size);
-	bool done = csv->row && csv->id && buffers->lower && buffers->upper && buffers->size;
+	bool done = csv->row && csv->id && csv->line && buffers->lower && buffers->upper && buffers->size;
 	if (reader->at[COLUMN_ALIGNMENT] >= 0)
 		done &= (buffers->alignment = arena_alloc(arena, rows, sizeof *buffers->alignment)) != NULL;
 	if (reader->at[COLUMN_HINT] >= 0)
@@ -151,6 +159,10 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 		done &= (buffers->fixed = arena_alloc(arena, rows, sizeof *buffers->fixed)) != NULL;
 	if (reader->at[COLUMN_GAPS] >= 0)
 		done &= (buffers->piece_start = arena_alloc(arena, (size_t)rows + 1, sizeof *buffers->piece_start)) != NULL;
+	if (reader->at[COLUMN_GROUP] >= 0)
+		done &= (csv->links.group = arena_alloc(arena, rows, sizeof *csv->links.group)) != NULL;
+	if (reader->at[COLUMN_INPLACE] >= 0)
+		done &= (reader->inplace = arena_alloc(arena, rows, sizeof *reader->inplace)) != NULL;
 	return done ? OK : no_memory(reader);
 }
 
@@ -238,6 +250,80 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	return status;
 }
 
+/* ---- links ----------------------------------------------------------------------------------------- */
+
+/* The number of a name; a new one's is `number`. NONE: out of memory. */
+static uint32_t number_of(struct reader *reader, struct names *names, struct slice name, uint32_t number)
+{
+	const char *text = arena_text(&reader->csv->arena, name.text, name.length);
+	return text ? names_add(names, text, number) : NONE;
+}
+
+static enum status read_group(struct reader *reader, struct slice cell, uint32_t i)
+{
+	uint32_t *group = &reader->csv->links.group[i];
+	*group = NONE;
+	cell = trim(cell);
+	if (cell.length == 0)
+		return OK;
+	*group = number_of(reader, &reader->groups, cell, reader->group_count);
+	reader->group_count += *group == reader->group_count;
+	return *group == NONE ? no_memory(reader) : OK;
+}
+
+static enum status add_donor(struct reader *reader, uint32_t donor)
+{
+	if (!mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor))
+		return no_memory(reader);
+	reader->donor[reader->donors++] = donor;
+	return OK;
+}
+
+/* The buffers whose place the buffer may take. */
+static enum status read_inplace(struct reader *reader, uint32_t i)
+{
+	struct slice rest = trim(reader->inplace[i]), part;
+	enum status status = OK;
+	reader->line = reader->csv->line[i];
+	while (rest.length && status == OK && split(&rest, '|', &part)) {
+		part = trim(part);
+		char *text = arena_text(&reader->csv->arena, part.text, part.length);
+		if (!text)
+			return no_memory(reader);
+		uint32_t donor = names_find(&reader->ids, text);
+		if (donor == NONE || donor == i)
+			return fail_at(reader, donor == i ? "a buffer can't take its own place" : "inplace names no other buffer", part);
+		status = add_donor(reader, donor);
+	}
+	reader->csv->links.donors.start[i + 1] = reader->donors;
+	return status;
+}
+
+static enum status read_all_inplace(struct reader *reader)
+{
+	struct buffers_csv *csv = reader->csv;
+	struct csr *donors = &csv->links.donors;
+	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+		uint32_t number = number_of(reader, &reader->ids, csv->id[i], i);
+		reader->line = csv->line[i];
+		if (number != i)
+			return number == NONE ? no_memory(reader) : fail_at(reader, "two buffers have the same id, so inplace can't tell them apart",
+									     csv->id[i]);
+	}
+	donors->start = arena_alloc(&csv->arena, (size_t)csv->buffers.n + 1, sizeof *donors->start);
+	enum status status = donors->start ? OK : no_memory(reader);
+	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
+		status = read_inplace(reader, i);
+	if (status != OK)
+		return status;
+	donors->item = arena_alloc(&csv->arena, reader->donors, sizeof *donors->item);
+	if (!donors->item)
+		return no_memory(reader);
+	if (reader->donors)
+		memcpy(donors->item, reader->donor, reader->donors * sizeof *donors->item);
+	return OK;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
 static enum status read_cell(struct reader *reader, const struct slice *cell, enum column column, int64_t *number)
@@ -294,10 +380,15 @@ static enum status read_row(struct reader *reader, struct slice line)
 		return fail_at(reader, "fewer columns than the header", line);
 	uint32_t i = csv->buffers.n;
 	csv->row[i] = line;
+	csv->line[i] = reader->line;
 	csv->id[i] = trim(cell[reader->at[COLUMN_ID]]);
 	enum status status = read_numbers(reader, cell, i);
 	if (status == OK && reader->at[COLUMN_GAPS] >= 0)
 		status = read_gaps(reader, cell[reader->at[COLUMN_GAPS]], i);
+	if (status == OK && reader->at[COLUMN_GROUP] >= 0)
+		status = read_group(reader, cell[reader->at[COLUMN_GROUP]], i);
+	if (reader->inplace)
+		reader->inplace[i] = cell[reader->at[COLUMN_INPLACE]];
 	csv->buffers.n += status == OK;
 	return status;
 }
@@ -335,7 +426,7 @@ static enum status read_all(struct reader *reader)
 	while (status == OK && next_line(reader, &line))
 		if (trim(line).length)
 			status = read_row(reader, line);
-	return status;
+	return status == OK && reader->inplace ? read_all_inplace(reader) : status;
 }
 
 enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error)
@@ -349,7 +440,11 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;
-	return read_all(&reader);
+	enum status status = read_all(&reader);
+	names_free(&reader.groups);
+	names_free(&reader.ids);
+	mem_free(reader.donor);
+	return status;
 }
 
 void buffers_csv_free(struct buffers_csv *csv)
@@ -361,30 +456,45 @@ void buffers_csv_free(struct buffers_csv *csv)
 
 /* ---- writing ----------------------------------------------------------------------------------------- */
 
-/* A line with its cell in the offset's column replaced by text, or text added behind. */
-static void write_line(const struct buffers_csv *csv, struct slice line, const char *text, FILE *stream)
+/* What a column's cell is replaced by. */
+struct cell { int column; struct slice text; };
+
+/* A line with some of its cells replaced, or added behind. */
+static void write_line(const struct buffers_csv *csv, struct slice line, const struct cell *cells, size_t count, FILE *stream)
 {
-	struct slice cell;
-	for (int column = 0; split(&line, ',', &cell); column++) {
-		if (column > 0)
+	struct slice text;
+	for (int column = 0; column <= csv->columns; column++) {
+		bool there = split(&line, ',', &text);
+		for (size_t i = 0; i < count; i++) {
+			if (cells[i].column != column)
+				continue;
+			text = cells[i].text;
+			there = true;
+		}
+		if (there && column > 0)
 			putc(',', stream);
-		if (column == csv->offset_column)
-			fputs(text, stream);
-		else
-			fwrite(cell.text, 1, cell.length, stream);
+		if (there)
+			fwrite(text.text, 1, text.length, stream);
 	}
-	if (csv->offset_column == csv->columns)
-		fprintf(stream, ",%s", text);
 	putc('\n', stream);
 }
 
-bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FILE *stream)
+static struct slice text_slice(const char *text)
 {
-	write_line(csv, csv->header, "offset", stream);
+	return (struct slice){ text, strlen(text) };
+}
+
+bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, const uint32_t *donor, FILE *stream)
+{
+	struct cell cells[] = { { csv->offset_column, text_slice("offset") }, { csv->inplace_column, text_slice("inplace") } };
+	size_t count = donor && csv->inplace_column >= 0 ? 2 : 1;
+	write_line(csv, csv->header, cells, count, stream);
 	for (uint32_t i = 0; i < csv->buffers.n; i++) {
 		char text[24];
 		snprintf(text, sizeof text, "%" PRId64, offset[i]);
-		write_line(csv, csv->row[i], text, stream);
+		cells[0].text = text_slice(text);
+		cells[1].text = donor && donor[i] != NONE ? csv->id[donor[i]] : NOWHERE;
+		write_line(csv, csv->row[i], cells, count, stream);
 	}
 	return !ferror(stream);
 }

@@ -3,14 +3,15 @@
  * A header names the columns: id|buffer|buffer_id, lower|start|begin, upper (exclusive) or end (inclusive; so are then
  * the ends of gaps), size, and optionally alignment, hint (negative: none), offset (pinned there; negative or empty:
  * free) and gaps, separated by spaces: a-b, absent from a to b, or a-b@lo:hi, only bytes lo to hi of it are there.
- * Other columns are kept and ignored.
+ * Ours are group (a name: buffers of the same group lie next to each other, in order of the file) and inplace (ids, separated
+ * by |, of buffers of which it may take one's place). Other columns are kept and ignored.
  */
 #ifndef TIDEMARK_BUFFERS_CSV_H
 #define TIDEMARK_BUFFERS_CSV_H
 
 #include <stdio.h>
 
-#include "solver/layout.h"
+#include "solver/layout_links.h"
 
 /* A cell or a line of the text. */
 struct slice { const char *text; size_t length; };
@@ -20,7 +21,10 @@ struct buffers_csv {
 	struct slice header;
 	struct slice *row;         /* [n] */
 	struct slice *id;          /* [n] */
+	unsigned *line;            /* [n] of the file */
+	struct layout_links links;
 	int offset_column;         /* where the offset is written; columns where there was none */
+	int inplace_column;        /* -1: there is none */
 	int columns;
 	struct arena arena;        /* holds everything, a copy of the text included */
 };
@@ -29,8 +33,8 @@ struct buffers_csv {
 enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error);
 void buffers_csv_free(struct buffers_csv *csv);
 
-/* The rows as they were read, with the offsets in their column, the last one if there was none. False when
- * the stream has an error. */
-bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FILE *stream);
+/* The rows as they were read, with the offsets in their column, the last one if there was none, and in column inplace the id of
+ * the buffer whose place was taken; donor may be NULL. False when the stream has an error. */
+bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, const uint32_t *donor, FILE *stream);
 
 #endif

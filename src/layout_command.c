@@ -25,6 +25,7 @@ static const char usage[] =
 	"\n"
 	"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
 	"with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
+	"Columns group and inplace link buffers: see tidemark(5).\n"
 	"\n"
 	"  -c, --capacity N    stop at the first layout within N bytes; exit status 1 where there is none\n"
 	"  -s, --strategy S    how offsets are chosen (default best; help lists them)\n"
@@ -175,97 +176,150 @@ static void arm(double time)
 		setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static json_t *core_names(const struct buffers_csv *csv, const struct layout *layout)
+/* Offsets of the file's buffers. */
+static const int64_t *offsets(const struct linked_layout *result)
 {
-	json_t *names = json_array();
-	for (uint32_t i = 0; i < layout->core_count; i++) {
-		struct slice id = csv->id[layout->core[i]];
-		json_t *name = json_stringn(id.text, id.length);
-		json_array_append_new(names, name ? name : json_integer(layout->core[i]));
+	return result->offset ? result->offset : result->layout.offset;
+}
+
+/* What the layout is of: the file's buffers, or what they are joined to. */
+static const struct buffers *solved(const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	return result->compounds.whole ? &result->compounds.buffers : &csv->buffers;
+}
+
+/* Calls visit for each of the file's buffers in the core. */
+static void each_of_core(const struct buffers_csv *csv, const struct linked_layout *result, void (*visit)(void *context, struct slice id),
+			 void *context)
+{
+	const struct layout *layout = &result->layout;
+	const uint32_t *whole = result->compounds.whole;
+	for (uint32_t k = 0; k < layout->core_count; k++) {
+		if (!whole)
+			visit(context, csv->id[layout->core[k]]);
+		for (uint32_t i = 0; whole && i < csv->buffers.n; i++)
+			if (whole[i] == layout->core[k])
+				visit(context, csv->id[i]);
 	}
-	return names;
+}
+
+static void add_name(void *context, struct slice id)
+{
+	json_t *name = json_stringn(id.text, id.length);
+	json_array_append_new(context, name ? name : json_string("?"));
 }
 
 #define CHECK_NODES 5000000    /* some seconds for a core of 64 buffers */
 
 /* Whether a second, independent computation confirms that the core needs what the certificate says. */
-static bool core_confirmed(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+static bool core_confirmed(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
 {
+	const struct layout *layout = &result->layout;
+	const struct buffers *buffers = solved(csv, result);
 	if (layout->proof == LAYOUT_PROOF_MOMENT)
-		return layout_check_moment(&csv->buffers, request->options.alignment, layout->witness) >= layout->bound;
+		return layout_check_moment(buffers, request->options.alignment, layout->witness) >= layout->bound;
 	int64_t capacity = layout->proof == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->bound - 1;
-	return layout_check_core(&csv->buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
+	return layout_check_core(buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
 }
 
-static bool print_json(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, bool limited, double time)
+/* Who has taken whose place, by id. */
+static json_t *taken_places(const struct buffers_csv *csv, const struct linked_layout *result)
 {
-	json_t *offsets = json_array();
+	json_t *taken = json_object();
 	for (uint32_t i = 0; i < csv->buffers.n; i++)
-		json_array_append_new(offsets, json_integer(layout->offset[i]));
+		if (result->donor[i] != NONE) {
+			struct slice donor = csv->id[result->donor[i]];
+			json_object_setn_new(taken, csv->id[i].text, csv->id[i].length, json_stringn(donor.text, donor.length));
+		}
+	return taken;
+}
+
+static bool print_json(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, bool limited,
+		       double time)
+{
+	const struct layout *layout = &result->layout;
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		json_array_append_new(list, json_integer(offsets(result)[i]));
 	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->proof], "moment",
 					(json_int_t)(layout->proof == LAYOUT_PROOF_MOMENT ? layout->witness : layout->moment));
 	if (layout->core_count) {
-		json_object_set_new(certificate, "core", core_names(csv, layout));
+		json_t *names = json_array();
+		each_of_core(csv, result, add_name, names);
+		json_object_set_new(certificate, "core", names);
 		json_object_set_new(certificate, "irreducible", json_boolean(layout->irreducible));
-		json_object_set_new(certificate, "confirmed", json_boolean(core_confirmed(request, csv, layout)));
+		json_object_set_new(certificate, "confirmed", json_boolean(core_confirmed(request, csv, result)));
 	}
-	bool infeasible = request->options.capacity > 0 && layout->bound > request->options.capacity;
+	bool infeasible = request->options.capacity > 0 && result->bound > request->options.capacity;
 	json_t *object = json_pack("{s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "infeasible", infeasible,
-				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->bound, "load_bytes",
-				   (json_int_t)layout->load, "proved", layout->proved, "limited", limited, "seconds", time,
-				   "certificate", certificate, "offsets", offsets);
+				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)result->bound, "load_bytes",
+				   (json_int_t)layout->load, "proved", result->proved, "limited", limited, "seconds", time,
+				   "certificate", certificate, "offsets", list);
+	if (object && result->donor)
+		json_object_set_new(object, "inplace", taken_places(csv, result));
 	bool done = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
 	json_decref(object);
 	return done;
 }
 
-static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
 {
 	if (!request->output)
-		return request->json || buffers_csv_write(csv, layout->offset, stdout);
+		return request->json || buffers_csv_write(csv, offsets(result), result->donor, stdout);
 	FILE *stream = fopen(request->output, "w");
 	if (!stream)
 		return false;
-	bool written = buffers_csv_write(csv, layout->offset, stream);
+	bool written = buffers_csv_write(csv, offsets(result), result->donor, stream);
 	return fclose(stream) == 0 && written;
 }
 
-/* Names buffers in messages as the file does. */
-static void say_core(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+static void count_name(void *context, struct slice id)
 {
+	*(uint32_t *)context += id.text != NULL;
+}
+
+static void say_name(void *context, struct slice id)
+{
+	fprintf(context, " %.*s", (int)id.length, id.text);
+}
+
+/* Names buffers in messages as the file does. */
+static void say_core(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	const struct layout *layout = &result->layout;
 	if (!layout->core_count)
 		return;
+	uint32_t count = 0;
+	each_of_core(csv, result, count_name, &count);
 	if (layout->proof == LAYOUT_PROOF_LOAD)
-		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", layout->core_count,
-			layout->moment);
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", count, layout->moment);
 	else
-		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, layout->core_count, layout->bound);
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->bound);
 	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
-		core_confirmed(request, csv, layout) ? " (confirmed independently)" : "");
-	for (uint32_t i = 0; i < layout->core_count; i++)
-		fprintf(stderr, " %.*s", (int)csv->id[layout->core[i]].length, csv->id[layout->core[i]].text);
+		core_confirmed(request, csv, result) ? " (confirmed independently)" : "");
+	each_of_core(csv, result, say_name, stderr);
 	fputc('\n', stderr);
 }
 
 /* What contradicts what, with names as the file has them. */
-static void say_why(const char *path, const struct buffers_csv *csv, const struct layout *layout, const struct error *error)
+static void say_why(const char *path, const struct buffers_csv *csv, const struct linked_layout *result, const struct error *error)
 {
-	const char *reason = layout->clash[0] == NONE ? NULL : strstr(error->text, " are pinned");
+	const char *reason = result->layout.clash[0] == NONE ? NULL : strstr(error->text, " are pinned");
 	if (!reason) {
 		fprintf(stderr, "tidemark: %s: %s\n", path, error->text);
 		return;
 	}
-	struct slice a = csv->id[layout->clash[0]], b = csv->id[layout->clash[1]];
+	struct slice a = csv->id[result->layout.clash[0]], b = csv->id[result->layout.clash[1]];
 	fprintf(stderr, "tidemark: %s: %.*s and %.*s%s\n", path, (int)a.length, a.text, (int)b.length, b.text, reason);
 }
 
-static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, enum status status,
+static int report(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, enum status status,
 		  const struct error *error, double time)
 {
 	int64_t capacity = request->options.capacity;
-	if (layout->offset) {
+	if (offsets(result)) {
 		bool limited = status == CANCELLED || status == LIMIT;
-		if ((request->json && !print_json(request, csv, layout, limited, time)) || !write_csv(request, csv, layout)
+		if ((request->json && !print_json(request, csv, result, limited, time)) || !write_csv(request, csv, result)
 		    || fflush(stdout) != 0) {
 			fprintf(stderr, "tidemark: layout: %s: %s\n", request->output ? request->output : "output", strerror(errno));
 			return EXIT_INPUT;
@@ -274,15 +328,15 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (signal_number && signal_number != SIGALRM)
 		return 128 + signal_number;
 	if (status == INFEASIBLE) {
-		say_why(request->path, csv, layout, error);
-		say_core(request, csv, layout);
+		say_why(request->path, csv, result, error);
+		say_core(request, csv, result);
 		return EXIT_CONSTRAINT;
 	}
-	if (!layout->offset)
+	if (!offsets(result))
 		return EXIT_LIMIT;
-	if (capacity > 0 && layout->arena > capacity) {
+	if (capacity > 0 && result->layout.arena > capacity) {
 		fprintf(stderr, "tidemark: %s: no layout found within %" PRId64 " bytes, the best has %" PRId64 "\n", request->path, capacity,
-			layout->arena);
+			result->layout.arena);
 		return EXIT_CONSTRAINT;
 	}
 	return EXIT_FINE;
@@ -297,13 +351,23 @@ static int fail_input(const char *path, enum status status, const struct error *
 	return EXIT_INPUT;
 }
 
+static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
+{
+	struct control control = { .cancel = &stop };
+	if (csv->links.group || csv->links.donors.start)
+		return layout_solve_linked(&csv->buffers, &csv->links, &request->options, &control, result, error);
+	enum status status = layout_solve(&csv->buffers, &request->options, &control, &result->layout, error);
+	result->bound = result->layout.bound;
+	result->proved = result->layout.proved;
+	return status;
+}
+
 int layout_command(int argc, char **argv)
 {
 	struct request request = { .options = { .strategy = LAYOUT_BEST, .alignment = 1 } };
 	struct buffers_csv csv = { 0 };
-	struct layout layout = { 0 };
+	struct linked_layout result = { 0 };
 	struct error error = { 0 };
-	struct control control = { .cancel = &stop };
 	int exit_status = parse_arguments(&request, argc, argv);
 	if (exit_status != EXIT_FINE)
 		return exit_status < 0 ? EXIT_FINE : exit_status;
@@ -311,14 +375,14 @@ int layout_command(int argc, char **argv)
 	if (status == OK) {
 		arm(request.time);
 		double start = seconds();
-		status = layout_solve(&csv.buffers, &request.options, &control, &layout, &error);
+		status = solve(&request, &csv, &result, &error);
 		double time = seconds() - start;
 		exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request.path, status, &error)
-				: report(&request, &csv, &layout, status, &error, time);
+				: report(&request, &csv, &result, status, &error, time);
 	} else {
 		exit_status = fail_input(request.path, status, &error);
 	}
-	layout_free(&layout);
+	linked_layout_free(&result);
 	buffers_csv_free(&csv);
 	return exit_status;
 }

@@ -21,6 +21,20 @@ static void lay_out(const struct buffers *buffers, enum layout_strategy strategy
 	layout_free(&layout);
 }
 
+static void lay_out_linked(const struct buffers_csv *csv)
+{
+	struct linked_layout result = { 0 };
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 20000 };
+	enum status status = layout_solve_linked(&csv->buffers, &csv->links, &options, &control, &result, &error);
+	if (status == OK && layout_check_links(&csv->buffers, &csv->links, 1, result.offset, result.donor, result.layout.arena, &error) != OK) {
+		fprintf(stderr, "linked: %s\n", error.text);
+		abort();
+	}
+	linked_layout_free(&result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buffers_csv csv;
@@ -29,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lay_out(&csv.buffers, LAYOUT_BEST);
 		lay_out(&csv.buffers, LAYOUT_ROAM);
 		lay_out(&csv.buffers, LAYOUT_LLFB);
+		lay_out_linked(&csv);
 	}
 	buffers_csv_free(&csv);
 	return 0;
