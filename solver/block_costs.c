@@ -4,6 +4,50 @@
 #include "block_costs.h"
 #include "reshard.h"
 
+/* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets. */
+static bool plain_view(const struct graph *graph, const struct rule *rule, uint32_t op)
+{
+	bool plain = rule->factors[0] != '@' || strcmp(rule->factors, "@reshape") == 0 || strcmp(rule->factors, "@permute") == 0;
+	return plain && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+}
+
+/* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first come first. */
+static uint32_t twin_of(const struct graph *graph, const struct op_work *work, uint32_t op, uint32_t *first, uint32_t *next)
+{
+	uint32_t operand = op_canonical(graph, work, graph->reads.item[graph->reads.start[op]]), *at = &first[operand];
+	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	for (; *at != NONE; at = &next[*at]) {
+		const struct tensor *other = &graph->tensor[graph->writes.item[graph->writes.start[*at]]];
+		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->rank == result->rank && result->shape && other->shape
+			&& memcmp(other->shape, result->shape, result->rank * sizeof *result->shape) == 0)
+			return *at;
+	}
+	*at = op;
+	return NONE;
+}
+
+uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	return writer == NONE || work[writer].twin == NONE ? tensor : graph->writes.item[graph->writes.start[work[writer].twin]];
+}
+
+static bool find_twins(const struct graph *graph, const struct rules *rules, struct op_work *work)
+{
+	struct arena arena = { 0 };
+	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first), *next = arena_alloc(&arena, graph->ops, sizeof *next);
+	for (uint32_t t = 0; first && t < graph->tensors; t++)
+		first[t] = NONE;
+	for (uint32_t op = 0; first && next && op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		next[op] = NONE;
+		if (rule && plain_view(graph, rule, op))
+			work[op].twin = twin_of(graph, work, op, first, next);
+	}
+	arena_free(&arena);
+	return first && next;
+}
+
 enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work)
 {
 	struct binding binding = { 0 };
@@ -13,7 +57,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		struct op_work *of = &(*work)[op];
 		struct error ignored;
-		*of = (struct op_work) { .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
+		*of = (struct op_work) { .twin = NONE, .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
 		if (!rule)
 			continue;
 		of->matrix = machine_is_matrix(rule);
@@ -25,7 +69,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 			of->flops /= 2;
 	}
 	binding_free(&binding);
-	return *work && status != NO_MEMORY ? OK : NO_MEMORY;
+	return *work && status != NO_MEMORY && find_twins(graph, rules, *work) ? OK : NO_MEMORY;
 }
 
 struct costing {
@@ -90,7 +134,7 @@ static int64_t inside_time(const struct costing *costing, uint32_t op, uint32_t 
 /* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops have it. */
 static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
 {
-	size_t at = 2 * (size_t)tensor;
+	size_t at = 2 * (size_t)op_canonical(costing->units->graph, costing->work, tensor);
 	return costing->seen[at] && placement_equal(needed, costing->gathered[at])
 		&& bytes_at(costing, tensor, needed) <= bytes_at(costing, tensor, costing->sharding->produced[tensor]);
 }
@@ -103,7 +147,7 @@ static enum status link_time(struct costing *costing, uint32_t op, int64_t *time
 	bool backward = graph->op[op].phase != PHASE_FORWARD;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i];
-		size_t at = 2 * (size_t)tensor + backward;
+		size_t at = 2 * (size_t)op_canonical(graph, costing->work, tensor) + backward;
 		struct placement needed = sharding->needed[i];
 		struct reshard reshard;
 		if (placement_equal(needed, sharding->produced[tensor]) || (costing->seen[at] && placement_equal(needed, costing->gathered[at])))

@@ -22,8 +22,9 @@ struct profile {
 
 static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED,
 	"curves by size after Calculon's A100 (Isaev et al., SC 2023), scaled to the eight steps of table 5 of Korthikanti et al. (arXiv 2205.05198)" };
-static const struct profile profile_B200 = { { { { 50 * M, 79 }, { 1 * G, 361 }, { 16 * G, 523 }, { 256 * G, 433 } } }, VECTOR, TRAFFIC,
-	505, 857, 232, 2000, "SimuMax's matrix products and steps of Llama 3 on eight B200, four microbatches, nothing overlapped (MooreThreads/SimuMax, release 1.2)" };
+static const struct profile profile_B200 = { { { { 8 * G, 150 }, { 48 * G, 500 }, { 256 * G, 440 }, { 1024 * G, 435 } } }, VECTOR, TRAFFIC,
+	667, 857, 450, 20000, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
+	"(MooreThreads/SimuMax, release 1.2)" };
 static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
 	"no measurements: as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },

@@ -149,6 +149,20 @@ Test(configuration, context_parallelism_at_a_long_sequence)
 	cr_expect_eq(whole.cost[0].forward_link + whole.cost[1].forward_link, 0);
 }
 
+/* Korthikanti et al., figure 5: a sequence-parallel half of a layer gathers its input once, for as many products as there are, and scatters its
+ * result; backward it gathers the gradient and, for the weights' gradients, the input again, and scatters. */
+Test(configuration, products_of_one_tensor_gather_it_once)
+{
+	static struct layers split;
+	cost_split("llama3-8b", 1, 4096, RECOMPUTE_NONE, "tp", 8, &roles_tensor_sp, &split);
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, INT64_C(4096) * 4096 * 2);
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].forward_link, 2 * gather, "%lld, not %lld", (long long)split.cost[b].forward_link, (long long)(2 * gather));
+		cr_expect_eq(split.cost[b].backward_link, 3 * gather, "%lld, not %lld", (long long)split.cost[b].backward_link, (long long)(3 * gather));
+	}
+}
+
 /* Experts are shared out, all other parameters whole; tokens travel to their experts and back, in both passes. */
 Test(configuration, expert_parallelism_of_a_mixture)
 {
