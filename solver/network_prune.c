@@ -9,7 +9,7 @@
 
 struct pruning {
 	struct network *network;
-	struct csr near;               /* node -> edges */
+	struct csr near;               /* node -> 2 * edge, and 1 where the node is its "to" */
 	bool *gone;                    /* [choices] */
 	uint32_t dropped;
 };
@@ -44,6 +44,13 @@ static bool sometimes(const struct chain_edge *edge, bool is_from)
 	return edge->step || where == CHAIN_FIRST || where == CHAIN_LAST;
 }
 
+/* Edges of a copy of the node: one to each copy of the other end, where only that has several. */
+static int64_t times(const struct shard_chain *chain, const struct chain_edge *edge, bool is_from)
+{
+	uint8_t own = is_from ? edge->from_where : edge->to_where, far = is_from ? edge->to_where : edge->from_where;
+	return own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[is_from ? edge->to : edge->from]] : 1;
+}
+
 static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
@@ -52,17 +59,20 @@ static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, 
 	if (chain->usage[first + t] > chain->usage[first + s])
 		return false;
 	FOR_ROW(i, &pruning->near, node) {
-		const struct chain_edge *edge = &chain->edge[pruning->near.item[i]];
-		if (edge->from == edge->to)
+		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
+		bool is_from = pruning->near.item[i] % 2 == 0;
+		if (edge->from == edge->to && !edge->step)
 			return false;
-		int64_t most = most_more(pruning, edge, edge->from == node, s, t);
+		int64_t most = most_more(pruning, edge, is_from, s, t);
 		if (most >= SHARD_FORBIDDEN)
 			return false;
-		if (sometimes(edge, edge->from == node) && most < 0)
+		if (sometimes(edge, is_from) && most < 0)
 			most = 0;
 		if (most == INT64_MIN)  /* nothing goes with s */
 			return true;
-		more += most;
+		if (most != 0 && (most > CHAIN_COST_MAX / times(chain, edge, is_from) || most < -CHAIN_COST_MAX / times(chain, edge, is_from)))
+			return false;
+		more += most * times(chain, edge, is_from);
 	}
 	return more <= 0;
 }
@@ -85,9 +95,9 @@ static enum status find_near(struct pruning *pruning, struct arena *arena)
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t *row = mem_alloc(2 * (size_t)chain->edges, sizeof *row), *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
 	for (uint32_t e = 0; row && item && e < chain->edges; e++)
-		for (int end = 0; end < (chain->edge[e].from == chain->edge[e].to ? 1 : 2); end++) {
+		for (uint32_t end = 0; end < 2; end++) {
 			row[pairs] = end ? chain->edge[e].to : chain->edge[e].from;
-			item[pairs++] = e;
+			item[pairs++] = 2 * e + end;
 		}
 	enum status status = row && item ? csr_of_pairs(arena, chain->nodes, pairs, row, item, &pruning->near) : NO_MEMORY;
 	mem_free(row);

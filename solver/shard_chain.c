@@ -2,8 +2,9 @@
  *
  * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
  * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
- * What could still be better lies between the bound and the best plan: the ILP has only that, a growing share of it
- * in each round.
+ * What could still be better lies between the bound and the best plan. Strategies that no such plan has go as soon as there are a bound and a plan
+ * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy). What is left is enumerated as points of cost
+ * and usage, a growing share of it in each round; the ILP takes over where that is too much.
  */
 #include <string.h>
 
@@ -11,24 +12,34 @@
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
-#define PASSES_LEAST 40        /* over the tables, and ticks besides, before effort counts */
+#define PASSES_LEAST 8         /* over the tables of each model, and ticks besides, before effort counts */
 #define TICKS_LEAST 5000000
-#define FIRST_SHARE 20         /* the first round of the ILP has a 2^-20th of the gap */
+#define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
+#define LARGE 200000           /* entries of tables from which on strategies are looked through */
+#define CLOSER 8               /* and again where the gap has shrunk by so much */
+#define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
 #define GROWTH 16              /* of the share, from round to round */
 
 __extension__ typedef __int128 wide;
+
+struct price { int64_t alpha, beta; };   /* of a plan: alpha * cost + beta * usage */
 
 struct run {
 	const struct shard_chain *chain;
 	struct chain_model model;
 	struct chain_search search;
+	bool *wanted;              /* [strategies of the chain] the model has no others; NULL: all */
+	wide pruned_at;            /* the gap, in costs, at which it was made */
 	struct control *control;
+	uint64_t most_ticks;       /* the caller's limit; 0: none */
 	struct chain_plan *plan;
 	struct error *error;
-	struct chain_choice best;  /* within the limit; core NULL: none */
-	struct chain_choice over;  /* not within it: the other end of the hull's edge at the limit */
-	int64_t bound, alpha, beta; /* the best bound, and its price beta / alpha */
-	bool exhausted;            /* the ILP has seen all that could be better */
+	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
+	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
+	int64_t bound;
+	struct price price;        /* of the best bound, alpha 0: there is none yet; */
+	wide weight;               /* and the least weight of a plan at it */
+	bool exhausted;            /* all that could be better has been searched */
 };
 
 /* ---- choices --------------------------------------------------------------------------------------------------- */
@@ -85,15 +96,16 @@ static void weigh(struct run *run, int64_t alpha, int64_t beta)
 		}
 	}
 	search->weight = chain_tree_up(&search->core, alpha, beta, run->control);
+	search->weighed = true;
 	search->alpha = alpha;
 	search->beta = beta;
 }
 
-/* What is around every bucket of every tree. */
-static void weigh_around(struct run *run)
+/* What is around every bucket of every tree; all: around plain ones, too. */
+static void weigh_around(struct run *run, bool all)
 {
 	struct chain_search *search = &run->search;
-	chain_tree_down(&search->core, NULL);
+	chain_tree_down(&search->core, NULL, all);
 	for (uint32_t i = 0; i < search->core.buckets; i++)
 		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
 			const struct chain_part *part = &search->core.bucket[i].part[j];
@@ -107,7 +119,7 @@ static void weigh_around(struct run *run)
 		size_t square = (size_t)link->states * link->states;
 		for (uint32_t block = 0; block < link->blocks; block++)
 			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, run->control);
-		chain_tree_down(&copy->tree, copy->arc);
+		chain_tree_down(&copy->tree, copy->arc, all);
 	}
 }
 
@@ -119,13 +131,12 @@ static enum status decode_path(struct run *run, uint32_t number, struct chain_ch
 	const struct chain_factor *factor = &run->model.core.factor[link->factor];
 	struct chain_path *path = &choice->path[number];
 	struct arena arena = { 0 };
-	size_t entry = 0, square = (size_t)link->states * link->states;
+	size_t entry = 0, square = (size_t)link->states * link->states, block;
 	for (uint32_t i = 0; i < factor->count; i++)
 		entry = entry * run->model.core.domain[factor->var[i]] + choice->core[factor->var[i]];
-	size_t block = entry / square;
-	uint32_t *state = path->state = arena_alloc(&choice->arena, (size_t)link->length + 1, sizeof *state);
+	block = entry / square;
+	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
 	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
-	path->block = block;
 	path->arc = arena_alloc(&choice->arena, link->length, sizeof *path->arc);
 	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
 	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
@@ -167,231 +178,33 @@ static enum status decode(struct run *run, struct chain_choice *choice)
 	return status;
 }
 
-/* ---- prices ---------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
-static bool fits(const struct run *run, const struct chain_choice *choice)
-{
-	return run->chain->limit < 0 || choice->usage <= run->chain->limit;
-}
-
-/* Takes the choice over if it is the best, or if it doesn't fit. */
-static void offer(struct run *run, struct chain_choice *choice)
-{
-	bool better = !run->best.core || choice->cost < run->best.cost || (choice->cost == run->best.cost && choice->usage < run->best.usage);
-	if (!fits(run, choice)) {
-		chain_choice_free(&run->over);
-		run->over = *choice;
-	} else if (better) {
-		chain_choice_free(&run->best);
-		run->best = *choice;
-	} else {
-		chain_choice_free(choice);
-	}
-}
-
-/* No plan within the limit costs less than (weight - beta * limit) / alpha. */
-static int64_t bound_at(const struct run *run, int64_t weight)
-{
-	wide sum = (wide)weight - (run->chain->limit >= 0 ? (wide)run->search.beta * run->chain->limit : 0);
-	wide alpha = run->search.alpha, whole = sum / alpha + (sum % alpha > 0);
-	return whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;
-}
-
-struct vertex { int64_t cost, usage; };
-
-/* Integers alpha and beta about as beta / alpha, not so large that sums overflow. */
-static bool set_price(struct run *run, int64_t beta, int64_t alpha, int64_t *factor)
-{
-	wide sum = (wide)alpha * run->model.costs + (wide)beta * run->model.usages;
-	int64_t scale = (int64_t)(sum / CHAIN_WEIGHT_MAX) + 1;
-	if (sum < CHAIN_WEIGHT_MAX) {
-		factor[0] = alpha;
-		factor[1] = beta;
-		return true;
-	}
-	factor[0] = alpha / scale;
-	factor[1] = beta / scale + (beta / scale < beta && (wide)(beta / scale + 1) * run->model.usages < CHAIN_WEIGHT_MAX / 4);
-	return factor[0] > 0 && factor[1] > 0;
-}
-
-/* Between a plan that is too large and one that fits, until none lies below the line through both. */
-static enum status find_price(struct run *run, struct vertex over, struct vertex under)
-{
-	for (int i = 0; i < PRICES; i++) {
-		struct chain_choice choice;
-		int64_t factor[2];
-		if (under.cost <= over.cost || !set_price(run, under.cost - over.cost, over.usage - under.usage, factor))
-			return OK;
-		weigh(run, factor[0], factor[1]);
-		int64_t bound = bound_at(run, run->search.weight);
-		if (bound > run->bound || !run->alpha) {
-			run->bound = bound;
-			run->alpha = factor[0];
-			run->beta = factor[1];
-		}
-		if (control_status(run->control) != OK)
-			return control_status(run->control);
-		enum status status = decode(run, &choice);
-		if (status != OK)
-			return status;
-		struct vertex found = { choice.cost, choice.usage };
-		offer(run, &choice);
-		wide line = (wide)factor[0] * over.cost + (wide)factor[1] * over.usage, other = (wide)factor[0] * under.cost + (wide)factor[1] * under.usage;
-		if (run->search.weight >= line || run->search.weight >= other)
-			return OK;
-		*(found.usage <= run->chain->limit ? &under : &over) = found;
-	}
-	return OK;
-}
-
-/* ---- the rest -------------------------------------------------------------------------------------------------- */
-
-/* One round of the ILP: all plans that weigh up to share above the least. What was left out weighs more. */
-static enum status try_share(struct run *run, int64_t share)
-{
-	struct chain_choice choice;
-	bool tried;
-	int64_t most = run->search.weight + share;
-	enum status status = chain_ilp(&run->search, most, run->best.cost, run->best.cost - run->bound, &choice, &tried, &run->plan->arcs);
-	if (status == OK)
-		offer(run, &choice);
-	else if (status != INFEASIBLE)
-		return status;
-	if (!tried)
-		return LIMIT;
-	int64_t bound = bound_at(run, most + 1);
-	bound = bound < run->best.cost ? bound : run->best.cost;
-	run->bound = bound > run->bound ? bound : run->bound;
-	run->exhausted = true;
-	return OK;
-}
-
-/* Shares of what is between the least weight and the best plan's. The first is nearly nothing: plans on the hull alone. */
-static enum status close_gap(struct run *run)
-{
-	int64_t share = -1;
-	enum status status = OK;
-	if (run->search.alpha != run->alpha || run->search.beta != run->beta)
-		weigh(run, run->alpha, run->beta);
-	weigh_around(run);
-	for (uint32_t i = 0; i < run->model.links && status == OK && run->over.core && run->best.path[i].state; i++) {
-		struct chain_choice choice;
-		status = chain_splice(&run->search, &run->best, &run->over, i, &choice);
-		if (choice.core)
-			offer(run, &choice);
-	}
-	while (status == OK && run->best.cost > run->bound) {
-		wide last = (wide)run->alpha * (run->best.cost - 1) + (wide)run->beta * run->chain->limit;
-		int64_t gap = (int64_t)(last - run->search.weight);
-		if (gap < 0) {
-			run->bound = run->best.cost;
-			return OK;
-		}
-		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * (share + 1);
-		status = control_status(run->control);
-		if (status == OK)
-			status = try_share(run, share);
-	}
-	return status;
-}
-
-static enum status no_plan(struct run *run, int64_t usage)
-{
-	run->plan->usage = usage;
-	return usage < 0 ? fail(run->error, INFEASIBLE, "forbidden pairs leave no choice")
-		: fail(run->error, INFEASIBLE, "the least usage is %lld, above the limit of %lld", (long long)usage, (long long)run->chain->limit);
-}
-
-static enum status search_plans(struct run *run)
-{
-	struct chain_choice choice;
-	weigh(run, 1, 0);
-	if (chain_blocked(run->search.weight))
-		return no_plan(run, -1);
-	enum status status = control_status(run->control) == CANCELLED ? CANCELLED : decode(run, &choice);
-	if (status != OK)
-		return status;
-	struct vertex over = { choice.cost, choice.usage };
-	run->bound = choice.cost;
-	offer(run, &choice);
-	if (run->best.core)
-		return OK;
-	weigh(run, 0, 1);
-	status = decode(run, &choice);
-	if (status != OK)
-		return status;
-	struct vertex under = { choice.cost, choice.usage };
-	offer(run, &choice);
-	if (!run->best.core)
-		return no_plan(run, under.usage);
-	status = find_price(run, over, under);
-	return status == OK && run->alpha ? close_gap(run) : status;
-}
-
-/* ---- results --------------------------------------------------------------------------------------------------- */
-
-static void write_node(const struct run *run, uint32_t node)
-{
-	const struct chain_model *model = &run->model;
-	const struct shard_chain *chain = run->chain;
-	uint32_t *choice = run->plan->choice + run->plan->start[node], copies = chain_copies(chain, node);
-	const uint32_t *original = model->original + model->first[node];
-	choice[0] = original[run->best.core[model->var[AT_FIRST][node]]];
-	choice[copies - 1] = original[run->best.core[model->var[AT_LAST][node]]];
-	for (uint32_t i = 0; i < model->links && copies > 2; i++) {
-		const struct chain_path *path = &run->best.path[i];
-		for (uint32_t copy = 0; model->link[i].segment == chain->segment[node] && copy < model->link[i].length; copy++)
-			choice[copy + 1] = original[path->value[path->arc[copy]][model->link[i].var[node]]];
-	}
-}
-
-static enum status write_plan(struct run *run)
-{
-	struct chain_plan *plan = run->plan;
-	const struct shard_chain *chain = run->chain;
-	plan->start = arena_alloc(&plan->arena, (size_t)chain->nodes + 1, sizeof *plan->start);
-	if (!plan->start)
-		return NO_MEMORY;
-	for (uint32_t node = 0; node < chain->nodes; node++)
-		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
-	plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice);
-	if (!plan->choice)
-		return NO_MEMORY;
-	for (uint32_t node = 0; node < chain->nodes; node++)
-		write_node(run, node);
-	plan->bound = run->bound;
-	plan->bound_kind = run->exhausted ? "folded ILP" : "exact DP";
-	enum status status = shard_chain_evaluate(chain, plan, &plan->cost, &plan->usage, run->error);
-	plan->proved = status == OK && plan->cost == plan->bound;
-	return status;
-}
-
-static enum status begin(struct run *run)
+static enum status open_link(struct run *run, uint32_t number)
 {
 	struct chain_search *search = &run->search;
-	search->model = &run->model;
-	search->limit = run->chain->limit;
-	search->control = run->control;
-	enum status status = chain_model_build(&run->model, run->chain, run->control, run->error);
-	if (status == INFEASIBLE)
-		run->plan->usage = -1;
-	if (status == OK && !(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
+	const struct chain_link *link = &run->model.link[number];
+	struct chain_copy *copy = &search->copy[number];
+	size_t size = (size_t)link->blocks * link->states * link->states;
+	enum status status = chain_tree_build(&copy->tree, &link->graph, TREE_BUDGET, run->control);
+	copy->power = arena_alloc(&search->arena, link->blocks, sizeof *copy->power);
+	copy->around = arena_alloc(&search->arena, size, sizeof *copy->around);
+	copy->arc = arena_alloc(&search->arena, size, sizeof *copy->arc);
+	if (status == OK && (!copy->power || !copy->around || !copy->arc))
 		status = NO_MEMORY;
-	for (uint32_t i = 0; i < run->model.links && status == OK; i++) {
-		const struct chain_link *link = &run->model.link[i];
-		struct chain_copy *copy = &search->copy[i];
-		size_t size = (size_t)link->blocks * link->states * link->states;
-		status = chain_tree_build(&copy->tree, &link->graph, TREE_BUDGET, run->control);
-		copy->power = arena_alloc(&search->arena, link->blocks, sizeof *copy->power);
-		copy->around = arena_alloc(&search->arena, size, sizeof *copy->around);
-		copy->arc = arena_alloc(&search->arena, size, sizeof *copy->arc);
-		if (status == OK && (!copy->power || !copy->around || !copy->arc))
-			status = NO_MEMORY;
-		for (uint32_t block = 0; block < link->blocks && status == OK; block++)
-			status = chain_power_begin(&copy->power[block], link->states, link->length, &search->arena);
-		run->plan->states += link->blocks * link->states;
-	}
-	return status == OK ? chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control) : status;
+	for (uint32_t block = 0; block < link->blocks && status == OK; block++)
+		status = chain_power_begin(&copy->power[block], link->states, link->length, &search->arena);
+	return status;
+}
+
+static void close_model(struct run *run)
+{
+	for (uint32_t i = 0; i < run->model.links && run->search.copy; i++)
+		chain_tree_free(&run->search.copy[i].tree);
+	chain_tree_free(&run->search.core);
+	arena_free(&run->search.arena);
+	chain_model_free(&run->model);
+	run->search.copy = NULL;
 }
 
 /* About what weighing takes. */
@@ -406,43 +219,415 @@ static uint64_t pass_ticks(const struct run *run)
 	return ticks;
 }
 
-static void end(struct run *run)
+/* Prices first, whatever the effort: plans on the way are far from good. */
+static void grant(struct run *run)
 {
-	for (uint32_t i = 0; i < run->model.links && run->search.copy; i++)
-		chain_tree_free(&run->search.copy[i].tree);
-	chain_tree_free(&run->search.core);
-	chain_choice_free(&run->best);
-	chain_choice_free(&run->over);
-	arena_free(&run->search.arena);
-	chain_model_free(&run->model);
+	struct control *control = run->control;
+	uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(run) + TICKS_LEAST;
+	if (control->limit < least)
+		control->limit = run->most_ticks == 0 || least < run->most_ticks ? least : run->most_ticks;
+}
+
+static enum status open_model(struct run *run)
+{
+	struct chain_search *search = &run->search;
+	uint32_t states = 0;
+	close_model(run);
+	search->weighed = false;
+	search->model = &run->model;
+	search->control = run->control;
+	enum status status = chain_model_build(&run->model, run->chain, run->wanted, run->control, run->error);
+	search->limit = run->chain->limit < 0 ? run->chain->limit : run->chain->limit - run->model.base_usage;
+	if (status == OK && !(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
+		status = NO_MEMORY;
+	for (uint32_t i = 0; i < run->model.links && status == OK; i++) {
+		states += run->model.link[i].blocks * run->model.link[i].states;
+		status = open_link(run, i);
+	}
+	run->plan->states = states > run->plan->states ? states : run->plan->states;
+	if (status == OK)
+		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
+	if (status == OK)
+		grant(run);
+	return status;
+}
+
+/* Sums at this price don't overflow. */
+static bool weighable(const struct run *run, struct price price)
+{
+	return (wide)price.alpha * run->model.costs + (wide)price.beta * run->model.usages < CHAIN_WEIGHT_MAX;
+}
+
+/* A whole plan's weight, of one within the model. */
+static wide whole_weight(const struct run *run, int64_t weight)
+{
+	return weight + (wide)run->search.alpha * run->model.base_cost + (wide)run->search.beta * run->model.base_usage;
+}
+
+static wide weight_at(struct price price, int64_t cost, int64_t usage)
+{
+	return (wide)price.alpha * cost + (wide)price.beta * usage;
+}
+
+/* ---- plans --------------------------------------------------------------------------------------------------------- */
+
+static void write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
+{
+	const struct chain_model *model = &run->model;
+	const struct shard_chain *chain = run->chain;
+	uint32_t copies = chain_copies(chain, node);
+	const uint32_t *original = model->original + model->first[node];
+	choice[0] = original[found->core[model->var[AT_FIRST][node]]];
+	choice[copies - 1] = original[found->core[model->var[AT_LAST][node]]];
+	for (uint32_t i = 0; i < model->links && copies > 2; i++) {
+		const struct chain_path *path = &found->path[i];
+		for (uint32_t copy = 0; model->link[i].segment == chain->segment[node] && copy < model->link[i].length; copy++)
+			choice[copy + 1] = original[path->value[path->arc[copy]][model->link[i].var[node]]];
+	}
+}
+
+/* Into the array of a whole plan, which is made where there is none. */
+static enum status write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
+{
+	struct chain_plan *plan = run->plan;
+	const struct shard_chain *chain = run->chain;
+	if (!plan->start && !(plan->start = arena_alloc(&plan->arena, (size_t)chain->nodes + 1, sizeof *plan->start)))
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
+	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		write_node(run, found, node, *choice + plan->start[node]);
+	return OK;
+}
+
+struct vertex { int64_t cost, usage; };
+
+/* Takes the choice over where it is within the limit, and the best. Frees it; says what it comes to. */
+static enum status offer(struct run *run, struct chain_choice *choice, struct vertex *vertex)
+{
+	enum status status = OK;
+	*vertex = (struct vertex) { choice->cost + run->model.base_cost, choice->usage + run->model.base_usage };
+	bool fits = run->chain->limit < 0 || vertex->usage <= run->chain->limit;
+	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
+		run->cost = vertex->cost;
+		run->usage = vertex->usage;
+		status = write_choice(run, choice, &run->plan->choice);
+	} else if (!fits) {
+		status = write_choice(run, choice, &run->over);
+	}
+	chain_choice_free(choice);
+	return status;
+}
+
+/* ---- prices ---------------------------------------------------------------------------------------------------- */
+
+/* No plan within the limit costs less than (weight - beta * limit) / alpha. */
+static int64_t bound_at(const struct run *run, int64_t weight)
+{
+	wide sum = whole_weight(run, weight) - (run->chain->limit >= 0 ? (wide)run->search.beta * run->chain->limit : 0);
+	wide alpha = run->search.alpha, whole = sum / alpha + (sum % alpha > 0);
+	return whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;
+}
+
+/* The last of a fraction's convergents whose numbers have so many bits: as near as such numbers get, but for a factor of two. */
+static struct price simplify(int64_t beta, int64_t alpha, int bits)
+{
+	struct price before = { 1, 0 }, here = { 0, 1 };   /* 0 / 1 and 1 / 0 */
+	while (alpha > 0) {
+		int64_t whole = beta / alpha, rest = beta % alpha;
+		wide next_beta = (wide)whole * here.beta + before.beta, next_alpha = (wide)whole * here.alpha + before.alpha;
+		if ((next_beta >> bits || next_alpha >> bits) && here.alpha > 0 && here.beta > 0)
+			break;
+		before = here;
+		here = (struct price) { (int64_t)next_alpha, (int64_t)next_beta };
+		beta = alpha;
+		alpha = rest;
+	}
+	return here;
+}
+
+/* About as beta / alpha, with numbers that sums don't overflow at. */
+static bool set_price(const struct run *run, int64_t beta, int64_t alpha, struct price *price)
+{
+	for (int bits = PRICE_BITS; bits > 3; bits--) {
+		*price = simplify(beta, alpha, bits);
+		if (weighable(run, *price))
+			return true;
+	}
+	return false;
+}
+
+/* The best plan at a price, and the bound that the price is. */
+static enum status look(struct run *run, struct price price, struct vertex *found)
+{
+	struct chain_choice choice;
+	if (!weighable(run, price))
+		return LIMIT;
+	weigh(run, price.alpha, price.beta);
+	if (chain_blocked(run->search.weight))
+		return INFEASIBLE;
+	int64_t bound = price.alpha > 0 ? bound_at(run, run->search.weight) : 0;
+	if (price.alpha > 0 && (bound > run->bound || !run->price.alpha)) {
+		run->bound = bound;
+		run->price = price;
+		run->weight = whole_weight(run, run->search.weight);
+	}
+	if (control_status(run->control) == CANCELLED)
+		return CANCELLED;
+	enum status status = decode(run, &choice);
+	return status == OK ? offer(run, &choice, found) : status;
+}
+
+/* What a plan that is better than the best so far may weigh more than the least, at the last price. */
+static wide room_above(const struct run *run)
+{
+	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
+}
+
+static void keep_wanted(struct run *run, struct chain_tree *tree, uint32_t var, uint32_t node, int64_t most, int64_t *least)
+{
+	uint32_t width = chain_width(&run->model, node);
+	for (uint32_t i = 0; i < width; i++)
+		least[i] = CHAIN_BLOCKED;
+	chain_tree_marginal(tree, var, least);
+	for (uint32_t i = 0; i < width; i++)
+		run->wanted[run->chain->first[node] + run->model.original[run->model.first[node] + i]] |= least[i] <= most;
+}
+
+/* Leaves out the strategies that no better plan has, by what is around them at the last price. */
+static enum status look_through(struct run *run)
+{
+	const struct shard_chain *chain = run->chain;
+	struct chain_model *model = &run->model;
+	wide room = room_above(run);
+	if (room < 0 || room >= CHAIN_WEIGHT_MAX)
+		return OK;
+	int64_t most = run->search.weight + (int64_t)room, *least = mem_alloc(chain->first[chain->nodes], sizeof *least);
+	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted);
+	if (!least || !wanted) {
+		mem_free(least);
+		return NO_MEMORY;
+	}
+	weigh_around(run, true);
+	run->wanted = wanted;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		keep_wanted(run, &run->search.core, model->var[AT_FIRST][node], node, most, least);
+		if (model->var[AT_LAST][node] != model->var[AT_FIRST][node])
+			keep_wanted(run, &run->search.core, model->var[AT_LAST][node], node, most, least);
+		for (uint32_t i = 0; i < model->links; i++)
+			if (model->link[i].segment == chain->segment[node])
+				keep_wanted(run, &run->search.copy[i].tree, model->link[i].var[node], node, most, least);
+	}
+	mem_free(least);
+	return open_model(run);
+}
+
+static size_t entries(const struct run *run)
+{
+	size_t sum = run->search.core.entries;
+	for (uint32_t i = 0; i < run->model.links; i++)
+		sum += run->search.copy[i].tree.entries;
+	return sum;
+}
+
+/* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
+static enum status thin_out(struct run *run)
+{
+	wide gap = (wide)run->cost - run->bound;
+	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER))
+		return OK;
+	run->pruned_at = gap > 0 ? gap : 1;
+	return look_through(run);
+}
+
+/* Something between the best plan and the last one that doesn't fit. */
+static enum status splice(struct run *run)
+{
+	const struct shard_chain *chain = run->chain;
+	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice; i++) {
+		int64_t cost, usage;
+		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
+			return NO_MEMORY;
+		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK || cost >= run->cost)
+			continue;
+		uint32_t *better = run->other;
+		run->other = run->plan->choice;
+		run->plan->choice = better;
+		run->cost = cost;
+		run->usage = usage;
+	}
+	return OK;
+}
+
+/* Between a plan that is too large and one that fits, until none lies below the line through both. */
+static enum status find_price(struct run *run, struct vertex over, struct vertex under)
+{
+	for (int i = 0; i < PRICES && under.cost > over.cost && run->cost > run->bound; i++) {
+		struct price price;
+		struct vertex found;
+		if (!set_price(run, under.cost - over.cost, over.usage - under.usage, &price))
+			return LIMIT;
+		enum status status = look(run, price, &found);
+		if (status == OK)
+			status = control_status(run->control);
+		if (status != OK)
+			return status;
+		wide weight = whole_weight(run, run->search.weight);
+		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
+			return splice(run);
+		*(found.usage <= run->chain->limit ? &under : &over) = found;
+		status = splice(run);
+		if (status == OK)
+			status = thin_out(run);
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------------- */
+
+/* One round: all plans that weigh up to share above the least. What was left out weighs more. */
+static enum status try_share(struct run *run, int64_t share)
+{
+	struct chain_choice choice;
+	struct vertex found;
+	bool tried = true;
+	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
+	enum status status = chain_exact(&run->search, most, below, &choice);
+	if (status == LIMIT && control_status(run->control) == OK)
+		status = chain_ilp(&run->search, most, below, run->cost - run->bound, &choice, &tried, &run->plan->arcs);
+	if (status == OK)
+		status = offer(run, &choice, &found);
+	if (status != OK && status != INFEASIBLE)
+		return status;
+	if (!tried)
+		return LIMIT;
+	int64_t bound = bound_at(run, most + 1);
+	bound = bound < run->cost ? bound : run->cost;
+	run->bound = bound > run->bound ? bound : run->bound;
+	run->exhausted = true;
+	return OK;
+}
+
+/* At the price of the best bound, if the tables aren't. */
+static enum status weigh_best(struct run *run)
+{
+	struct vertex found;
+	bool done = run->search.weighed && run->search.alpha == run->price.alpha && run->search.beta == run->price.beta;
+	return done ? OK : look(run, run->price, &found);
+}
+
+/* Tables for the best price of what a better plan may have. */
+static enum status prepare(struct run *run)
+{
+	enum status status = weigh_best(run);
+	if (status == OK)
+		status = thin_out(run);
+	if (status == OK)
+		status = weigh_best(run);
+	if (status == OK)
+		weigh_around(run, false);
+	return status;
+}
+
+/* Shares of what is between the least weight and the best plan's. */
+static enum status close_gap(struct run *run)
+{
+	wide share = -1;
+	enum status status = prepare(run);
+	while (status == OK && run->cost > run->bound) {
+		wide gap = room_above(run);
+		int64_t before = run->cost;
+		if (gap < 0) {
+			run->bound = run->cost;
+			return OK;
+		}
+		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * (share + 1);
+		status = control_status(run->control);
+		if (status == OK)
+			status = try_share(run, share < CHAIN_WEIGHT_MAX ? (int64_t)share : CHAIN_WEIGHT_MAX);
+		if (status == OK && run->cost < before)
+			status = prepare(run);
+	}
+	return status;
+}
+
+static enum status no_plan(struct run *run, int64_t usage)
+{
+	run->plan->usage = usage;
+	return usage < 0 ? fail(run->error, INFEASIBLE, "forbidden pairs leave no choice")
+		: fail(run->error, INFEASIBLE, "the least usage is %lld, above the limit of %lld", (long long)usage, (long long)run->chain->limit);
+}
+
+/* The plan of least usage that costs little besides, or, where that doesn't fit, of least usage. */
+static enum status find_under(struct run *run, struct vertex *under)
+{
+	struct price usage = { 0, 1 }, both = { 1, 1 };
+	while (weighable(run, (struct price) { 1, 4 * both.beta }) && both.beta < CHAIN_COST_MAX)
+		both.beta *= 4;
+	enum status status = look(run, both, under);
+	return status == OK && !run->plan->choice ? look(run, usage, under) : status;
+}
+
+static enum status search_plans(struct run *run)
+{
+	struct price cost = { 1, 0 };
+	struct vertex over, under;
+	enum status status = open_model(run);
+	if (status == OK)
+		status = look(run, cost, &over);
+	if (status == INFEASIBLE)
+		return no_plan(run, -1);
+	if (status != OK || run->plan->choice)
+		return status;
+	status = find_under(run, &under);
+	if (status != OK)
+		return status;
+	if (!run->plan->choice)
+		return no_plan(run, under.usage);
+	status = find_price(run, over, under);
+	if (status == OK)
+		status = close_gap(run);
+	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
+		run->bound = run->cost;
+		status = OK;
+	}
+	return status;
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------- */
+
+static enum status finish(struct run *run)
+{
+	struct chain_plan *plan = run->plan;
+	plan->bound = run->bound < run->cost ? run->bound : run->cost;
+	plan->bound_kind = run->exhausted ? "exhausted search" : "exact DP";
+	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);
+	plan->proved = status == OK && plan->cost == plan->bound;
+	return status;
 }
 
 enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
 	struct error *error)
 {
-	struct run run = { .chain = chain, .control = control, .plan = plan, .error = error };
+	struct run run = { .chain = chain, .control = control, .plan = plan, .error = error, .most_ticks = control->limit };
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
-	uint64_t limit = control->limit;
 	if (status != OK)
 		return status;
 	run.search.patience = control->ticks + effort;
-	if (limit == 0 || control->ticks + effort < limit)
+	if (control->limit == 0 || control->ticks + effort < control->limit)
 		control->limit = control->ticks + effort;
-	status = begin(&run);
-	if (status == OK) {
-		/* Prices first, whatever the effort: plans on the way are far from good. */
-		uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(&run) + TICKS_LEAST;
-		if (control->limit < least && (limit == 0 || least < limit))
-			control->limit = least;
-		status = search_plans(&run);
+	status = search_plans(&run);
+	if ((status == OK || status == LIMIT || status == CANCELLED) && plan->choice) {
+		enum status finished = finish(&run);
+		status = finished != OK ? finished : plan->proved ? OK : status == OK ? LIMIT : status;
 	}
-	if ((status == OK || status == LIMIT || status == CANCELLED) && run.best.core) {
-		enum status written = write_plan(&run);
-		status = written != OK ? written : plan->proved ? OK : status == OK ? LIMIT : status;
-	}
-	control->limit = limit;
-	end(&run);
+	control->limit = run.most_ticks;
+	close_model(&run);
 	if (status == NO_MEMORY)
 		chain_plan_free(plan);
 	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;

@@ -39,8 +39,8 @@ struct chain_plan {
 	int64_t cost, usage;
 	int64_t bound;                         /* no choice within the limit costs less */
 	bool proved;
-	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "folded ILP": by search */
-	uint32_t states, arcs;                 /* of the folded program: what was searched */
+	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "exhausted search" */
+	uint32_t states, arcs;                 /* of the largest program: states between copies; arcs of the integer program, where one was needed */
 	struct arena arena;
 };
 

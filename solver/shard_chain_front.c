@@ -4,37 +4,44 @@
 
 #include "shard_chain_front.h"
 
-static bool is_whole(const struct chain_bucket *bucket)
+static bool is_open(const struct chain_front *front, const struct chain_bucket *bucket)
 {
-	return bucket->open || bucket->var == NONE;
+	return bucket->open && !front->given;
 }
 
-size_t chain_front_rows(const struct chain_tree *tree, const struct chain_bucket *bucket)
+static bool is_whole(const struct chain_front *front, const struct chain_bucket *bucket)
 {
-	(void)tree;
-	return is_whole(bucket) ? bucket->size : bucket->rows;
+	return is_open(front, bucket) || bucket->var == NONE;
 }
 
-void chain_front_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
+size_t chain_front_rows(const struct chain_front *front, const struct chain_bucket *bucket)
 {
-	if (bucket->var == NONE || !is_whole(bucket)) {
-		chain_tree_digits(tree, bucket, row, value);
+	return is_whole(front, bucket) ? bucket->size : bucket->rows;
+}
+
+void chain_front_digits(const struct chain_front *front, const struct chain_bucket *bucket, size_t row, uint32_t *value)
+{
+	if (bucket->var == NONE || !is_whole(front, bucket)) {
+		chain_tree_digits(front->tree, bucket, row, value);
 		return;
 	}
-	uint32_t domain = tree->graph->domain[bucket->var];
+	uint32_t domain = front->tree->graph->domain[bucket->var];
 	value[bucket->var] = (uint32_t)(row % domain);
-	chain_tree_digits(tree, bucket, row / domain, value);
+	chain_tree_digits(front->tree, bucket, row / domain, value);
 }
 
-/* Links and what hangs on them are somebody else's columns. */
-static bool left_out(const struct chain_tree *tree, const struct chain_part *part)
+/* Links whose points aren't given, and what hangs on them, are somebody else's columns. */
+static bool left_out(const struct chain_front *front, const struct chain_part *part)
 {
-	return part->child != NONE ? tree->bucket[part->child].open : tree->graph->factor[part->factor].weight != NULL;
+	const struct chain_tree *tree = front->tree;
+	return part->child != NONE ? is_open(front, &tree->bucket[part->child]) : tree->graph->factor[part->factor].weight && !front->given;
 }
 
-static bool has_points(const struct chain_tree *tree, const struct chain_part *part)
+static bool has_points(const struct chain_front *front, const struct chain_part *part)
 {
-	return part->child != NONE && !tree->bucket[part->child].plain && !tree->bucket[part->child].open;
+	const struct chain_tree *tree = front->tree;
+	return part->child != NONE ? !tree->bucket[part->child].plain && !is_open(front, &tree->bucket[part->child])
+		: tree->graph->factor[part->factor].weight && front->given;
 }
 
 /* ---- room ------------------------------------------------------------------------------------------------------ */
@@ -69,8 +76,7 @@ static int by_usage(const void *left, const void *right)
 	return (a->trail > b->trail) - (a->trail < b->trail);
 }
 
-/* Drops points that another one is as good as in both. */
-static uint32_t filter(struct chain_point *list, uint32_t count)
+uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 {
 	uint32_t kept = 0;
 	if (count < 2)
@@ -101,7 +107,7 @@ static bool add_plain(const struct row *row, struct chain_point *point)
 	const struct chain_tree *tree = row->front->tree;
 	for (uint32_t i = 0; i < row->bucket->parts; i++) {
 		const struct chain_part *part = &row->bucket->part[i];
-		if (left_out(tree, part) || has_points(tree, part))
+		if (left_out(row->front, part) || has_points(row->front, part))
 			continue;
 		size_t entry = chain_part_entry(row->bucket, part, row->value);
 		const struct chain_factor *factor = part->child == NONE ? &tree->graph->factor[part->factor] : NULL;
@@ -118,14 +124,16 @@ static bool add_plain(const struct row *row, struct chain_point *point)
 static enum status join(struct row *row, const struct chain_part *part, int64_t rest)
 {
 	struct chain_front *front = row->front;
-	const uint32_t *start = front->start[part->child];
+	const struct chain_given *given = part->child == NONE ? &front->given[part->factor] : NULL;
+	const uint32_t *start = given ? given->start : front->start[part->child];
 	size_t entry = chain_part_entry(row->bucket, part, row->value);
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < row->count; i++)
 		for (uint32_t j = start[entry]; j < start[entry + 1]; j++) {
 			struct chain_point point = front->list[i];
-			point.cost += front->point[j].cost;
-			point.usage += front->point[j].usage;
+			const struct chain_point *more = given ? &given->point[j] : &front->point[j];
+			point.cost += more->cost;
+			point.usage += more->usage;
 			if (weight_of(front->tree, &point) + rest > row->room)
 				continue;
 			if (front->trails > 4 * front->most || count > front->most)
@@ -140,7 +148,7 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 	front->list_room = front->other_room;
 	front->other = swap;
 	front->other_room = room;
-	row->count = filter(front->list, count);
+	row->count = chain_points_filter(front->list, count);
 	return OK;
 }
 
@@ -155,7 +163,7 @@ static enum status combine(struct row *row)
 	if (!add_plain(row, &point))
 		return OK;
 	for (uint32_t i = 0; i < row->bucket->parts; i++)
-		if (has_points(tree, &row->bucket->part[i])) {
+		if (has_points(front, &row->bucket->part[i])) {
 			int64_t least = chain_part_weight(tree, row->bucket, &row->bucket->part[i], row->value);
 			if (chain_blocked(least))
 				return OK;
@@ -168,7 +176,7 @@ static enum status combine(struct row *row)
 	enum status status = OK;
 	for (uint32_t i = 0; i < row->bucket->parts && row->count && status == OK; i++) {
 		const struct chain_part *part = &row->bucket->part[i];
-		if (!has_points(tree, part))
+		if (!has_points(front, part))
 			continue;
 		rest -= chain_part_weight(tree, row->bucket, part, row->value);
 		status = join(row, part, rest);
@@ -189,18 +197,18 @@ static enum status keep(struct row *row, uint32_t begin)
 			return NO_MEMORY;
 		front->points++;
 	}
-	front->points = begin + filter(front->point + begin, front->points - begin);
+	front->points = begin + chain_points_filter(front->point + begin, front->points - begin);
 	return OK;
 }
 
 static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint32_t *value)
 {
 	const struct chain_bucket *bucket = row->bucket;
-	uint32_t begin = row->front->points, domain = is_whole(bucket) ? 1 : row->front->tree->graph->domain[bucket->var];
+	uint32_t begin = row->front->points, domain = is_whole(row->front, bucket) ? 1 : row->front->tree->graph->domain[bucket->var];
 	enum status status = OK;
 	row->room = limit - around;
 	for (uint32_t i = 0; i < domain && status == OK; i++) {
-		if (!is_whole(bucket))
+		if (!is_whole(row->front, bucket))
 			value[bucket->var] = i;
 		status = combine(row);
 		if (status == OK)
@@ -210,12 +218,12 @@ static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint
 }
 
 /* The least weight of the parts that an open bucket's points are made of. */
-static int64_t own_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *value)
+static int64_t own_weight(const struct chain_front *front, const struct chain_bucket *bucket, const uint32_t *value)
 {
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (!left_out(tree, &bucket->part[i]))
-			sum += chain_part_weight(tree, bucket, &bucket->part[i], value);
+		if (!left_out(front, &bucket->part[i]))
+			sum += chain_part_weight(front->tree, bucket, &bucket->part[i], value);
 	return sum;
 }
 
@@ -224,19 +232,19 @@ static enum status fill_bucket(struct chain_front *front, uint32_t number, int64
 	const struct chain_tree *tree = front->tree;
 	const struct chain_bucket *bucket = &tree->bucket[number];
 	struct row at = { .front = front, .bucket = bucket, .value = value };
-	size_t rows = chain_front_rows(tree, bucket), inner = bucket->size / bucket->rows;
+	size_t rows = chain_front_rows(front, bucket), inner = bucket->size / bucket->rows;
 	enum status status = OK;
 	front->start[number] = arena_alloc(&front->arena, rows + 1, sizeof **front->start);
 	if (!front->start[number])
 		return NO_MEMORY;
 	for (size_t row = 0; row < rows && status == OK; row++) {
-		bool whole = is_whole(bucket);
+		bool whole = is_whole(front, bucket);
 		int64_t own = whole ? bucket->table[row] : bucket->up[row], down = bucket->down[whole ? row / inner : row];
 		front->start[number][row] = front->points;
 		if (chain_blocked(own) || chain_blocked(down) || own + down > limit)
 			continue;
-		chain_front_digits(tree, bucket, row, value);
-		status = fill_row(&at, whole ? own + down - own_weight(tree, bucket, value) : down, limit, value);
+		chain_front_digits(front, bucket, row, value);
+		status = fill_row(&at, whole ? own + down - own_weight(front, bucket, value) : down, limit, value);
 		if (control_spend(control, 20))
 			status = status == OK ? control_status(control) : status;
 	}
@@ -244,22 +252,23 @@ static enum status fill_bucket(struct chain_front *front, uint32_t number, int64
 	return status;
 }
 
-static bool has_own(const struct chain_tree *tree, const struct chain_bucket *bucket)
+static bool has_own(const struct chain_front *front, const struct chain_bucket *bucket)
 {
 	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (!left_out(tree, &bucket->part[i]))
+		if (!left_out(front, &bucket->part[i]))
 			return true;
 	return false;
 }
 
-enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, int64_t limit, uint32_t most, struct control *control)
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, uint32_t most,
+	struct control *control)
 {
-	*front = (struct chain_front) { .tree = tree, .most = most };
+	*front = (struct chain_front) { .tree = tree, .given = given, .most = most };
 	front->start = arena_alloc(&front->arena, tree->buckets, sizeof *front->start);
 	uint32_t *value = arena_alloc(&front->arena, tree->graph->vars, sizeof *value);
 	enum status status = front->start && value ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < tree->buckets && status == OK; i++)
-		if (!tree->bucket[i].plain && (!tree->bucket[i].open || has_own(tree, &tree->bucket[i])))
+		if (!tree->bucket[i].plain && (!is_open(front, &tree->bucket[i]) || has_own(front, &tree->bucket[i])))
 			status = fill_bucket(front, i, limit, value, control);
 	return status;
 }
@@ -274,7 +283,7 @@ void chain_front_free(struct chain_front *front)
 	*front = (struct chain_front) { 0 };
 }
 
-void chain_front_decode(const struct chain_front *front, uint32_t number, uint32_t point, uint32_t *value)
+void chain_front_decode(const struct chain_front *front, uint32_t number, uint32_t point, uint32_t *value, uint32_t *taken)
 {
 	const struct chain_tree *tree = front->tree;
 	const struct chain_bucket *bucket = &tree->bucket[number];
@@ -283,11 +292,14 @@ void chain_front_decode(const struct chain_front *front, uint32_t number, uint32
 	for (uint32_t i = 0; i < bucket->parts; i++)
 		if (bucket->part[i].child != NONE && tree->bucket[bucket->part[i].child].plain)
 			chain_tree_decode_below(tree, bucket->part[i].child, value);
-	/* The trail has the children with points, the last one first. */
+	/* The trail has the parts with points, the last one first. */
 	uint32_t trail = front->point[point].trail;
 	for (uint32_t i = bucket->parts; i-- > 0;)
-		if (has_points(tree, &bucket->part[i])) {
-			chain_front_decode(front, bucket->part[i].child, front->trail[trail].point, value);
+		if (has_points(front, &bucket->part[i])) {
+			if (bucket->part[i].child == NONE)
+				taken[bucket->part[i].factor] = front->trail[trail].point;
+			else
+				chain_front_decode(front, bucket->part[i].child, front->trail[trail].point, value, taken);
 			trail = front->trail[trail].before;
 		}
 }

@@ -14,10 +14,17 @@ struct chain_point {
 	uint32_t trail;            /* the points of the children that it is made of */
 };
 
+/* The points of a link, by entry of its factor: point[start[entry]] .. point[start[entry + 1] - 1]. */
+struct chain_given {
+	const uint32_t *start;
+	const struct chain_point *point;
+};
+
 /* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a bucket has none.
- * Rows of open buckets and of the root are assignments of the whole scope, and leave out links and open children. */
+ * Where links' points aren't given, rows of open buckets and of the root are assignments of the whole scope, and leave out links and open children. */
 struct chain_front {
 	const struct chain_tree *tree;
+	const struct chain_given *given; /* [factors] of links; NULL: left out */
 	uint32_t **start;          /* [buckets] */
 	struct chain_point *point;
 	struct chain_trail { uint32_t before, point; } *trail;
@@ -30,12 +37,15 @@ struct chain_front {
 };
 
 /* After up and down. limit: of the weight of a whole plan. LIMIT: more than most points. Free in any case. */
-enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, int64_t limit, uint32_t most, struct control *control);
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, uint32_t most,
+	struct control *control);
 void chain_front_free(struct chain_front *front);
-size_t chain_front_rows(const struct chain_tree *tree, const struct chain_bucket *bucket);
+size_t chain_front_rows(const struct chain_front *front, const struct chain_bucket *bucket);
 /* Values of a row of an open bucket or the root. */
-void chain_front_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value);
-/* Values of all variables that a point decides, where those of its row are set. */
-void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value);
+void chain_front_digits(const struct chain_front *front, const struct chain_bucket *bucket, size_t row, uint32_t *value);
+/* Values of all variables that a point decides, where those of its row are set; taken [factors]: its point of each link, where they are given. */
+void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value, uint32_t *taken);
+/* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
+uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
 
 #endif

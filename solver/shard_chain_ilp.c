@@ -96,7 +96,7 @@ static enum status add_pieces(struct program *program)
 		if (!front->start[i] || (!bucket->open && bucket->var != NONE))
 			continue;
 		const uint32_t *start = front->start[i];
-		size_t rows = chain_front_rows(tree, bucket);
+		size_t rows = chain_front_rows(front, bucket);
 		struct piece *piece = &program->piece[program->pieces++];
 		*piece = (struct piece) { i, program->milp.columns, start[rows] - start[0] };
 		if (program->milp.columns + piece->columns >= COLUMNS_MAX)
@@ -164,7 +164,7 @@ static void tie_pieces(struct program *program, uint32_t *value)
 		const struct piece *piece = &program->piece[i];
 		const struct chain_bucket *bucket = &tree->bucket[piece->bucket];
 		const uint32_t *start = program->core.start[piece->bucket];
-		size_t rows = chain_front_rows(tree, bucket);
+		size_t rows = chain_front_rows(&program->core, bucket);
 		for (uint32_t j = 0; j < (bucket->count ? bucket->count : 1); j++)
 			for (uint32_t k = 0; k < (bucket->count ? tree->graph->domain[bucket->scope[j]] : 1); k++) {
 				milp_add_row(&program->milp, bucket->count ? 0 : 1, bucket->count ? 0 : 1);
@@ -173,7 +173,7 @@ static void tie_pieces(struct program *program, uint32_t *value)
 				for (size_t row = 0; row < rows; row++) {
 					if (start[row] == start[row + 1])
 						continue;
-					chain_front_digits(tree, bucket, row, value);
+					chain_front_digits(&program->core, bucket, row, value);
 					for (uint32_t point = start[row]; point < start[row + 1]; point++)
 						if (!bucket->count || value[bucket->scope[j]] == k)
 							milp_add_entry(&program->milp, piece->column + point - start[0], 1);
@@ -405,8 +405,8 @@ static enum status read_path(struct program *program, uint32_t number, const dou
 		if (!value)
 			return NO_MEMORY;
 		size_t row = (size_t)walk->tail[i] * link->states + walk->head[i] % link->states;
-		chain_front_digits(tree, &tree->bucket[tree->buckets - 1], row, value);
-		chain_front_decode(&walk->front, tree->buckets - 1, walk->point[i], value);
+		chain_front_digits(&walk->front, &tree->bucket[tree->buckets - 1], row, value);
+		chain_front_decode(&walk->front, tree->buckets - 1, walk->point[i], value, NULL);
 		kind[i] = path->kinds;
 		path->value[path->kinds++] = value;
 	}
@@ -438,8 +438,8 @@ static enum status read_choice(struct program *program, const double *solution, 
 			uint32_t row = 0;
 			while (program->core.start[piece->bucket][row + 1] <= first + j)
 				row++;
-			chain_front_digits(tree, &tree->bucket[piece->bucket], row, choice->core);
-			chain_front_decode(&program->core, piece->bucket, first + j, choice->core);
+			chain_front_digits(&program->core, &tree->bucket[piece->bucket], row, choice->core);
+			chain_front_decode(&program->core, piece->bucket, first + j, choice->core, NULL);
 		}
 	}
 	enum status status = OK;
@@ -500,9 +500,9 @@ static enum status build_fronts(struct program *program, int64_t most)
 	struct chain_search *search = program->search;
 	uint32_t links = search->model->links;
 	program->walk = arena_alloc(&program->arena, links, sizeof *program->walk);
-	enum status status = program->walk ? chain_front_build(&program->core, &search->core, most, POINTS_MAX, search->control) : NO_MEMORY;
+	enum status status = program->walk ? chain_front_build(&program->core, &search->core, NULL, most, POINTS_MAX, search->control) : NO_MEMORY;
 	for (uint32_t i = 0; i < links && status == OK; i++)
-		status = chain_front_build(&program->walk[i].front, &search->copy[i].tree, most, POINTS_MAX, search->control);
+		status = chain_front_build(&program->walk[i].front, &search->copy[i].tree, NULL, most, POINTS_MAX, search->control);
 	return status;
 }
 

@@ -74,7 +74,7 @@ static void add_node(const struct chain_model *model, struct chain_graph *graph,
 {
 	uint32_t width = chain_width(model, node);
 	int64_t *cost = model->cost + model->first[node], *usage = model->usage + model->first[node];
-	if (!graph->failed)
+	if (!graph->failed && !(all_zero(cost, width) && all_zero(usage, width)))
 		add_factor(graph, &var, 1, width, cost, all_zero(usage, width) ? NULL : usage);
 }
 
@@ -412,11 +412,12 @@ static enum status find_links(struct chain_model *model)
 	return status;
 }
 
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, struct control *control, struct error *error)
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
+	struct error *error)
 {
 	*model = (struct chain_model) { .chain = chain };
 	model->core.arena = &model->arena;
-	enum status status = chain_model_reduce(model, control, error);
+	enum status status = chain_model_reduce(model, wanted, control, error);
 	if (status == OK) {
 		measure(model);
 		status = find_links(model);

@@ -43,15 +43,18 @@ struct chain_model {
 	uint32_t links;
 	struct chain_link *link;
 	int64_t costs, usages;     /* no sum exceeds these in magnitude */
+	int64_t base_cost, base_usage; /* what all plans have, left out of everything else here */
 	struct arena arena;
 };
 
-/* INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case. */
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, struct control *control, struct error *error);
+/* wanted [strategies of the chain]: those that plans may have; NULL: all.
+ * INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case. */
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
+	struct error *error);
 void chain_model_free(struct chain_model *model);
-/* The strategies that are worth considering: those with partners over every edge, and not as bad as another one in all respects.
- * Fills first, original, cost, usage and table. */
-enum status chain_model_reduce(struct chain_model *model, struct control *control, struct error *error);
+/* The strategies that are worth considering: those wanted that have partners over every edge.
+ * Fills first, original, cost, usage, table and what all plans have. */
+enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error);
 
 static inline uint32_t chain_width(const struct chain_model *model, uint32_t node)
 {

@@ -14,7 +14,8 @@ struct ordering {
 	uint64_t *near;            /* [vars * words] */
 	uint32_t *fill;            /* edges that eliminating a variable would add */
 	double *size;              /* entries of its bucket */
-	bool *stale, *done, *late; /* late: not before all others */
+	bool *stale, *late;        /* late: not before all others */
+	uint32_t *left;            /* not eliminated yet, in their order */
 	uint32_t *list;            /* scratch: a variable's neighbours */
 	double entries;
 };
@@ -78,7 +79,6 @@ static void take_out(struct ordering *ordering, uint32_t var)
 			for (uint64_t bits = other[word]; bits; bits &= bits - 1)
 				ordering->stale[64 * word + (uint32_t)__builtin_ctzll(bits)] = true;
 	}
-	ordering->done[var] = true;
 }
 
 static void join_factors(struct ordering *ordering)
@@ -97,21 +97,31 @@ static void join_factors(struct ordering *ordering)
 static void run(struct ordering *ordering, uint32_t *order, struct control *control)
 {
 	const struct chain_graph *graph = ordering->graph;
+	uint32_t left = 0, steps = 0;
 	join_factors(ordering);
-	for (uint32_t step = 0; step < graph->vars - graph->kept; step++) {
-		uint32_t best = NONE;
-		for (uint32_t var = graph->kept; var < graph->vars; var++) {
-			if (ordering->done[var])
-				continue;
-			if (ordering->stale[var])
-				weigh(ordering, var);
-			if (best == NONE || before(ordering, var, best))
-				best = var;
+	/* Those alone first: no search among them. */
+	for (uint32_t var = graph->kept; var < graph->vars; var++)
+		if (neighbours(ordering, var) == 0) {
+			ordering->entries += graph->domain[var];
+			order[steps++] = var;
+		} else {
+			ordering->left[left++] = var;
 		}
-		ordering->entries += ordering->size[best];
-		take_out(ordering, best);
-		order[step] = best;
-		control_spend(control, graph->vars);
+	while (left) {
+		uint32_t best = 0;
+		for (uint32_t i = 0; i < left; i++) {
+			if (ordering->stale[ordering->left[i]])
+				weigh(ordering, ordering->left[i]);
+			if (before(ordering, ordering->left[i], ordering->left[best]))
+				best = i;
+		}
+		uint32_t var = ordering->left[best];
+		ordering->entries += ordering->size[var];
+		take_out(ordering, var);
+		order[steps++] = var;
+		control_spend(control, left);
+		left--;
+		memmove(ordering->left + best, ordering->left + best + 1, (left - best) * sizeof *ordering->left);
 	}
 }
 
@@ -124,10 +134,10 @@ static enum status find_order(const struct chain_graph *graph, bool links_last, 
 	ordering.fill = arena_alloc(&arena, vars, sizeof *ordering.fill);
 	ordering.size = arena_alloc(&arena, vars, sizeof *ordering.size);
 	ordering.stale = arena_alloc(&arena, vars, sizeof *ordering.stale);
-	ordering.done = arena_alloc(&arena, vars, sizeof *ordering.done);
+	ordering.left = arena_alloc(&arena, vars, sizeof *ordering.left);
 	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
 	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
-	bool full = ordering.near && ordering.fill && ordering.size && ordering.stale && ordering.done && ordering.late && ordering.list;
+	bool full = ordering.near && ordering.fill && ordering.size && ordering.stale && ordering.left && ordering.late && ordering.list;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
 			ordering.late[graph->factor[i].var[j]] = true;

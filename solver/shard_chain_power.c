@@ -34,6 +34,21 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 	return full ? OK : NO_MEMORY;
 }
 
+enum status chain_power_keep(struct chain_power *power)
+{
+	if (power->square_around)
+		return OK;
+	int64_t **squares = arena_alloc(power->arena, power->squares, sizeof *squares);
+	power->product_around = arena_alloc(power->arena, power->products, sizeof *power->product_around);
+	bool full = squares && power->product_around;
+	for (uint32_t i = 0; i < power->squares && full; i++)
+		full = (squares[i] = arena_alloc(power->arena, size_of(power), sizeof **squares)) != NULL;
+	for (uint32_t i = 0; i < power->products && full; i++)
+		full = (power->product_around[i] = arena_alloc(power->arena, size_of(power), sizeof **squares)) != NULL;
+	power->square_around = full ? squares : NULL;
+	return full ? OK : NO_MEMORY;
+}
+
 /* result = min(result, left * right) */
 static void multiply(uint32_t states, const int64_t *left, const int64_t *right, int64_t *result)
 {
@@ -121,6 +136,8 @@ void chain_power_around(struct chain_power *power, const int64_t *around, int64_
 	block(power, here);
 	for (uint32_t i = power->squares; i-- > 0;) {
 		if (product != NONE && power->bit[product] == i) {
+			if (power->square_around)
+				memcpy(power->product_around[product], result, size_of(power) * sizeof *result);
 			if (product) {
 				multiply_left_transposed(states, power->product[product - 1], result, here);
 				block(power, below);
@@ -133,6 +150,8 @@ void chain_power_around(struct chain_power *power, const int64_t *around, int64_
 			product--;
 		}
 		settle(power, here);
+		if (power->square_around)
+			memcpy(power->square_around[i], here, size_of(power) * sizeof *here);
 		if (!i)
 			break;
 		block(power, below);

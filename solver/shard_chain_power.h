@@ -14,6 +14,8 @@ struct chain_power {
 	int64_t **product;         /* [products] of the squares of the length's bits, lowest first; the last one is the result */
 	uint32_t *bit;             /* [products] */
 	int64_t *spare[3];         /* scratch matrices */
+	/* What is around a square anywhere on the walk, and around a product; NULL: not kept. */
+	int64_t **square_around, **product_around;
 	struct arena *arena;
 };
 
@@ -23,6 +25,8 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 void chain_power_run(struct chain_power *power, struct control *control);
 /* around[from * states + to]: the least of everything outside a walk from from to to. arc: the same for one arc anywhere on a walk. */
 void chain_power_around(struct chain_power *power, const int64_t *around, int64_t *arc, struct control *control);
+/* Makes room for what is around squares and products: the next call of chain_power_around() keeps it. OK or NO_MEMORY. */
+enum status chain_power_keep(struct chain_power *power);
 /* The states on a best walk, state[0 .. length]. */
 void chain_power_walk(const struct chain_power *power, uint32_t from, uint32_t to, uint32_t *state);
 

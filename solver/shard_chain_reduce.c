@@ -1,15 +1,12 @@
-/* shard_chain_reduce.c: strategies without a partner, and strategies that another one is as good as, in every copy. */
+/* shard_chain_reduce.c: strategies without a partner go; costs are counted from the least of each. */
 #include <string.h>
 
 #include "shard_chain_model.h"
-
-#define ROUNDS 4
 
 struct reduction {
 	struct chain_model *model;
 	const struct shard_chain *chain;
 	bool *alive;               /* [strategies of the chain] */
-	struct csr edges;          /* node -> edges, twice where both ends are the node */
 	struct arena arena;
 };
 
@@ -81,56 +78,18 @@ static enum status prune(struct reduction *reduction, struct control *control)
 	return OK;
 }
 
-/* ---- dominance ------------------------------------------------------------------------------------------------- */
-
-static int64_t capped(int64_t cost)
-{
-	return cost < SHARD_FORBIDDEN ? cost : SHARD_FORBIDDEN;
-}
-
-/* Is q at least as good as p over the edge, whatever the other end chooses? */
-static bool as_good_over(const struct reduction *reduction, const struct chain_edge *edge, uint32_t node, uint32_t p, uint32_t q)
-{
-	const struct shard_chain *chain = reduction->chain;
-	const bool *rows = reduction->alive + chain->first[edge->from], *columns = reduction->alive + chain->first[edge->to];
-	if (edge->from == node)
-		for (uint32_t i = 0; i < count_of(chain, edge->to); i++)
-			if (columns[i] && capped(pair_of(chain, edge, q, i)) > capped(pair_of(chain, edge, p, i)))
-				return false;
-	if (edge->to == node)
-		for (uint32_t i = 0; i < count_of(chain, edge->from); i++)
-			if (rows[i] && capped(pair_of(chain, edge, i, q)) > capped(pair_of(chain, edge, i, p)))
-				return false;
-	return true;
-}
-
-static bool as_good(const struct reduction *reduction, uint32_t node, uint32_t p, uint32_t q)
-{
-	const struct shard_chain *chain = reduction->chain;
-	const int64_t *cost = chain->cost + chain->first[node], *usage = chain->usage + chain->first[node];
-	if (cost[q] > cost[p] || (chain->limit >= 0 && usage[q] > usage[p]))
-		return false;
-	FOR_ROW(i, &reduction->edges, node)
-		if (!as_good_over(reduction, &chain->edge[reduction->edges.item[i]], node, p, q))
-			return false;
-	return true;
-}
-
-static bool drop_dominated(struct reduction *reduction, uint32_t node)
-{
-	const struct shard_chain *chain = reduction->chain;
-	bool *alive = reduction->alive + chain->first[node], changed = false;
-	uint32_t count = count_of(chain, node);
-	for (uint32_t p = count; p-- > 0;)
-		for (uint32_t q = 0; q < count && alive[p]; q++)
-			if (q != p && alive[q] && as_good(reduction, node, p, q)) {
-				alive[p] = false;
-				changed = true;
-			}
-	return changed;
-}
-
 /* ---- what is left ---------------------------------------------------------------------------------------------- */
+
+/* Takes the least of what is allowed off everything that is. */
+static int64_t take_least(int64_t *values, size_t count)
+{
+	int64_t least = INT64_MAX;
+	for (size_t i = 0; i < count; i++)
+		least = values[i] < least ? values[i] : least;
+	for (size_t i = 0; i < count && !chain_blocked(least); i++)
+		values[i] -= chain_blocked(values[i]) ? 0 : least;
+	return chain_blocked(least) ? 0 : least;
+}
 
 static enum status keep_strategies(struct reduction *reduction, struct error *error)
 {
@@ -150,9 +109,12 @@ static enum status keep_strategies(struct reduction *reduction, struct error *er
 				model->cost[kept] = chain->cost[i];
 				model->usage[kept++] = chain->limit >= 0 ? chain->usage[i] : 0;
 			}
-		model->first[node + 1] = kept;
 		if (kept == model->first[node])
 			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
+		model->first[node + 1] = kept;
+		uint32_t width = kept - model->first[node], copies = chain_copies(chain, node);
+		model->base_cost += take_least(model->cost + model->first[node], width) * copies;
+		model->base_usage += take_least(model->usage + model->first[node], width) * copies;
 	}
 	return OK;
 }
@@ -170,6 +132,14 @@ static bool is_separable(const struct chain_table *table)
 	return true;
 }
 
+/* How many edges an edge stands for. */
+static int64_t times(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every ? (int64_t)chain_copies(chain, node) - edge->step : 1;
+}
+
 static enum status keep_table(struct chain_model *model, uint32_t number)
 {
 	const struct shard_chain *chain = model->chain;
@@ -185,6 +155,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 			int64_t cost = pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
+	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * times(chain, edge);
 	table->separable = is_separable(table);
 	if (!table->separable)
 		return OK;
@@ -200,47 +171,21 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	return OK;
 }
 
-static enum status find_edges(struct reduction *reduction)
-{
-	const struct shard_chain *chain = reduction->chain;
-	uint32_t *row = arena_alloc(&reduction->arena, 2 * (size_t)chain->edges, sizeof *row);
-	uint32_t *item = arena_alloc(&reduction->arena, 2 * (size_t)chain->edges, sizeof *item);
-	if (!row || !item)
-		return NO_MEMORY;
-	for (uint32_t i = 0; i < chain->edges; i++) {
-		row[2 * i] = chain->edge[i].from;
-		row[2 * i + 1] = chain->edge[i].to;
-		item[2 * i] = item[2 * i + 1] = i;
-	}
-	return csr_of_pairs(&reduction->arena, chain->nodes, 2 * chain->edges, row, item, &reduction->edges);
-}
-
-static enum status choose_alive(struct reduction *reduction, struct control *control)
+static enum status choose_alive(struct reduction *reduction, const bool *wanted, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
 	reduction->alive = arena_alloc(&reduction->arena, chain->first[chain->nodes], sizeof *reduction->alive);
 	if (!reduction->alive)
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
-		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN;
-	enum status status = find_edges(reduction);
-	if (status == OK)
-		status = prune(reduction, control);
-	bool changed = true;
-	for (int round = 0; round < ROUNDS && changed && status == OK; round++) {
-		changed = false;
-		for (uint32_t node = 0; node < chain->nodes; node++)
-			changed |= drop_dominated(reduction, node);
-		if (control_spend(control, chain->first[chain->nodes]))
-			status = control_status(control);
-	}
-	return status;
+		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN && (!wanted || wanted[i]);
+	return prune(reduction, control);
 }
 
-enum status chain_model_reduce(struct chain_model *model, struct control *control, struct error *error)
+enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
-	enum status status = choose_alive(&reduction, control);
+	enum status status = choose_alive(&reduction, wanted, control);
 	if (status == OK)
 		status = keep_strategies(&reduction, error);
 	arena_free(&reduction.arena);

@@ -9,10 +9,9 @@
 struct chain_path {
 	uint32_t kinds, **value;   /* [kinds] values of a copy's variables */
 	uint32_t *arc;             /* [length] kind */
-	size_t block;
-	uint32_t *state;           /* [length + 1] between the arcs; NULL in what the ILP finds */
 };
 
+/* Costs and usages here and below are without what all plans of the model have. */
 struct chain_choice {
 	uint32_t *core;            /* values of the core's variables */
 	struct chain_path *path;   /* [links] */
@@ -35,6 +34,7 @@ struct chain_search {
 	struct control *control;
 	int64_t limit;             /* of the usage */
 	uint64_t patience;         /* ticks from which on search trees are kept small */
+	bool weighed;
 	int64_t alpha, beta, weight; /* of the last weighing */
 	struct arena arena;
 };
@@ -45,10 +45,13 @@ struct chain_search {
  * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
 enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
 	uint32_t *arcs);
-/* Part of the copies of a link as in over, which is too large, all else as in under, which fits; both decoded from passes. Fills best, if there
- * is one that fits (core NULL: none): as many copies as fit. OK or NO_MEMORY. */
-enum status chain_splice(struct chain_search *search, const struct chain_choice *under, const struct chain_choice *over, uint32_t link,
-	struct chain_choice *best);
+/* The same by elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
+ * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
+enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
+/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
+ * it is above the limit. */
+enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
+	int64_t *cost, int64_t *usage);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);

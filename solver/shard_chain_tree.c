@@ -184,29 +184,30 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 static void believe(struct chain_tree *tree, const struct chain_bucket *bucket)
 {
 	size_t inner = bucket->size / bucket->rows;
+	int64_t alpha = bucket->plain ? tree->alpha : 1;
 	for (size_t row = 0; row < bucket->rows; row++)
 		for (size_t i = row * inner; i < (row + 1) * inner; i++)
 			tree->scratch[i] = chain_blocked(bucket->table[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED
-				: bucket->table[i] + bucket->down[row];
+				: alpha * bucket->table[i] + bucket->down[row];
 }
 
-static void set_around(const struct chain_tree *tree, const struct chain_part *part, const int64_t *self, size_t size, int64_t *around)
+static void set_around(const struct chain_tree *tree, const struct chain_part *part, const int64_t *self, int64_t alpha, size_t size, int64_t *around)
 {
 	for (size_t i = 0; i < size; i++)
 		around[i] = CHAIN_BLOCKED;
 	lower_table(part, tree->scratch, around);
 	for (size_t i = 0; i < size; i++)
-		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - self[i];
+		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
 }
 
 void chain_tree_around(struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
 {
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
 	believe(tree, bucket);
-	set_around(tree, part, factor->weight, factor->size, around);
+	set_around(tree, part, factor->weight, 1, factor->size, around);
 }
 
-void chain_tree_down(struct chain_tree *tree, const int64_t *root)
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain)
 {
 	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
 	for (size_t i = 0; i < top->size; i++)
@@ -214,16 +215,29 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root)
 	for (uint32_t i = tree->buckets; i-- > 0;) {
 		const struct chain_bucket *bucket = &tree->bucket[i];
 		bool believed = false;
-		for (uint32_t j = 0; j < bucket->parts && !bucket->plain; j++) {
+		for (uint32_t j = 0; j < bucket->parts && (plain || !bucket->plain); j++) {
 			const struct chain_part *part = &bucket->part[j];
-			if (part->child == NONE || tree->bucket[part->child].plain)
+			if (part->child == NONE || (!plain && tree->bucket[part->child].plain))
 				continue;
 			if (!believed)
 				believe(tree, bucket);
 			believed = true;
 			struct chain_bucket *child = &tree->bucket[part->child];
-			set_around(tree, part, child->up, child->rows, child->down);
+			set_around(tree, part, child->up, child->plain ? tree->alpha : 1, child->rows, child->down);
 		}
+	}
+}
+
+void chain_tree_marginal(struct chain_tree *tree, uint32_t var, int64_t *least)
+{
+	const struct chain_bucket *bucket = &tree->bucket[tree->bucket_of[var]];
+	size_t step = 1;
+	believe(tree, bucket);
+	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
+		step *= tree->graph->domain[bucket->scope[i]];
+	for (size_t i = 0; i < bucket->size; i++) {
+		size_t value = i / step % tree->graph->domain[var];
+		least[value] = tree->scratch[i] < least[value] ? tree->scratch[i] : least[value];
 	}
 }
 

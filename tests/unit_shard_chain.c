@@ -212,6 +212,158 @@ Test(shard_chain, longer_chains_cost_what_the_unfolded_program_says)
 	}
 }
 
+/* ---- long chains, by a table over usage ---------------------------------------------------------------------------- */
+
+/* One segment. Outside nodes and the first and last copy are enumerated; between them a table: copy by copy, per state the least cost at each usage. */
+struct table_oracle {
+	const struct shard_problem *problem;
+	uint32_t copies, inside, states, range;   /* nodes of the segment come first: node's copy k is problem node node * copies + k */
+	int64_t *row, *next;                       /* [states * range] */
+	uint32_t choice[200];
+	int64_t best;
+};
+
+static void set_copy(struct table_oracle *oracle, uint32_t copy, uint32_t state)
+{
+	for (uint32_t node = oracle->inside; node-- > 0;) {
+		uint32_t at = node * oracle->copies + copy, width = shard_strategies(oracle->problem, at);
+		oracle->choice[at] = state % width;
+		state /= width;
+	}
+}
+
+static uint32_t copy_of(const struct table_oracle *oracle, uint32_t node)
+{
+	return node < oracle->inside * oracle->copies ? node % oracle->copies : 0;
+}
+
+/* Nodes whose choice is fixed before the table: the first and last copy, and outside. */
+static bool is_fixed(const struct table_oracle *oracle, uint32_t node)
+{
+	uint32_t copy = copy_of(oracle, node);
+	return copy == 0 || copy == oracle->copies - 1;
+}
+
+/* What a copy adds to those before it: its own cost, and its edges to fixed nodes and to the copy before. last: only edges between those. */
+static int64_t copy_cost(const struct table_oracle *oracle, uint32_t copy, bool fixed)
+{
+	const struct shard_problem *problem = oracle->problem;
+	int64_t sum = 0;
+	for (uint32_t node = 0; node < problem->nodes; node++)
+		if (fixed ? is_fixed(oracle, node) : !is_fixed(oracle, node) && copy_of(oracle, node) == copy)
+			sum += problem->cost[problem->first[node] + oracle->choice[node]];
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t from = problem->from[edge], to = problem->to[edge];
+		bool a = is_fixed(oracle, from), b = is_fixed(oracle, to);
+		uint32_t later = a ? copy_of(oracle, to) : b ? copy_of(oracle, from) : copy_of(oracle, from) > copy_of(oracle, to) ? copy_of(oracle, from) : copy_of(oracle, to);
+		if (fixed ? a && b : !(a && b) && later == copy) {
+			int64_t cost = problem->pair[problem->table[edge] + (size_t)oracle->choice[from] * shard_strategies(problem, to) + oracle->choice[to]];
+			sum = cost < SHARD_FORBIDDEN && sum < SHARD_FORBIDDEN ? sum + cost : SHARD_FORBIDDEN;
+		}
+	}
+	return sum;
+}
+
+static int64_t copy_usage(const struct table_oracle *oracle, uint32_t copy, bool fixed)
+{
+	int64_t sum = 0;
+	for (uint32_t node = 0; node < oracle->problem->nodes; node++)
+		if (fixed ? is_fixed(oracle, node) : !is_fixed(oracle, node) && copy_of(oracle, node) == copy)
+			sum += oracle->problem->usage[oracle->problem->first[node] + oracle->choice[node]];
+	return sum;
+}
+
+static void step(struct table_oracle *oracle, uint32_t copy)
+{
+	size_t size = (size_t)oracle->states * oracle->range;
+	for (size_t i = 0; i < size; i++)
+		oracle->next[i] = INT64_MAX;
+	for (uint32_t before = 0; before < (copy == 1 ? 1 : oracle->states); before++)
+		for (uint32_t state = 0; state < oracle->states; state++) {
+			if (copy > 1)
+				set_copy(oracle, copy - 1, before);
+			set_copy(oracle, copy, state);
+			int64_t cost = copy_cost(oracle, copy, false), usage = copy_usage(oracle, copy, false);
+			for (uint32_t u = 0; cost < SHARD_FORBIDDEN && u + usage < oracle->range; u++) {
+				int64_t *to = &oracle->next[state * oracle->range + u + usage], from = oracle->row[before * oracle->range + u];
+				if (from != INT64_MAX && from + cost < *to)
+					*to = from + cost;
+			}
+		}
+	int64_t *swap = oracle->row;
+	oracle->row = oracle->next;
+	oracle->next = swap;
+}
+
+/* All copies between, with the fixed ones set. The last step's edges to the last copy are those of the copy before it. */
+static void look_between(struct table_oracle *oracle)
+{
+	int64_t cost = copy_cost(oracle, 0, true), usage = copy_usage(oracle, 0, true);
+	if (cost >= SHARD_FORBIDDEN || usage >= oracle->range)
+		return;
+	for (size_t i = 0; i < (size_t)oracle->states * oracle->range; i++)
+		oracle->row[i] = INT64_MAX;
+	oracle->row[usage] = cost;
+	for (uint32_t copy = 1; copy + 1 < oracle->copies; copy++)
+		step(oracle, copy);
+	for (size_t i = 0; i < (size_t)oracle->states * oracle->range; i++)
+		oracle->best = oracle->row[i] < oracle->best ? oracle->row[i] : oracle->best;
+}
+
+static void look_everywhere(struct table_oracle *oracle, uint32_t outside)
+{
+	if (outside < oracle->problem->nodes) {
+		for (uint32_t i = 0; i < shard_strategies(oracle->problem, outside); i++) {
+			oracle->choice[outside] = i;
+			look_everywhere(oracle, outside + 1);
+		}
+		return;
+	}
+	for (uint32_t first = 0; first < oracle->states; first++)
+		for (uint32_t last = 0; last < (oracle->copies > 1 ? oracle->states : 1); last++) {
+			set_copy(oracle, 0, first);
+			if (oracle->copies > 1)
+				set_copy(oracle, oracle->copies - 1, last);
+			look_between(oracle);
+		}
+}
+
+Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 150; round++) {
+		struct chain_shape shape = { .segments = 1, .copies = 24, .inside = 2, .outside = 2, .strategies = 2 + round % 2, .edges = 2,
+			.forbidden = round % 5 == 4 ? 10 : 0, .costs = round % 3 ? 60 : 100000, .usages = 7 };
+		struct shard_chain chain;
+		struct shard_problem problem;
+		struct chain_plan plan;
+		struct error error;
+		size_t start[16];
+		cr_assert(random_chain(&chain, &seed, &shape));
+		chain.limit = draw_limit(&chain, &seed);
+		if (chain.limit >= 0) {
+			cr_assert_eq(shard_chain_unfold(&chain, &problem, start, &error), OK, "%s", error.text);
+			struct table_oracle oracle = { .problem = &problem, .copies = chain.copies[0], .states = 1, .range = (uint32_t)chain.limit + 1, .best = INT64_MAX };
+			for (uint32_t node = 0; node < chain.nodes && chain.segment[node] == 0; node++, oracle.inside++)
+				oracle.states *= chain.first[node + 1] - chain.first[node];
+			int64_t *tables = mem_alloc(2 * (size_t)oracle.states * oracle.range, sizeof *tables);
+			oracle.row = tables;
+			oracle.next = tables + (size_t)oracle.states * oracle.range;
+			look_everywhere(&oracle, oracle.inside * oracle.copies);
+			enum status status = solve(&chain, &plan);
+			if (oracle.best == INT64_MAX)
+				cr_assert_eq(status, INFEASIBLE, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+			else
+				cr_assert(status == OK && plan.proved && plan.cost == oracle.best, "SEED=%llu round %d: status %d, %lld, not %lld",
+					(unsigned long long)test_seed(), round, status, (long long)plan.cost, (long long)oracle.best);
+			mem_free(tables);
+			chain_plan_free(&plan);
+			shard_problem_free(&problem);
+		}
+		arena_free(&chain.arena);
+	}
+}
+
 /* ---- rules, memory ------------------------------------------------------------------------------------------------ */
 
 Test(shard_chain, long_chains_keep_to_their_limit)
