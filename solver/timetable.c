@@ -68,6 +68,20 @@ void timetable_free(struct timetable *timetable)
 	*timetable = (struct timetable) { 0 };
 }
 
+void timetable_add(struct timetable *timetable, uint32_t rank, int64_t fixed, int64_t working)
+{
+	size_t base = (size_t)rank * timetable->slots;
+	timetable->fixed[rank] += fixed;
+	for (uint32_t i = 0; i < timetable->slots; i++) {
+		timetable->bytes[base + i] += fixed + working;
+		timetable->after[base + i] += fixed;
+	}
+	timetable->worst = 0;
+	for (uint32_t other = 1; other < timetable->ranks; other++)
+		if (timetable_peak(timetable, other) > timetable_peak(timetable, timetable->worst))
+			timetable->worst = other;
+}
+
 int64_t timetable_peak(const struct timetable *timetable, uint32_t rank)
 {
 	return timetable->bytes[(size_t)rank * timetable->slots + timetable->peak[rank]];

@@ -44,6 +44,9 @@ static inline const struct pipeline_slot *timetable_slot(const struct timetable 
 	return &timetable->slot[(size_t)rank * timetable->slots + i];
 }
 
+/* Adds bytes to a rank: fixed ones, and others while it computes. O(slots). */
+void timetable_add(struct timetable *timetable, uint32_t rank, int64_t fixed, int64_t working);
+
 /* The most bytes of a rank. */
 int64_t timetable_peak(const struct timetable *timetable, uint32_t rank);
 /* The last slot of a rank that begins at or before a time; 0 where none does. O(log slots). */

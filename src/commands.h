@@ -38,7 +38,8 @@ enum context {
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
-	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, differences") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, differences") \
+	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "evaluate every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; ranked in the Devices view") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
@@ -66,7 +67,7 @@ enum context {
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
 	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
 	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen: what is seen now, as text or SVG") \
-	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE", "turn a knob") \
+	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \

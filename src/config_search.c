@@ -490,6 +490,24 @@ static uint32_t changed(const struct config *a, const struct config *b)
 	return count;
 }
 
+const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
+{
+	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
+		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
+		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
+	size_t most = 0;
+	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
+		if (part[i].bytes > part[most].bytes)
+			most = i;
+	*bytes = part[most].bytes;
+	return part[most].name;
+}
+
+bool config_equal(const struct config *a, const struct config *b)
+{
+	return changed(a, b) == 0 && a->microbatches == b->microbatches;
+}
+
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted)
 {
 	uint32_t best = NONE, least = UINT32_MAX;

@@ -59,7 +59,11 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 
 /* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time. NONE: none fits. */
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted);
-/* The request with what is wanted of another: for the way out of an infeasible one. Changes between two configurations, in words:
+/* What most of a rank's memory is, in words, and its bytes. */
+const char *config_biggest(const struct rank_memory *memory, int64_t *bytes);
+/* True where both are the same choices. */
+bool config_equal(const struct config *a, const struct config *b);
+/* Changes between two configurations, in words:
  * "tp 4 -> 8, zero 0 -> 1". Returns text. */
 char *config_changes(const struct config *from, const struct config *to, char *text, size_t size);
 /* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */

@@ -6,11 +6,11 @@
 #include "devices.h"
 #include "model_source.h"
 #include "outlook.h"
+#include "pipeline_stage.h"
 #include "rules_file.h"
 #include "shard_mesh.h"
 #include "shard_stage.h"
 
-#define CHUNKS 2     /* of a rank under schedule=interleaved */
 #define STORE_BYTES ((size_t)1 << 28)
 
 struct outlook *outlook_retain(struct outlook *outlook)
@@ -32,7 +32,7 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 	struct key key = key_of("outlook");
 	key_add(&key, graph->fingerprint);
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
-		if (knobs[knob].stage < STAGE_ORDER && knob != K_store)
+		if (knobs[knob].stage < STAGE_ORDER && knob != K_store && knob != K_rank)
 			key_add(&key, (uint64_t)scenario->value[knob]);
 	return key.half[0];
 }
@@ -89,8 +89,8 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 		config->zero = 3;
 	if (config->pp == 1)
 		config->schedule = SCHEDULE_1F1B;
-	if (config->schedule == SCHEDULE_INTERLEAVED)
-		config->chunks = CHUNKS;
+	else
+		config->chunks = scenario_chunks(scenario);
 	return OK;
 }
 
@@ -164,9 +164,61 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 	return batch;
 }
 
+/* ---- of plans ------------------------------------------------------------------------------------------------------------------ */
+
+/* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and for the rest what
+ * comes and goes in a slot. */
+static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
+{
+	const struct pipelined *pipelined = plan->pipelined;
+	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
+	int64_t *kept = mem_alloc(pieces + ranks, sizeof *kept), *none = kept + pieces;
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
+		.forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
+	if (!kept)
+		return fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t k = 0; k < pieces; k++)
+		kept[k] = pipelined->piece[k].kept;
+	struct timetable_bytes bytes = { none, none, kept };
+	enum status status = timetable_build(&pipeline, &bytes, pipelined->time - pipelined->timing.time, timetable, error);
+	for (uint32_t r = 0; status == OK && r < ranks; r++) {
+		const struct pipeline_rank *rank = &pipelined->rank[r];
+		int64_t rest = (plan->stage ? plan->stage[r].peak : rank->peak) - timetable_peak(timetable, r);
+		int64_t fixed = rank->parameters + rank->optimizer + rank->inputs + rank->gradients;
+		fixed = fixed < rest ? fixed : rest;
+		timetable_add(timetable, r, fixed, rest - fixed);
+	}
+	mem_free(kept);
+	return status;
+}
+
+static struct outlook *planned(const struct plan *plan, struct error *error, enum status *status)
+{
+	const struct pipelined *pipelined = plan->pipelined;
+	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	*status = outlook ? planned_timetable(plan, &outlook->timetable, error) : fail(error, NO_MEMORY, "out of memory");
+	if (*status != OK) {
+		mem_free(outlook);
+		return NULL;
+	}
+	atomic_store(&outlook->references, 1);
+	outlook->planned = true;
+	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined->ranks, .chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches, .schedule = (uint8_t)pipelined->schedule };
+	if (plan->sharded)
+		take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
+	outlook->devices = (uint32_t)plan->scenario.value[K_devices];
+	outlook->devices_per_node = (uint32_t)plan->scenario.value[K_devices_per_node];
+	scenario_machine(&plan->scenario, &outlook->machine);
+	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
+	return outlook;
+}
+
 struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
 {
 	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
+	if (plan->pipelined)
+		return planned(plan, error, status);
 	struct rules *rules = rules_load(rules_file, error, status);
 	struct store *store = rules ? store_new() : NULL;
 	struct control control = { .cancel = cancel };

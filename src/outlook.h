@@ -1,5 +1,7 @@
-/* outlook.h: about what a scenario comes to by the model of whole configurations: memory of pipeline ranks, time of a step, and the
- * schedule slot by slot. Milliseconds where a plan takes seconds; a plan is exact.
+/* outlook.h: what a scenario comes to as a whole configuration: the schedule slot by slot, memory of pipeline ranks, time of a step.
+ *
+ * Of a plan with a pipeline as planned: the ranks' peaks are the plan's. Else by the model of whole configurations, which takes milliseconds
+ * where a plan takes seconds, and says about what the plan would.
  */
 #ifndef TIDEMARK_OUTLOOK_H
 #define TIDEMARK_OUTLOOK_H
@@ -10,7 +12,8 @@
 /* Immutable once made and shared by counted references. */
 struct outlook {
 	struct config config;         /* that the scenario asks for */
-	struct config_result result;
+	struct config_result result;  /* by the model; zero where planned */
+	bool planned;
 	struct timetable timetable;
 	uint32_t devices, devices_per_node;
 	struct machine machine;       /* memory: what a device has; < 0: any */

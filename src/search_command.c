@@ -92,20 +92,6 @@ static void print_memory(FILE *file, const char *which, const struct rank_memory
 		gib(memory->gathered), gib(memory->overhead), gib(memory->total));
 }
 
-/* What is largest decides. */
-static const char *biggest(const struct rank_memory *memory, int64_t *bytes)
-{
-	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
-		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
-		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
-	size_t most = 0;
-	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
-		if (part[i].bytes > part[most].bytes)
-			most = i;
-	*bytes = part[most].bytes;
-	return part[most].name;
-}
-
 static void print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
@@ -147,7 +133,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	char text[300];
 	struct config_list others = { 0 };
 	int64_t bytes;
-	const char *part = biggest(&least->result.worst, &bytes);
+	const char *part = config_biggest(&least->result.worst, &bytes);
 	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
 		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
 		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));

@@ -409,9 +409,31 @@ static enum status edit_reset(struct scenario *scenario, const char *argument, s
 	return OK;
 }
 
+/* "k=v l=w ...": an assignment reaches to the word with the next '='. */
+static enum status edit_set(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char assignment[200];
+	enum status status = OK;
+	do {
+		const char *end = argument;
+		size_t length;
+		do
+			end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
+		while (*end && strcspn(end, "=") > strcspn(end, " \t"));
+		for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
+			;
+		if (length >= sizeof assignment)
+			return fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long");
+		snprintf(assignment, sizeof assignment, "%.*s", (int)length, argument);
+		status = scenario_set(scenario, assignment, error);
+		argument = end;
+	} while (status == OK && *argument);
+	return status;
+}
+
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, scenario_set, argument, error);
+	return change(session, edit_set, argument, error);
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)

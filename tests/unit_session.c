@@ -103,6 +103,23 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	session_free(session);
 }
 
+Test(session, several_knobs_are_one_step)
+{
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	const struct scenario *scenario;
+	cr_assert_eq(session_command(session, "set devices=4  memory=80 GiB tp=2", NULL), OK);
+	scenario = session_scenario(session);
+	cr_assert(scenario->value[K_devices] == 4 && scenario->value[K_memory] == INT64_C(80) << 30 && scenario->value[K_tp] == 2);
+	cr_assert_eq(session_command(session, "set devices=8 tp=none", NULL), BAD_INPUT);
+	cr_assert_eq(session_scenario(session)->value[K_devices], 4, "one mistake changes nothing");
+	cr_assert_eq(session_command(session, "undo", NULL), OK);
+	scenario = session_scenario(session);
+	cr_assert(scenario->value[K_devices] == 1 && scenario->value[K_memory] == KNOB_GIVEN && scenario->value[K_tp] == KNOB_GIVEN);
+	cr_assert_eq(session_command(session, "set", NULL), BAD_INPUT);
+	session_free(session);
+}
+
 Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
 {
 	static const struct { const char *typed, *path, *view, *stage, *text; } cases[] = {

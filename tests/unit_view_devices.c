@@ -116,6 +116,86 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Four ranks of eight devices, as planned: the schedule's peaks are the plan's. */
+Test(view_devices, the_schedule_is_the_plans)
+{
+	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4", "memory=1GiB", NULL };
+	struct fixture fixture;
+	struct error error;
+	enum status status;
+	open_fixture(&fixture, piped, 100, 30);
+	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+	cr_assert(outlook, "%s", error.text);
+	const struct pipelined *pipelined = fixture.plan->pipelined;
+	const struct timetable *timetable = &outlook->timetable;
+	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
+	cr_assert_eq(timetable->time, pipelined->time);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		cr_assert_eq(timetable_peak(timetable, rank), fixture.plan->stage ? fixture.plan->stage[rank].peak : pipelined->rank[rank].peak);
+		for (uint32_t i = 0; i < timetable->slots; i++)
+			cr_assert_eq(memcmp(timetable_slot(timetable, rank, i), &pipelined->timing.slot[rank * pipelined->timing.slots + i],
+				sizeof(struct pipeline_slot)), 0);
+	}
+	expect(&fixture, DEVICES, " of 4 ");
+	show_part(&fixture, PART_SCHEDULE);
+	expect(&fixture, DEVICES, "a moment");
+	fixture.model.outlook = outlook;
+	expect(&fixture, DEVICES, "1f1b, 4 ranks");
+	expect(&fixture, DEVICES, "rank 3 ");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "most on rank");
+	press(&fixture, DEVICES, COMMAND_PART);
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
+	outlook_release(outlook);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static void search(struct fixture *fixture, struct configurations *kept)
+{
+	configurations_search(kept, fixture->plan, NULL);
+	cr_assert(configurations_ranking(kept)->searching || configurations_ranking(kept)->list.entries > 0);
+	configurations_wait(kept);
+	fixture->model.ranking = configurations_ranking(kept);
+	cr_assert(fixture->model.ranking->list.entries > 0, "%s", fixture->model.ranking->error.text);
+}
+
+Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
+{
+	struct fixture fixture;
+	struct configurations kept = { 0 };
+	open_fixture(&fixture, eight, 120, 40);
+	press(&fixture, DEVICES, COMMAND_CONFIGURE);
+	expect(&fixture, DEVICES, "f evaluates every configuration");
+	search(&fixture, &kept);
+	const struct config_list *list = &fixture.model.ranking->list;
+	char text[64];
+	snprintf(text, sizeof text, "%u of %u fit · 8 devices · of 1.00 GiB · 8 samples", list->fitting, list->entries);
+	expect(&fixture, DEVICES, text);
+	expect(&fixture, DEVICES, "Enter sets the knobs so");
+	press(&fixture, DEVICES, COMMAND_DOWN);
+	press(&fixture, DEVICES, COMMAND_ACTIVATE);
+	const struct config *config = &list->entry[1].config;
+	snprintf(text, sizeof text, "set dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s ", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off");
+	cr_assert_eq(strncmp(fixture.model.request, text, strlen(text)), 0, "%s", fixture.model.request);
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 2 tp 4");
+	expect(&fixture, DEVICES, "dp 2 tp 4");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 17");
+	expect(&fixture, DEVICES, "no configuration contains");
+	fixture.model.filter[0] = '\0';
+	fixture.scenario.value[K_memory] = fixture.plan->scenario.value[K_memory] = INT64_C(100) << 20;
+	expect(&fixture, DEVICES, "f searches again");
+	search(&fixture, &kept);
+	expect(&fixture, DEVICES, "100 MiB");
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "too much; the most are");
+	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
+	configurations_free(&kept);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 {
 	static const char *const whole[] = { "devices=1", NULL };

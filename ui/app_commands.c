@@ -186,6 +186,8 @@ static void cancel(struct app *app, bool interrupt)
 		session_cancel(app->session);
 		app_look(app);
 		view_say(&app->model, "stopped: this is the best plan so far");
+	} else if (configurations_cancel(&app->configurations)) {
+		view_say(&app->model, "the search for configurations stops");
 	} else if (interrupt && again) {
 		app->running = false;
 		app->status = 130;
@@ -239,6 +241,18 @@ static void next_tour_step(struct app *app)
 	app->tour = step + 1;
 }
 
+/* Starts the search and shows where its list will be. */
+static void configure(struct app *app)
+{
+	if (!app->plan)
+		return;
+	configurations_search(&app->configurations, app->plan, session_rules_file(app->session));
+	for (int i = 0; i < VIEWS; i++)
+		if (views[i] == &view_devices)
+			app_show_view(app, i);
+	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -260,6 +274,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		return true;
 	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
+	case COMMAND_CONFIGURE: configure(app); return true;
 	case COMMAND_DIFFERENCES:
 		app_show_view(app, VIEWS - 1);
 		return true;

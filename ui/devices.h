@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -39,6 +39,18 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 /* False where the list doesn't know the command. */
 bool places_command(struct place_list *list, struct model *model, enum command_id command);
 void places_free(struct place_list *list);
+
+/* All configurations of the step on its devices. */
+struct config_rows {
+	const struct config_entry *of;  /* the list's, for which the rows were made */
+	uint32_t *row;               /* [rows] entries that contain the filter */
+	uint32_t rows, selected, top;
+	int page;
+	char filter[100];
+};
+void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model);
+bool configs_command(struct config_rows *list, struct model *model, enum command_id command);
+void configs_free(struct config_rows *list);
 
 /* The plan against the baseline, op by op. */
 struct change_list {

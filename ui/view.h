@@ -35,7 +35,7 @@ struct model {
 
 	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
 
-	char request[300];                /* a line for the prompt's interpreter, "" for none */
+	char request[1000];               /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;                /* let the user finish it first */
 	char message[300];                /* what a view has to say in the message line */
 };

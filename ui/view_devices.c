@@ -11,6 +11,7 @@ struct devices {
 	struct place_list places;
 	struct change_list changes;
 	struct gantt gantt;
+	struct config_rows configs;
 	uint32_t device;             /* under the mesh's cursor */
 };
 
@@ -54,11 +55,13 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3;
 	uint32_t devices = plan->sharded ? mesh_devices(&plan->sharded->sharding.mesh) : 1;
 	char text[64], amount[32];
-	if (devices > 1)
+	if (plan->pipelined && plan->pipelined->ranks > 1)
+		frame_print(frame, 1, y, ROLE_TEXT, "rank %u of %u", plan->rank, plan->pipelined->ranks);
+	else if (devices > 1)
 		frame_print(frame, 1, y, ROLE_TEXT, "each of %u", devices);
 	else
 		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
-	int x = devices > 1 ? LABELS + 3 : LABELS;
+	int x = devices > 1 || plan->pipelined ? LABELS + 3 : LABELS;
 	if (bar >= BAR_MIN)
 		draw_bar(frame, x, y, bar - (x - LABELS), model);
 	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
@@ -83,7 +86,12 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	if (!plan->sharded)
 		return;
 	const struct sharded *sharded = plan->sharded;
-	frame_part(frame, &x, 0, end, ROLE_TEXT, mesh_text(&sharded->sharding.mesh, text, sizeof text));
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	char pipeline[24] = "";
+	if (plan->pipelined && plan->pipelined->ranks > 1)
+		snprintf(pipeline, sizeof pipeline, "pp %u%s", plan->pipelined->ranks, mesh->axes ? " x " : "");
+	snprintf(text, sizeof text, "%s%s", pipeline, mesh->axes || !*pipeline ? mesh_text(mesh, amount, sizeof amount) : "");
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "sends %s", bytes_text(sharded->comm_bytes, amount, sizeof amount));
@@ -140,6 +148,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 		draw_outlook(frame, view, model, part);
 	} else if (part == PART_MESH) {
 		mesh_draw(frame, &view->device, model);
+	} else if (part == PART_CONFIGS) {
+		configs_draw(frame, &view->configs, model);
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
 	} else if (!plan->sharded) {
@@ -178,6 +188,12 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 	}
 	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
 		return true;
+	if (command == COMMAND_CONFIGURE) {
+		view->part = PART_CONFIGS;
+		return true;
+	}
+	if (view->part == PART_CONFIGS && configs_command(&view->configs, model, command))
+		return true;
 	if (view->part == PART_MESH && mesh_command(&view->device, model, command))
 		return true;
 	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
@@ -193,6 +209,7 @@ static void devices_free(void *state)
 {
 	places_free(&((struct devices *)state)->places);
 	changes_free(&((struct devices *)state)->changes);
+	configs_free(&((struct devices *)state)->configs);
 }
 
 const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free };

@@ -203,19 +203,23 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 		draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
 }
 
-/* Enter turns all knobs to those of the selected run. */
+/* Enter turns all knobs to those of the selected run, in one step. */
 static void request_scenario(const struct runs *runs, struct model *model)
 {
 	const struct scenario *scenario = &model->run[runs->selected]->scenario;
-	for (int i = 0; i < KNOB_COUNT; i++) {
-		char value[64];
-		if (scenario->value[i] == model->scenario->value[i])
-			continue;
-		view_request(model, false, "set %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
-		view_say(model, "knobs go back one by one: Enter again until > is on this run");
-		return;
-	}
-	view_say(model, "this run has the knobs that are set now");
+	char line[sizeof model->request] = "set", value[64];
+	size_t used = strlen(line);
+	bool any = false;
+	for (int i = 0; i < KNOB_COUNT && used < sizeof line; i++)
+		if (scenario->value[i] != model->scenario->value[i]) {
+			any = true;
+			used += (size_t)snprintf(line + used, sizeof line - used, " %s=%s", knobs[i].name,
+				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+		}
+	if (any)
+		view_request(model, false, "%s", line);
+	else
+		view_say(model, "this run has the knobs that are set now");
 }
 
 static bool runs_command(void *state, struct model *model, enum command_id command)

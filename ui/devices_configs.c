@@ -1,0 +1,262 @@
+/* devices_configs.c: all configurations of the step, those that fit first, the fastest first; which of them is asked for, and why one that
+ * doesn't fit doesn't, with the smallest change that does. Above the list time over memory.
+ */
+#include "devices.h"
+
+enum { TIME = 10, MEMORY = 20, BUBBLE = 28, TEXT = 31, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
+
+void configs_free(struct config_rows *list)
+{
+	mem_free(list->row);
+	list->row = NULL;
+	list->of = NULL;
+}
+
+static bool make_rows(struct config_rows *list, const struct model *model)
+{
+	const struct config_list *all = &model->ranking->list;
+	char text[200];
+	if (list->row && list->of == all->entry && strcmp(list->filter, model->filter) == 0)
+		return true;
+	configs_free(list);
+	list->row = mem_alloc(all->entries ? all->entries : 1, sizeof *list->row);
+	if (!list->row)
+		return false;
+	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
+	list->of = all->entry;
+	list->rows = list->selected = list->top = 0;
+	for (uint32_t i = 0; i < all->entries; i++)
+		if (!*list->filter || text_contains(config_text(&all->entry[i].config, text, sizeof text), list->filter))
+			list->row[list->rows++] = i;
+	return true;
+}
+
+/* The configuration that the plan on the screen has. */
+static bool is_present(const struct model *model, const struct config *config)
+{
+	return model->outlook && !model->outlook->planned ? config_equal(config, &model->outlook->config)
+		: model->outlook && config->pp == model->outlook->config.pp && config->dp == model->outlook->config.dp && config->tp == model->outlook->config.tp &&
+		config->cp == model->outlook->config.cp && config->ep == model->outlook->config.ep && config->microbatches == model->outlook->config.microbatches &&
+		config->schedule == model->outlook->config.schedule && config->chunks == model->outlook->config.chunks &&
+		config->zero == model->plan->scenario.value[K_zero] && config->recompute == model->plan->scenario.value[K_recompute] &&
+		(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
+}
+
+/* ---- the list ------------------------------------------------------------------------------------------------------------ */
+
+static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
+{
+	const struct config_entry *entry = &model->ranking->list.entry[number];
+	const struct config_result *result = &entry->result;
+	int width = frame->window.width;
+	char text[200];
+	bool present = is_present(model, &entry->config);
+	frame_text(frame, 0, y, 1, ROLE_KEY, present ? ">" : " ");
+	frame_right(frame, TIME, y, entry->fits ? ROLE_TEXT : ROLE_FAINT, time_text(result->time, text, sizeof text));
+	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
+	int at = width >= 60 ? TEXT : MEMORY + 3;
+	snprintf(text, sizeof text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
+	if (at == TEXT)
+		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
+	if (entry->front)
+		frame_glyph(frame, at - 2, y, GLYPH_BULLET, ROLE_GOOD);
+	frame_name(frame, at, y, width - at, entry->front ? ROLE_GOOD : entry->fits ? ROLE_TEXT : ROLE_FAINT,
+		config_text(&entry->config, text, sizeof text));
+	if (selected)
+		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
+}
+
+static void draw_header(struct frame *frame, int y, const struct model *model)
+{
+	bool wide = frame->window.width >= 60;
+	(void)model;
+	frame_right(frame, TIME, y, ROLE_LABEL, "step");
+	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
+	if (wide)
+		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
+	frame_text(frame, wide ? TEXT : MEMORY + 3, y, frame->window.width, ROLE_LABEL, "configuration (> on the screen)");
+}
+
+/* ---- why ------------------------------------------------------------------------------------------------------------------ */
+
+/* What the selected one holds; of one that doesn't fit what is in the way, and the nearest that fits. */
+static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
+{
+	const struct config_ranking *ranking = model->ranking;
+	const struct config_entry *entry = &ranking->list.entry[number];
+	const struct rank_memory *worst = &entry->result.worst;
+	char text[400], changes[200], amount[32], total[32];
+	int64_t bytes;
+	int width = frame->window.width;
+	const char *part = config_biggest(worst, &bytes);
+	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
+	if (entry->fits) {
+		char first[32], last[32];
+		snprintf(text, sizeof text, "rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, in one step",
+			 entry->result.worst_rank, bytes_text(worst->total, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount),
+			 bytes_text(entry->result.first.total, first, sizeof first), bytes_text(entry->result.last.total, last, sizeof last));
+		frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_FAINT, text);
+		return;
+	}
+	uint32_t nearest = config_nearest(&ranking->list, &entry->config);
+	size_t used = (size_t)snprintf(text, sizeof text, "rank %u needs %s too much; the most are %s, %s. ", entry->result.worst_rank,
+		bytes_text(worst->total - ranking->memory, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount));
+	if (nearest == NONE)
+		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then f searches again", ranking->devices);
+	else
+		snprintf(text + used, sizeof text - used, "The smallest change that fits: %s (%s, %s)",
+			 config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
+			 bytes_text(ranking->list.entry[nearest].result.worst.total, total, sizeof total),
+			 time_text(ranking->list.entry[nearest].result.time, amount, sizeof amount));
+	frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_WARN, text);
+}
+
+/* ---- time over memory ---------------------------------------------------------------------------------------------------- */
+
+struct scales { double low, high, fast, slow; struct rect rect; };
+
+static int place(double value, double from, double to, int cells)
+{
+	double share = to > from ? (value - from) / (to - from) : 0;
+	return share > 1 ? cells : (int)(share * (cells - 1) + 0.5);
+}
+
+/* Fitting ones, up to thrice the fastest's time: what is slower yet flattens all others. */
+static struct scales scales_of(const struct config_list *list, struct rect rect)
+{
+	struct scales scales = { 0, 0, 0, 0, { rect.x + LABELS, rect.y, rect.width - LABELS - 1, rect.height - 1 } };
+	for (uint32_t i = 0; i < list->fitting; i++) {
+		double bytes = (double)list->entry[i].result.worst.total, time = (double)list->entry[i].result.time;
+		if (i > 0 && time > 3 * scales.fast)
+			break;
+		scales.low = i == 0 || bytes < scales.low ? bytes : scales.low;
+		scales.high = i == 0 || bytes > scales.high ? bytes : scales.high;
+		scales.fast = i == 0 ? time : scales.fast;
+		scales.slow = time;
+	}
+	return scales;
+}
+
+static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry, enum glyph glyph, enum role role, bool mark)
+{
+	int x = place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
+	int y = scales->rect.height - 1 - place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
+	if (x < 0 || x >= scales->rect.width || y < 0 || !entry->fits)
+		return;
+	frame_glyph(frame, scales->rect.x + x, scales->rect.y + y, glyph, role);
+	if (mark)
+		frame_mark(frame, (struct rect){ scales->rect.x + x, scales->rect.y + y, 1, 1 }, MARK_REVERSE);
+}
+
+static void draw_plot(struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
+{
+	const struct config_list *list = &model->ranking->list;
+	struct scales scales = scales_of(list, rect);
+	char text[32];
+	int bottom = scales.rect.y + scales.rect.height;
+	if (scales.rect.width < 8 || list->fitting == 0)
+		return;
+	for (uint32_t i = 0; i < list->fitting; i++)
+		draw_point(frame, &scales, &list->entry[i], GLYPH_DOT, ROLE_FAINT, false);
+	for (uint32_t i = 0; i < list->fitting; i++)
+		if (list->entry[i].front)
+			draw_point(frame, &scales, &list->entry[i], GLYPH_BULLET, ROLE_GOOD, false);
+	draw_point(frame, &scales, &list->entry[selected], list->entry[selected].front ? GLYPH_BULLET : GLYPH_CIRCLE, ROLE_TITLE, true);
+	frame_right(frame, rect.x + LABELS - 1, rect.y, ROLE_LABEL, time_text((int64_t)scales.slow, text, sizeof text));
+	frame_right(frame, rect.x + LABELS - 1, bottom - 1, ROLE_LABEL, time_text((int64_t)scales.fast, text, sizeof text));
+	for (int y = scales.rect.y; y < bottom; y++)
+		frame_glyph(frame, scales.rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
+	frame_text(frame, scales.rect.x, bottom, scales.rect.width, ROLE_LABEL, bytes_text((int64_t)scales.low, text, sizeof text));
+	frame_right(frame, scales.rect.x + scales.rect.width, bottom, ROLE_LABEL, bytes_text((int64_t)scales.high, text, sizeof text));
+	if (scales.rect.width > 50)
+		frame_text(frame, scales.rect.x + scales.rect.width / 2 - 14, bottom, 30, ROLE_FAINT, "step over memory of a device");
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------------------- */
+
+static void draw_title(struct frame *frame, const struct model *model)
+{
+	const struct config_ranking *ranking = model->ranking;
+	char text[160], word[32];
+	int x = 0, end = frame->window.width;
+	snprintf(text, sizeof text, "%u of %u fit", ranking->list.fitting, ranking->list.entries);
+	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, text);
+	snprintf(text, sizeof text, "%u devices", ranking->devices);
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "of %s", bytes_text(ranking->memory, word, sizeof word));
+	if (ranking->memory >= 0)
+		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%lld samples", (long long)ranking->batch);
+	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	if (ranking->searching)
+		frame_part(frame, &x, 0, end, ROLE_WARN, "searching");
+	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
+		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: f searches again");
+}
+
+void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model)
+{
+	const struct config_ranking *ranking = model->ranking;
+	int width = frame->window.width, height = frame->window.height;
+	if (!ranking || ranking->list.entries == 0) {
+		const char *text = ranking && ranking->searching ? "searching: every degree, ZeRO stage, schedule and recomputation; Esc stops"
+			: ranking && *ranking->error.text ? ranking->error.text
+			: "f evaluates every configuration of this step on its devices: data, tensor, pipeline, context and expert parallel degrees, ZeRO, "
+			  "microbatches, schedules, recomputation, and ranks them";
+		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
+		return;
+	}
+	if (!make_rows(list, model)) {
+		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
+		return;
+	}
+	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;
+	draw_title(frame, model);
+	list->page = height - 2 - why - plot;
+	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
+	if (plot && list->rows)
+		draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
+	draw_header(frame, 1 + plot, model);
+	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
+		draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
+	if (list->rows == 0)
+		frame_print(frame, 1, 2 + plot, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
+	else if (why)
+		draw_why(frame, height - why, model, list->row[list->selected]);
+}
+
+/* ---- commands ------------------------------------------------------------------------------------------------------------------- */
+
+/* The knobs that give the configuration. */
+static void apply(struct model *model, const struct config *config)
+{
+	bool keeps = model->scenario->value[K_strategy] - 1 == STRATEGY_MEGATRON;
+	char chunks[32] = "", schedule[32], recompute[32];
+	if (config->chunks > 1)
+		snprintf(chunks, sizeof chunks, " chunks=%u", config->chunks);
+	view_request(model, false, "set%s dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s zero=%u microbatches=%u schedule=%s%s recompute=%s",
+		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off", config->zero,
+		config->microbatches, knob_text(K_schedule, config->schedule, schedule, sizeof schedule), chunks,
+		knob_text(K_recompute, config->recompute, recompute, sizeof recompute));
+}
+
+bool configs_command(struct config_rows *list, struct model *model, enum command_id command)
+{
+	if (!model->ranking || model->ranking->list.entries == 0 || !make_rows(list, model) || list->rows == 0)
+		return false;
+	const struct config_entry *entry = model->ranking->list.entry;
+	if (command == COMMAND_ACTIVATE) {
+		apply(model, &entry[list->row[list->selected]].config);
+		return true;
+	}
+	if (command == COMMAND_PEAK) {
+		for (uint32_t i = 0; i < list->rows; i++)
+			if (is_present(model, &entry[list->row[i]].config)) {
+				list->selected = i;
+				return true;
+			}
+		view_say(model, "the configuration on the screen is not in the list");
+		return true;
+	}
+	return row_command(command, &list->selected, list->rows, list->page);
+}
