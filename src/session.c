@@ -9,6 +9,7 @@
 #include "planner.h"
 #include "session.h"
 #include "session_log.h"
+#include "shard_mesh.h"
 #include "stages.h"
 #include "worker.h"
 
@@ -237,6 +238,17 @@ static struct question *unanswered(struct session *session)
 	return NULL;
 }
 
+/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
+static bool modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
+{
+	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks,
+		K_recompute };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i] == knob)
+			return scenario_shards(now) || scenario_shards(then);
+	return false;
+}
+
 const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value)
 {
 	struct scenario scenario;
@@ -252,7 +264,8 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 	if (!open)
 		open = &session->question[session->questions++];
 	scenario.value[knob] = value;
-	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario) };
+	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario,
+		modelled(present(session), &scenario, knob) ? session->plan : NULL) };
 	if (!open->number)
 		session->questions--;
 	scenario_done(&scenario);

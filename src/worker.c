@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "outlook.h"
 #include "planner.h"
 #include "worker.h"
 
@@ -20,6 +21,7 @@ struct request {
 	struct graph *graph;
 	struct scenario scenario;
 	bool raise_effort;
+	struct plan *from;          /* of a preview by the model, or NULL */
 };
 
 struct worker {
@@ -125,6 +127,7 @@ static bool better(const struct plan *plan, const struct plan *than)
 static void request_done(struct request *request)
 {
 	graph_release(request->graph);
+	plan_release(request->from);
 	scenario_done(&request->scenario);
 	*request = (struct request){ 0 };
 }
@@ -146,6 +149,34 @@ static bool take_preview(struct worker *worker, struct request *request)
 	return more;
 }
 
+/* Fills in what is as far from a plan as the model's two outlooks are apart; false where the model has none. */
+static bool model_preview(struct worker *worker, const struct request *request, struct preview *preview)
+{
+	struct planner *planner = &worker->planner;
+	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned };
+	const struct plan *from = request->from;
+	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
+	struct error error;
+	enum status status;
+	struct outlook *now = outlook_find(&stage, request->graph, &from->scenario, mesh, &error, &status);
+	/* What a search chose stays unless the devices' degrees are what is asked about. */
+	bool same = true;
+	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
+	struct outlook *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error, &status) : NULL;
+	if (then) {
+		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
+		preview->known = true;
+		preview->peak_bytes = from->peak_bytes + change > 0 ? from->peak_bytes + change : 0;
+		preview->arena_bytes = from->arena_bytes + change > 0 ? from->arena_bytes + change : 0;
+		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
+	}
+	outlook_release(then);
+	outlook_release(now);
+	return then;
+}
+
 static void make_preview(struct worker *worker, struct request *request)
 {
 	struct error error;
@@ -155,8 +186,9 @@ static void make_preview(struct worker *worker, struct request *request)
 	planner->abandoned = &worker->cancel;
 	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
 	struct preview preview = { .number = request->number, .exact = plan };
+	bool modelled = !plan && status == LIMIT && request->from && model_preview(worker, request, &preview);
 	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
-	if (!plan && status == LIMIT)
+	if (!plan && status == LIMIT && !modelled)
 		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
 	planner->control.report = report;
 	planner->abandoned = &worker->superseded;
@@ -404,11 +436,12 @@ uint64_t worker_request(struct worker *worker, struct graph *graph, const struct
 	return request.number;
 }
 
-uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario)
+uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from)
 {
 	struct request request = { .graph = graph };
 	if (scenario_copy(&request.scenario, scenario) != OK)
 		return 0;
+	request.from = from ? plan_retain((struct plan *)(uintptr_t)from) : NULL;
 	graph_retain(graph);
 	pthread_mutex_lock(&worker->mutex);
 	request.number = ++worker->previews;

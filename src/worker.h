@@ -31,7 +31,8 @@ int worker_wake_fd(const struct worker *worker);
 /* The newest plan published since the last call, as a new reference, or NULL. *request: the one it belongs to.
  * error->text is set, and the request, where it has no plan. Empties the wake fd. */
 struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error);
-/* What a scenario would come to, about: solved with the least effort, or exactly where the plan is in the store. */
+/* What a scenario would come to: exactly where the plan is in the store; else about, solved with the least effort, or as far from a plan as the
+ * model of whole configurations says. */
 struct preview {
 	uint64_t number;            /* of the call that asked for it */
 	bool known, exact;          /* known: false where it has no plan */
@@ -39,9 +40,10 @@ struct preview {
 	int64_t time;               /* picoseconds of a step that is split over devices, else -1 */
 };
 
-/* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. It is made while nothing is
+/* Asks for a preview, in place of one that still waits; returns its number, 0 when out of memory. from: a plan of the same graph whose
+ * distance the model of whole configurations knows in milliseconds, or NULL: the scenario is solved. It is made while nothing is
  * asked of the worker (raising the effort stops for it), and given up for the next request. */
-uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario);
+uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from);
 /* The newest preview since the last call; false when there is none. */
 bool worker_take_preview(struct worker *worker, struct preview *preview);
 /* Blocks until no preview waits or is being made. */

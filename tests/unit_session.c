@@ -6,6 +6,8 @@
 
 #include "src/export_line.h"
 #include "src/input.h"
+#include "src/models.h"
+#include "src/outlook.h"
 #include "src/session.h"
 #include "src/worker.h"
 #include "support.h"
@@ -192,6 +194,57 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
 	cr_assert_not(session_plan(session)->limited);
 	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
+Test(session, a_preview_of_a_configuration_is_the_models)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find("gpt")->config;
+	struct error error;
+	enum status status;
+	struct scenario scenario, other;
+	config.layers = 2;
+	config.batch = 8;
+	config.seq = 32;
+	struct graph *graph = model_step("gpt", &config, &adam, &error, &status);
+	scenario_init(&scenario);
+	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+		cr_assert_eq(scenario_set(&scenario, set[i], &error), OK);
+	struct session *session = session_new(graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
+	session_wait(session);
+	const struct plan *plan = session_plan(session);
+	cr_assert_not_null(plan, "%s", session_problem(session));
+	struct preview preview = *answer(session, K_zero, 3);
+	cr_assert(preview.known && !preview.exact);
+	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error, &status);
+	cr_assert_eq(scenario_copy(&other, &scenario), OK);
+	other.value[K_zero] = 3;
+	struct store *store = store_new();
+	struct rules *rules = rules_new();
+	struct control control = { 0 };
+	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
+	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error, &status);
+	cr_assert(now && then);
+	cr_assert(then->result.worst.total < now->result.worst.total);
+	cr_assert_eq(preview.peak_bytes - plan->peak_bytes, then->result.worst.total - now->result.worst.total);
+	cr_assert(preview.time > 0);
+	outlook_release(now);
+	outlook_release(then);
+	int64_t before = plan->peak_bytes;
+	cr_assert_eq(session_command(session, "set zero=3", &error), OK);
+	session_wait(session);
+	preview = *answer(session, K_zero, 0);
+	cr_assert(preview.known && preview.exact);
+	cr_assert_eq(preview.peak_bytes, before);
+	session_free(session);
+	scenario_done(&scenario);
+	scenario_done(&other);
+	store_free(store);
+	rules_free(rules);
+	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
 

@@ -83,7 +83,7 @@ static void show_part(struct fixture *fixture, enum device_part part)
 		press(fixture, DEVICES, COMMAND_PART);
 }
 
-static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "memory=1GiB", NULL };
+static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "memory=1GiB", "padding=off", NULL };
 
 Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie)
 {

@@ -119,7 +119,7 @@ static void effect_text(const struct model *model, const struct preview *effect,
 	const struct plan *plan = model->plan;
 	int64_t peak = effect->peak_bytes - plan->peak_bytes, arena = effect->arena_bytes - plan->arena_bytes, main = peak ? peak : arena;
 	char change[32];
-	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : "~ ", peak || !arena ? "" : "arena ",
+	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : wide ? "about " : "~ ", peak || !arena ? "" : "arena ",
 			    main ? change_text(main, change, sizeof change) : "the same");
 	if (wide && effect->time > 0 && plan_step_time(plan) > 0)
 		snprintf(text + used, size - (size_t)used, ", %+.1f %% time", 100.0 * ((double)effect->time / (double)plan_step_time(plan) - 1));
