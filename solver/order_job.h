@@ -1,4 +1,4 @@
-/* order_job.h: one run of the orderer: the best order and bound so far, and the steps that improve them. */
+/* order_job.h: one run of the orderer: the best order and bound so far. */
 #ifndef TIDEMARK_ORDER_JOB_H
 #define TIDEMARK_ORDER_JOB_H
 
@@ -42,19 +42,5 @@ bool order_job_done(const struct order_job *job);
  * stopped keeps nothing: status is the answer's. */
 bool order_job_find(struct order_job *job, const uint64_t key[2], void *answer, size_t bytes);
 void order_job_keep(struct order_job *job, const uint64_t key[2], const void *answer, size_t bytes, enum status status);
-
-/* One seed's order, by its strategy; all of them, kept for the repair; and LB2. Seeds run whatever the effort. */
-enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order);
-enum status order_run_seeds(struct order_job *job);
-enum status order_run_alive(struct order_job *job);
-
-/* Raises the bound by the cuts at ops where the best order is highest, so many of them. */
-enum status order_run_cuts(struct order_job *job, uint32_t ops);
-
-/* The best order that the effort allows. LIMIT when neither a proof nor a decision was reached. */
-enum status order_run_best(struct order_job *job);
-
-/* Reads an order from its end. */
-void order_turn(uint32_t *order, uint32_t ops);
 
 #endif

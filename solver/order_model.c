@@ -201,3 +201,12 @@ void order_walk_undo(struct order_walk *walk, uint32_t op)
 	FOR_ROW(i, &model->succ, op)
 		walk->waiting[model->succ.item[i]]++;
 }
+
+void order_turn(uint32_t *order, uint32_t ops)
+{
+	for (uint32_t i = 0; i < ops / 2; i++) {
+		uint32_t swap = order[i];
+		order[i] = order[ops - 1 - i];
+		order[ops - 1 - i] = swap;
+	}
+}

@@ -65,4 +65,7 @@ static inline int64_t order_walk_growth(const struct order_walk *walk, uint32_t 
 	return walk->opens[op] - walk->closes[op];
 }
 
+/* Reads an order from its end. */
+void order_turn(uint32_t *order, uint32_t ops);
+
 #endif

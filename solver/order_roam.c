@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "order_begin.h"
 #include "order_ilp.h"
 #include "order_roam.h"
 #include "order_waists.h"
