@@ -33,6 +33,7 @@ bool mem_grow(void *array, size_t *room, size_t wanted, size_t size)
 
 /* ---- arena ---- */
 
+#define CHUNK_LEAST (1u << 10)
 #define CHUNK_BYTES (64u << 10)
 
 struct arena_chunk {
@@ -43,8 +44,10 @@ struct arena_chunk {
 
 static struct arena_chunk *chunk_new(struct arena *arena, size_t bytes)
 {
-	/* Chunks grow with the arena, so that big arenas have few of them. */
-	size_t size = arena->bytes / 4 > CHUNK_BYTES ? arena->bytes / 4 : CHUNK_BYTES;
+	/* Chunks grow with the arena, so that big arenas have few of them and small ones little to clear. */
+	size_t size = arena->bytes > CHUNK_LEAST ? arena->bytes : CHUNK_LEAST;
+	if (size > CHUNK_BYTES)
+		size = arena->bytes / 4 > CHUNK_BYTES ? arena->bytes / 4 : CHUNK_BYTES;
 	if (size < bytes)
 		size = bytes;
 	if (size > SIZE_MAX - sizeof(struct arena_chunk))
