@@ -337,6 +337,26 @@ static uint32_t note_place(struct places *places, struct placement placement)
 	return i;
 }
 
+/* True where an op may read a tensor in two places at once: a product of a matrix and itself. */
+static bool reads_in_two(const struct building *building, const struct reading *reading)
+{
+	const struct network *network = building->network;
+	const struct graph *graph = building->graph;
+	for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
+		struct placement seen;
+		uint32_t count = 0, k = 0;
+		FOR_ROW(i, &graph->reads, reading->op) {
+			struct placement need = argument_place(building->units, reading->op, network->choice[c].split, k++);
+			if (graph->reads.item[i] != reading->tensor)
+				continue;
+			if (count++ > 0 && !placement_equal(need, seen))
+				return true;
+			seen = need;
+		}
+	}
+	return false;
+}
+
 /* Places that readers may need, how many of them, and in which phases. */
 static void note_needs(const struct building *building, uint32_t writer, uint32_t list, struct places *needs)
 {
@@ -346,7 +366,7 @@ static void note_needs(const struct building *building, uint32_t writer, uint32_
 		const struct reading *reading = &building->reading[at];
 		uint8_t phase = graph->op[reading->op].phase;
 		bool view = phase == PHASE_FORWARD && building->reaches[reading->op], counted[PLACES] = { false };
-		bool many = view || (copies_of(building, writer) == 1 && reading->count > 1);
+		bool many = view || (copies_of(building, writer) == 1 && reading->count > 1) || reads_in_two(building, reading);
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {

@@ -34,7 +34,7 @@ static bool alike(const struct units *units, uint32_t a, uint32_t b)
 	if (parts != units->part_start[b + 1] - units->part_start[b] || units->graph->tensor[a].bytes != units->graph->tensor[b].bytes)
 		return false;
 	for (uint32_t i = 0; i < parts; i++)
-		if (pa[i].size != pb[i].size)
+		if (pa[i].size != pb[i].size || pa[i].even != pb[i].even)
 			return false;
 	return true;
 }
