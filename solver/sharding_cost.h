@@ -21,6 +21,13 @@ struct sharding_cost {
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
 	struct sharding_cost *cost);
 
+/* The same for many shardings of a graph over one mesh: what doesn't depend on them is found once, and reshardings are remembered.
+ * sharding_sum_new() is NULL where memory ends. */
+struct sharding_sum;
+struct sharding_sum *sharding_sum_new(const struct units *units, const struct mesh *mesh, struct op_clock clock, uint32_t exposed);
+enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost);
+void sharding_sum_free(struct sharding_sum *sum);
+
 /* True where computation hides resharding of a tensor: gradients for the update, parameters before their use. */
 bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers);
 /* What bytes that stay add to the objective: a picosecond for every 16 KiB. */
