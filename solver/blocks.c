@@ -243,7 +243,22 @@ static void describe(struct cutting *cutting)
 	}
 }
 
-enum status blocks_find(const struct graph *graph, struct blocks *blocks)
+/* Cuts behind given ops. */
+static void cut_at(struct cutting *cutting, const bool *gap)
+{
+	uint32_t block = 0;
+	bool pending = false;
+	for (uint32_t op = 0; op < cutting->graph->ops; op++) {
+		if (cutting->graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		block += pending;
+		cutting->blocks->of[op] = block;
+		pending = gap[op];
+	}
+	cutting->blocks->blocks = block + 1;
+}
+
+static enum status find(const struct graph *graph, const bool *gap, struct blocks *blocks)
 {
 	struct arena scratch = { 0 };
 	struct cutting cutting = { .graph = graph, .blocks = blocks };
@@ -260,7 +275,10 @@ enum status blocks_find(const struct graph *graph, struct blocks *blocks)
 	if (fine) {
 		find_uses(&cutting);
 		count_crossings(&cutting);
-		cut(&cutting);
+		if (gap)
+			cut_at(&cutting, gap);
+		else
+			cut(&cutting);
 		blocks->crossing = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->crossing);
 		blocks->signature = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->signature);
 		fine = blocks->crossing && blocks->signature;
@@ -275,6 +293,65 @@ enum status blocks_find(const struct graph *graph, struct blocks *blocks)
 	if (!fine)
 		blocks_free(blocks);
 	return fine ? OK : NO_MEMORY;
+}
+
+enum status blocks_find(const struct graph *graph, struct blocks *blocks)
+{
+	return find(graph, NULL, blocks);
+}
+
+enum status blocks_find_at(const struct graph *graph, const bool *gap, struct blocks *blocks)
+{
+	return find(graph, gap, blocks);
+}
+
+/* ---- cheap gaps ------------------------------------------------------------------------------------------------ */
+
+/* Bytes that go through the gap behind every forward op: what an op before it makes and one behind it reads. */
+static void crossing_bytes(const struct graph *graph, int64_t *bytes)
+{
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t first = NONE, last = NONE;
+		FOR_ROW(i, &graph->users, s) {
+			uint32_t op = graph->users.item[i];
+			first = first == NONE ? op : first;
+			last = graph->op[op].phase == PHASE_FORWARD ? op : last;
+		}
+		if (graph->storage[s].allocator == NONE || last == NONE || last <= first)
+			continue;
+		bytes[first] += graph->storage[s].bytes;
+		bytes[last] -= graph->storage[s].bytes;
+	}
+	for (uint32_t op = 1; op < graph->ops; op++)
+		bytes[op] += bytes[op - 1];
+}
+
+enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, bool *gap, uint32_t *gaps)
+{
+	int64_t *bytes = mem_alloc(graph->ops, sizeof *bytes);
+	uint32_t forward = 0, number = 0, best = NONE;
+	*gaps = 0;
+	if (!bytes)
+		return NO_MEMORY;
+	crossing_bytes(graph, bytes);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		gap[op] = false;
+		forward += graph->op[op].phase == PHASE_FORWARD;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		uint64_t stretch = (uint64_t)number * stretches / forward, next = (uint64_t)(number + 1) * stretches / forward;
+		if (++number < forward && (best == NONE || bytes[op] < bytes[best]))
+			best = op;
+		if (next != stretch && best != NONE) {
+			gap[best] = true;
+			++*gaps;
+			best = NONE;
+		}
+	}
+	mem_free(bytes);
+	return OK;
 }
 
 void blocks_free(struct blocks *blocks)

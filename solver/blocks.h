@@ -20,6 +20,11 @@ struct blocks {
 
 /* OK or NO_MEMORY. At least one block. O(size). */
 enum status blocks_find(const struct graph *graph, struct blocks *blocks);
+/* The same with cuts elsewhere: behind the forward ops of gap[ops], whatever goes through them. */
+enum status blocks_find_at(const struct graph *graph, const bool *gap, struct blocks *blocks);
+/* For steps that have no such cuts: of each of so many stretches of the forward ops the gap through which the fewest bytes go, into gap[ops].
+ * Returns how many there are. OK or NO_MEMORY. O(size). */
+enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, bool *gap, uint32_t *gaps);
 void blocks_free(struct blocks *blocks);
 
 /* True for an op that only gives other names to what nothing writes: a transposed parameter. It belongs to its readers. */

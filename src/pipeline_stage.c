@@ -53,6 +53,8 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario)
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------------ */
 
+#define STRETCHES 8   /* possible cuts for every piece of a model without layers */
+
 struct piping {
 	struct stage_context *stage;
 	const struct sharded *sharded;
@@ -108,13 +110,27 @@ static uint32_t axis_named(const struct mesh *mesh, const char *name)
 	return mesh_axis_named(mesh, name);
 }
 
+/* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
+static enum status find_blocks(struct piping *piping)
+{
+	const struct graph *whole = piping->sharded->shared->graph;
+	uint32_t pieces = pieces_of(piping), gaps;
+	enum status status = blocks_find(whole, &piping->blocks);
+	if (status != OK || piping->blocks.blocks >= pieces)
+		return status;
+	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
+	blocks_free(&piping->blocks);
+	status = gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY;
+	return status == OK ? blocks_find_at(whole, gap, &piping->blocks) : status;
+}
+
 static enum status cost_blocks(struct piping *piping)
 {
 	const struct sharded *sharded = piping->sharded;
 	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct op_work *work;
-	enum status status = blocks_find(whole, &piping->blocks);
+	enum status status = find_blocks(piping);
 	if (status == OK)
 		status = op_work_find(whole, piping->stage->rules, false, &piping->arena, &work);
 	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
@@ -143,7 +159,7 @@ static enum status cut(struct piping *piping)
 		return NO_MEMORY;
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
 	if (status == INFEASIBLE)
-		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step falls into %u blocks that one activation goes between",
+		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
 			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.blocks);
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
