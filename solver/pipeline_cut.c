@@ -13,6 +13,7 @@ struct finding {
 	const uint32_t *piece_of;
 	uint8_t *made_of;          /* [ops] */
 	bool *follows;             /* [ops] a collective that goes with what it reads */
+	uint32_t *home;            /* [storages] the piece that updates a parameter; NONE */
 	uint32_t *owner;           /* [storages] the parameter whose gradient or state it is */
 	struct arena scratch;
 };
@@ -209,6 +210,26 @@ static void find_owners(struct finding *finding)
 		}
 }
 
+/* A parameter is updated on one rank: where the first op that works for it was put. */
+static void gather_updates(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !is_collective(graph, op) ? parameter_of(finding, op) : NONE;
+		if (parameter == NONE)
+			continue;
+		if (finding->home[parameter] == NONE)
+			finding->home[parameter] = cut->piece[op];
+		cut->piece[op] = finding->home[parameter];
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+		if (read != NONE && graph->tensor[read].writer != NONE && cut->side[op] == SIDE_UPDATE)
+			cut->piece[op] = cut->piece[graph->tensor[read].writer];
+	}
+}
+
 /* Numbers that ops of the update write in place on several ranks: whether any gradient has overflowed. */
 static void find_joint(struct finding *finding)
 {
@@ -367,14 +388,17 @@ static bool start(struct finding *finding)
 	cut->leaf = arena_alloc(&cut->arena, 2 * (size_t)graph->ops + 2, sizeof *cut->leaf);
 	finding->made_of = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->made_of);
 	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
+	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
 	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
 	if (!cut->piece || !cut->side || !cut->anywhere || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->made_of
-		|| !finding->follows || !finding->owner
+		|| !finding->follows || !finding->owner || !finding->home
 		|| csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		cut->of_tied[op] = NONE;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		finding->home[s] = NONE;
 	return true;
 }
 
@@ -389,6 +413,7 @@ enum status pipeline_cut_find(const struct graph *device, const struct graph *wh
 		find_anywhere(&finding);
 		order_pieces(&finding);
 		find_owners(&finding);
+		gather_updates(&finding);
 		find_joint(&finding);
 		find_tied(&finding);
 	}

@@ -57,6 +57,7 @@ struct flowing {
 	uint32_t *stands;          /* [tensors] */
 	uint32_t *seen;            /* [tensors] a transfer to this rank; NONE */
 	bool *touched;             /* [storages] on this rank */
+	uint32_t *latest;          /* [storages] the op that has written it in place; NONE */
 	struct error *error;
 };
 
@@ -81,6 +82,27 @@ static bool own_number(const struct pipeline_cut *cut, uint32_t tensor)
 	return cut->joint[cut->graph->tensor[tensor].storage];
 }
 
+/* Under an older name an op reads what another rank has overwritten since. */
+static enum status check_version(const struct flowing *flowing, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = flowing->cut->graph;
+	uint32_t s = graph->tensor[tensor].storage, latest = flowing->latest[s], writer = graph->tensor[tensor].writer;
+	if (latest == NONE || flowing->runs[latest] || graph->storage[s].persistent || flowing->cut->joint[s] || (writer != NONE && writer >= latest))
+		return OK;
+	return fail(flowing->error, BAD_INPUT, "\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
+		graph->tensor[tensor].name, graph->op[latest].name);
+}
+
+static void note_writes(struct flowing *flowing, uint32_t op)
+{
+	const struct graph *graph = flowing->cut->graph;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+		flowing->latest[graph->tensor[graph->inplace[i].in].storage] = op;
+		if (flowing->runs[op] && graph->inplace[i].out == NONE)
+			flowing->touched[graph->tensor[graph->inplace[i].in].storage] = true;
+	}
+}
+
 /* What a rank's op reads of other ranks. */
 static enum status receive(struct flowing *flowing, uint32_t rank, uint32_t op)
 {
@@ -89,6 +111,7 @@ static enum status receive(struct flowing *flowing, uint32_t rank, uint32_t op)
 	enum status status = OK;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = flowing->stands[graph->reads.item[i]], writer = graph->tensor[tensor].writer;
+		status = status == OK ? check_version(flowing, op, tensor) : status;
 		if (writer == NONE || flowing->runs[writer] || own_number(cut, tensor)) {
 			flowing->touched[graph->tensor[tensor].storage] = true;
 			continue;
@@ -139,14 +162,14 @@ static enum status look_at(struct flowing *flowing, uint32_t rank)
 	const struct graph *graph = flowing->cut->graph;
 	enum status status = OK;
 	memset(flowing->seen, 0xff, graph->tensors * sizeof *flowing->seen);
+	memset(flowing->latest, 0xff, graph->storages * sizeof *flowing->latest);
 	memset(flowing->touched, 0, graph->storages * sizeof *flowing->touched);
 	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->stands);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		if (flowing->runs[op]) {
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		if (flowing->runs[op])
 			status = receive(flowing, rank, op);
-			for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-				flowing->touched[graph->tensor[graph->inplace[i].in].storage] |= graph->inplace[i].out == NONE;
-		}
+		note_writes(flowing, op);
+	}
 	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
 		if (flowing->touched[s])
 			status = receive_state(flowing, rank, s);
@@ -185,7 +208,8 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	flowing.stands = arena_alloc(&arena, graph->tensors, sizeof *flowing.stands);
 	flowing.seen = arena_alloc(&arena, graph->tensors, sizeof *flowing.seen);
 	flowing.touched = arena_alloc(&arena, graph->storages, sizeof *flowing.touched);
-	enum status status = flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
+	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
+	enum status status = flowing.latest && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = look_at(&flowing, rank);
 	if (status == OK)
