@@ -26,7 +26,23 @@ static bool needs(const struct pipeline_cut *cut, const struct csr *readers, uin
 	return false;
 }
 
-void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint32_t *stands)
+/* The pass in which a rank runs an op: its own, or for what it makes for itself, that of the first op there that reads it. */
+static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool *runs, const uint8_t *side)
+{
+	uint8_t first = SIDE_UPDATE;
+	bool used = false;
+	FOR_ROW(i, &cut->graph->writes, op)
+		FOR_ROW(j, &cut->readers, cut->graph->writes.item[i]) {
+			uint32_t reader = cut->readers.item[j];
+			if (!runs[op] || !cut->anywhere[op] || !runs[reader])
+				continue;
+			used = true;
+			first = side[reader] < first ? side[reader] : first;
+		}
+	return used && first > cut->side[op] ? first : cut->side[op];
+}
+
+void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint8_t *side, uint32_t *stands)
 {
 	const struct graph *graph = cut->graph;
 	const struct csr *readers = &cut->readers;
@@ -47,6 +63,8 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 			if (writer != NONE && cut->anywhere[writer] && cut->of_tied[writer] == NONE)
 				runs[writer] = true;
 		}
+	for (uint32_t op = graph->ops; op-- > 0;)
+		side[op] = first_use(cut, op, runs, side);
 }
 
 struct flowing {
@@ -54,6 +72,7 @@ struct flowing {
 	struct pipeline_flow *flow;
 	uint32_t room;
 	bool *runs;                /* [ops] of the rank that is looked at */
+	uint8_t *side;             /* [ops] */
 	uint32_t *stands;          /* [tensors] */
 	uint32_t *seen;            /* [tensors] a transfer to this rank; NONE */
 	bool *touched;             /* [storages] on this rank */
@@ -119,11 +138,11 @@ static enum status receive(struct flowing *flowing, uint32_t rank, uint32_t op)
 		uint32_t known = flowing->seen[tensor];
 		if (known != NONE) {
 			struct transfer *before = &flowing->flow->transfer[known];
-			before->side = cut->side[op] < before->side ? cut->side[op] : before->side;
+			before->side = flowing->side[op] < before->side ? flowing->side[op] : before->side;
 			continue;
 		}
 		flowing->seen[tensor] = flowing->flow->transfers;
-		struct transfer transfer = { .tensor = tensor, .from = cut_rank(cut, writer), .to = rank, .reader = op, .side = cut->side[op] };
+		struct transfer transfer = { .tensor = tensor, .from = cut_rank(cut, writer), .to = rank, .reader = op, .side = flowing->side[op] };
 		status = status == OK ? add_transfer(flowing, &transfer) : status;
 	}
 	return status;
@@ -164,7 +183,7 @@ static enum status look_at(struct flowing *flowing, uint32_t rank)
 	memset(flowing->seen, 0xff, graph->tensors * sizeof *flowing->seen);
 	memset(flowing->latest, 0xff, graph->storages * sizeof *flowing->latest);
 	memset(flowing->touched, 0, graph->storages * sizeof *flowing->touched);
-	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->stands);
+	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->side, flowing->stands);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (flowing->runs[op])
 			status = receive(flowing, rank, op);
@@ -205,11 +224,12 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	*flow = (struct pipeline_flow) { 0 };
 	struct flowing flowing = { .cut = cut, .flow = flow, .error = error };
 	flowing.runs = arena_alloc(&arena, graph->ops, sizeof *flowing.runs);
+	flowing.side = arena_alloc(&arena, graph->ops, sizeof *flowing.side);
 	flowing.stands = arena_alloc(&arena, graph->tensors, sizeof *flowing.stands);
 	flowing.seen = arena_alloc(&arena, graph->tensors, sizeof *flowing.seen);
 	flowing.touched = arena_alloc(&arena, graph->storages, sizeof *flowing.touched);
 	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
-	enum status status = flowing.latest && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
+	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = look_at(&flowing, rank);
 	if (status == OK)

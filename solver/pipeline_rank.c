@@ -12,6 +12,7 @@ struct making {
 	uint32_t rank, microbatches;
 	struct draft *draft;
 	bool *runs;                /* [ops] */
+	uint8_t *side;             /* [ops] the pass in which this rank runs it */
 	uint32_t *stands;          /* [tensors] */
 	uint32_t *local;           /* [tensors] the draft's tensor, or NONE */
 	uint32_t *added;           /* [storages] the tensor whose gradients are added up for the update; NONE */
@@ -66,7 +67,7 @@ static uint32_t storage_of(const struct making *making, uint32_t tensor)
 static uint32_t pass_of(const struct making *making, uint32_t op)
 {
 	const struct pipeline_cut *cut = making->cut;
-	return cut->side[op] == SIDE_FORWARD ? cut->piece[op] : cut->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op] : 2 * cut->pieces + 1;
+	return making->side[op] == SIDE_FORWARD ? cut->piece[op] : making->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op] : 2 * cut->pieces + 1;
 }
 
 /* ---- what the rank needs ----------------------------------------------------------------------------------------------- */
@@ -93,9 +94,18 @@ static void note_gradient(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer, maker = graph->storage[s].allocator;
-	bool before = maker != NONE && making->cut->side[maker] != SIDE_UPDATE && (writer == NONE || making->cut->side[writer] != SIDE_UPDATE);
+	bool before = maker != NONE && making->side[maker] != SIDE_UPDATE && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	if (making->microbatches > 1 && before && making->added[s] == NONE && is_float(&graph->tensor[tensor]) && !making->cut->joint[s])
 		making->added[s] = tensor;
+}
+
+/* The op gives a storage just another name. */
+static bool views(const struct graph *graph, uint32_t op, uint32_t s)
+{
+	bool all = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		all &= graph->tensor[graph->writes.item[i]].storage == s;
+	return all;
 }
 
 static void note_uses(struct making *making, uint32_t op)
@@ -103,18 +113,18 @@ static void note_uses(struct making *making, uint32_t op)
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
 	FOR_ROW(i, &graph->touches, op)
-		if (cut->side[op] != SIDE_UPDATE)
+		if (making->side[op] != SIDE_UPDATE)
 			making->last[graph->touches.item[i]] = op;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = making->stands[graph->reads.item[i]], s = tensor == NONE ? 0 : storage_of(making, tensor);
 		if (tensor == NONE)
 			continue;
-		if (cut->side[op] == SIDE_UPDATE)
+		if (making->side[op] == SIDE_UPDATE)
 			note_gradient(making, tensor);
 		else
 			making->last[s] = op;
-		if (cut->side[op] == SIDE_BACKWARD && !cut->anywhere[op])
-			hold(making, s, cut->piece[op]);
+		if (making->side[op] == SIDE_BACKWARD && !views(graph, op, s))
+			hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank);
 	}
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (cut->joint[storage_of(making, graph->inplace[i].in)])
@@ -154,7 +164,7 @@ static uint32_t named(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer;
-	if (making->updating && making->added[s] != NONE && making->summed[s] != NONE && (writer == NONE || making->cut->side[writer] != SIDE_UPDATE)) {
+	if (making->updating && making->added[s] != NONE && making->summed[s] != NONE && (writer == NONE || making->side[writer] != SIDE_UPDATE)) {
 		if (tensor == making->added[s])
 			return making->summed[s];
 		struct tensor alias = graph->tensor[tensor];   /* another name of the same memory */
@@ -313,17 +323,17 @@ static void accumulate(struct making *making, uint32_t s)
 }
 
 /* The copies of an activation that other microbatches hold. */
-static uint32_t other_copies(struct making *making, uint32_t s)
+static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t others)
 {
 	const struct graph *graph = making->graph;
-	struct tensor copies = graph->tensor[graph->storage[s].root];
-	int64_t shape[RANK_MAX], others = (int64_t)making->held[s] - 1;
+	struct tensor copies = graph->tensor[tensor];
+	int64_t shape[RANK_MAX], bytes = copies.bytes;
 	copies.name = joined(making, copies.name, ".in_flight");
 	copies.extra = NULL;
 	copies.alias = NONE;
 	copies.kind = KIND_ACTIVATION;
-	if (__builtin_mul_overflow(others, graph->storage[s].bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
-		stop(making, fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others, graph->tensor[graph->storage[s].root].name));
+	if (__builtin_mul_overflow(others, bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
+		stop(making, fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others, graph->tensor[tensor].name));
 		return NONE;
 	}
 	if (copies.shape && copies.rank < RANK_MAX) {
@@ -337,21 +347,25 @@ static uint32_t other_copies(struct making *making, uint32_t s)
 	return making->status == OK ? made(making, draft_tensor(making->draft, &copies)) : NONE;
 }
 
-/* Whether a storage is filled in the forward pass here, by an op, from another rank, or as an input. */
-static bool filled_forward(const struct making *making, uint32_t s)
+/* The i-th tensor whose memory is filled in the forward pass and waits for the backward pass: a storage's root, where an op of this rank or
+ * the input fills it; else every name under which it was sent here. NONE: there are no more. */
+static uint32_t waiting_tensor(const struct making *making, uint32_t s, uint32_t *i)
 {
 	const struct graph *graph = making->graph;
-	uint32_t maker = graph->storage[s].allocator;
-	bool forward = false;
-	if (maker == NONE)
-		return graph->storage[s].kind == KIND_INPUT && making->local[graph->storage[s].root] != NONE;
-	if (making->runs[maker])
-		return making->cut->side[maker] == SIDE_FORWARD;
-	FOR_ROW(i, &graph->members, s) {
-		const struct transfer *transfer = transfer_here(making, graph->members.item[i]);
-		forward |= transfer && transfer->side == SIDE_FORWARD;
+	uint32_t maker = graph->storage[s].allocator, root = graph->storage[s].root;
+	if (making->held[s] == 0 || graph->storage[s].bytes == 0)
+		return NONE;
+	if (maker == NONE || making->runs[maker]) {
+		bool fills = maker == NONE ? graph->storage[s].kind == KIND_INPUT && making->local[root] != NONE : making->side[maker] == SIDE_FORWARD;
+		return (*i)++ == 0 && fills ? root : NONE;
 	}
-	return forward;
+	while (*i < csr_length(&graph->members, s)) {
+		uint32_t member = graph->members.item[graph->members.start[s] + (*i)++];
+		const struct transfer *transfer = transfer_here(making, member);
+		if (transfer && transfer->side == SIDE_FORWARD)
+			return member;
+	}
+	return NONE;
 }
 
 /* The end of the backward pass: the copies are gone, sums are complete. */
@@ -360,7 +374,7 @@ static void end_backward(struct making *making)
 	const struct graph *graph = making->graph;
 	uint32_t ops = 0;
 	for (uint32_t op = 0; op < graph->ops; op++)
-		ops += making->runs[op] && making->cut->side[op] != SIDE_UPDATE;
+		ops += making->runs[op] && making->side[op] != SIDE_UPDATE;
 	if (making->microbatches < 2 || ops == 0)
 		return;
 	struct op flush = { .name = "pipeline.flush", .type = "pipeline.flush", .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
@@ -369,8 +383,8 @@ static void end_backward(struct making *making)
 	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)
 		stop(making, draft_after(making->draft, making->flush, making->ends[i]));
 	for (uint32_t s = 0; s < graph->storages && making->status == OK; s++)
-		if (making->held[s] > 1 && graph->storage[s].bytes > 0 && filled_forward(making, s)) {
-			uint32_t copies = other_copies(making, s);
+		for (uint32_t i = 0, tensor; making->held[s] > 1 && making->status == OK && (tensor = waiting_tensor(making, s, &i)) != NONE;) {
+			uint32_t copies = other_copies(making, tensor, (int64_t)making->held[s] - 1);
 			if (copies != NONE)
 				stop(making, draft_read(making->draft, making->flush, copies));
 		}
@@ -401,7 +415,7 @@ static void reduce_tied(struct making *making)
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
-			bool sum = making->runs[op] && cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE
+			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE && making->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE
 				&& cut->of_tied[op] == cut->of_tied[writer];
 			if (!sum || making->stands[tensor] == NONE || done[tensor])
 				continue;
@@ -418,7 +432,7 @@ static void copy_op(struct making *making, uint32_t id)
 		uint32_t tensor = making->stands[graph->reads.item[i]], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE && !making->cut->joint[storage_of(making, tensor)])
 			receive(making, tensor, id);
-		waits = waits && (writer == NONE || making->cut->side[writer] != SIDE_UPDATE);
+		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	}
 	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &graph->op[id])) : NONE;
 	if (op == NONE)
@@ -446,8 +460,11 @@ static void copy_op(struct making *making, uint32_t id)
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
 	bool last = !making->updating;
-	FOR_ROW(i, &graph->succ, id)
-		last &= !making->runs[graph->succ.item[i]] || making->cut->side[graph->succ.item[i]] == SIDE_UPDATE;
+	FOR_ROW(i, &graph->writes, id)
+		FOR_ROW(j, &making->cut->readers, graph->writes.item[i]) {
+			uint32_t reader = making->cut->readers.item[j];
+			last &= !making->runs[reader] || making->side[reader] == SIDE_UPDATE;
+		}
 	if (last)
 		making->ends[making->ended++] = op;
 }
@@ -457,7 +474,7 @@ static void follow_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	FOR_ROW(i, &graph->writes, id)
-		send_all(making, graph->writes.item[i], making->cut->side[id]);
+		send_all(making, graph->writes.item[i], making->side[id]);
 	FOR_ROW(i, &graph->touches, id) {
 		uint32_t s = graph->touches.item[i];
 		if (!making->updating && making->added[s] != NONE && making->last[s] == id && making->summed[s] == NONE)
@@ -487,13 +504,13 @@ static void forward_and_backward(struct making *making)
 	for (uint32_t i = 0; i < making->flow->transfers && making->status == OK; i++) {
 		const struct transfer *transfer = &making->flow->transfer[i];
 		uint32_t writer = transfer->state ? NONE : graph->tensor[transfer->tensor].writer;
-		if (writer != NONE && transfer->from == making->rank && transfer->side > making->cut->side[writer])
+		if (writer != NONE && transfer->from == making->rank && transfer->side > making->side[writer])
 			late[transfer->reader] = true;
 	}
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++) {
 		if (late[op])
 			send_late(making, op);
-		if (!making->runs[op] || making->cut->side[op] == SIDE_UPDATE)
+		if (!making->runs[op] || making->side[op] == SIDE_UPDATE)
 			continue;
 		copy_op(making, op);
 		follow_op(making, op);
@@ -529,11 +546,11 @@ static void update(struct making *making)
 	reduce_tied(making);
 	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
 		uint32_t writer = graph->tensor[flow->transfer[i].tensor].writer;
-		if (flow->transfer[i].from == making->rank && !flow->transfer[i].state && making->cut->side[writer] != SIDE_UPDATE)
+		if (flow->transfer[i].from == making->rank && !flow->transfer[i].state && making->side[writer] != SIDE_UPDATE)
 			send(making, i);
 	}
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
-		if (making->runs[op] && making->cut->side[op] == SIDE_UPDATE) {
+		if (making->runs[op] && making->side[op] == SIDE_UPDATE) {
 			copy_op(making, op);
 			follow_op(making, op);
 		}
@@ -549,12 +566,13 @@ static bool start(struct making *making)
 	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone, &making->holder };
 	making->draft = draft_new();
 	making->runs = arena_alloc(arena, graph->ops, sizeof *making->runs);
+	making->side = arena_alloc(arena, graph->ops, sizeof *making->side);
 	making->stands = arena_alloc(arena, graph->tensors, sizeof *making->stands);
 	making->local = arena_alloc(arena, graph->tensors, sizeof *making->local);
 	making->held = arena_alloc(arena, graph->storages, sizeof *making->held);
 	making->sent = arena_alloc(arena, making->flow->transfers, sizeof *making->sent);
 	making->ends = arena_alloc(arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
-	bool fine = making->ends && making->draft && making->runs && making->stands && making->local && making->held && making->sent;
+	bool fine = making->ends && making->draft && making->runs && making->side && making->stands && making->local && making->held && making->sent;
 	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
 		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
 		fine = *by_storage[i] != NULL;
@@ -583,7 +601,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 	if (!start(&making)) {
 		stop(&making, NO_MEMORY);
 	} else {
-		pipeline_rank_ops(cut, rank, making.runs, making.stands);
+		pipeline_rank_ops(cut, rank, making.runs, making.side, making.stands);
 		for (uint32_t op = 0; op < cut->graph->ops; op++)
 			if (making.runs[op])
 				note_uses(&making, op);
@@ -594,8 +612,8 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 		update(&making);
 	}
 	for (uint32_t s = 0; s < cut->graph->storages && kept && making.status == OK; s++)
-		if (making.held[s] > 0 && filled_forward(&making, s))
-			kept[making.holder[s]] += cut->graph->storage[s].bytes;
+		for (uint32_t i = 0, tensor; (tensor = waiting_tensor(&making, s, &i)) != NONE;)
+			kept[making.holder[s]] += cut->graph->tensor[tensor].bytes;
 	*status = making.status;
 	if (*status == OK)
 		graph = graph_build(making.draft, error, status);

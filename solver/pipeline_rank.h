@@ -29,9 +29,9 @@ struct pipeline_flow {
 enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error);
 void pipeline_flow_free(struct pipeline_flow *flow);
 
-/* The ops of the device's graph that a rank runs: runs[ops]; stands[tensors]: a tied parameter's sum is this part of it here (NONE: not here),
- * all others stand for themselves. */
-void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint32_t *stands);
+/* The ops of the device's graph that a rank runs: runs[ops], and in which pass: side[ops], what it makes for itself not before it is needed;
+ * stands[tensors]: a tied parameter's sum is this part of it here (NONE: not here), all others stand for themselves. */
+void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint8_t *side, uint32_t *stands);
 
 /* A rank's graph; in_flight[pieces]: microbatches of a piece held at once, at least 1. Ops and tensors keep their names; transfers are ops
  * "NAME.send.RANK" and "NAME.recv" of phase communication and type comm.send, comm.recv; gradients are added by "NAME.accumulate", sums over

@@ -5,10 +5,11 @@
 
 #include "random_model.h"
 #include "ranks.h"
+#include "solver/pipeline_check.h"
 #include "src/models.h"
 #include "support.h"
 
-struct tally { uint32_t run, refused, sent, tied, shared; };
+struct tally { uint32_t run, refused, sent, tied, shared, caught; };
 
 /* Cuts a step behind some ops, runs all ranks and compares. chunks: pieces of each rank. */
 static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, const struct rules *rules, const char *what,
@@ -33,6 +34,29 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error, &status);
 	cr_assert(status == OK || status == BAD_INPUT, "%s: status %d, %s", what, status, error.text);
 	if (status == OK) {
+		struct held most[64] = { { 0 } }, less[64];
+		for (uint32_t b = 0; b < blocks->blocks; b++) {
+			struct held *held = &most[b % ranks];
+			held->most = in_flight[b] > held->most ? in_flight[b] : held->most;
+			held->least = b < ranks || in_flight[b] < held->least ? in_flight[b] : held->least;
+		}
+		if (getenv("DEBUG_RANKS"))
+			for (uint32_t op = 0; op < graph->ops; op++) {
+				fprintf(stderr, "%s: op %u %s %s side %u piece %u rank %u any %d in", what, op, graph->op[op].name, graph->op[op].type, cut.side[op], cut.piece[op], cut_rank(&cut, op), cut.anywhere[op]);
+				FOR_ROW(i, &graph->reads, op)
+					fprintf(stderr, " %s", graph->tensor[graph->reads.item[i]].name);
+				fprintf(stderr, " -> %s\n", csr_length(&graph->writes, op) ? graph->tensor[graph->writes.item[graph->writes.start[op]]].name : "");
+			}
+		cr_assert_eq(pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
+		for (uint32_t r = 0; r < ranks; r++)
+			less[r] = (struct held) { 1, 1 };
+		struct graph *first = rank[0];
+		tally->caught += pipeline_check_ranks(graph, rank, ranks, microbatches, less, &error) != OK;
+		rank[0] = rank[ranks - 1];
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error) != OK;
+		rank[0] = first;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks - 1, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank + 1, ranks - 1, microbatches, most, &error) != OK;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(sharding_new(&units, &mesh, &sharding), OK);
 		bool same = ranks_run(&run, &units, &sharding, &cut, rank, microbatches, rules);
@@ -79,6 +103,7 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 	}
 	cr_expect_gt(tally.run, 2 * tally.refused, "%u run, %u refused", tally.run, tally.refused);
 	cr_expect_gt(tally.sent, tally.run);
+	cr_expect_gt(tally.caught, 2 * tally.run, "%u of %u", tally.caught, 4 * tally.run);
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
 }
@@ -161,4 +186,31 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	blocks_free(&blocks);
 	mem_free(gap);
 	graph_release(graph);
+}
+
+/* The schedule's time by another way, and by what is held. */
+Test(pipeline_plan, schedules_played_twice_agree)
+{
+	uint64_t seed = test_seed(), state = seed;
+	for (int round = 0; round < 200; round++) {
+		uint32_t ranks = 1 + (uint32_t)(random_next(&state) % 5), chunks = ranks > 1 && round % 3 == 0 ? 2 + round % 2 : 1;
+		uint32_t microbatches = chunks > 1 ? ranks * (1 + (uint32_t)(random_next(&state) % 3)) : 1 + (uint32_t)(random_next(&state) % 9);
+		struct held in_flight[5];
+		int64_t forward[15], backward[15], send[15];
+		struct pipeline_plan plan;
+		struct error error;
+		for (uint32_t k = 0; k < ranks * chunks; k++) {
+			forward[k] = (int64_t)(random_next(&state) % 100);
+			backward[k] = (int64_t)(random_next(&state) % 200);
+			send[k] = (int64_t)(random_next(&state) % 30);
+		}
+		struct pipeline pipeline = { .schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : round % 2 ? SCHEDULE_GPIPE : SCHEDULE_1F1B, .ranks = ranks,
+			.chunks = chunks, .microbatches = microbatches, .forward = forward, .backward = backward, .send = send, .blocking = round % 7 == 0 };
+		cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK);
+		cr_assert_eq(pipeline_check_time(&pipeline, in_flight), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		for (uint32_t k = 0; k < ranks * chunks; k++)
+			cr_assert(plan.piece_in_flight[k] <= in_flight[k % ranks].most && plan.piece_in_flight[k] >= in_flight[k % ranks].least);
+		pipeline_free(&plan);
+	}
+	cr_assert_eq(memory_blocks(), 0);
 }
