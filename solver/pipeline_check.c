@@ -343,7 +343,7 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 static bool waits(const struct graph *graph, const bool *on, uint32_t s)
 {
 	uint32_t maker = graph->storage[s].allocator;
-	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT : graph->op[maker].phase == PHASE_FORWARD, backward = false, early = false;
+	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT : graph->op[maker].phase == PHASE_FORWARD && on[maker], backward = false, early = false;
 	FOR_ROW(i, &graph->users, s) {
 		uint32_t op = graph->users.item[i];
 		bool reads = !views(graph, op, s);    /* a view reads nothing */

@@ -39,6 +39,9 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 			used = true;
 			first = side[reader] < first ? side[reader] : first;
 		}
+	bool view = csr_length(&cut->graph->writes, op) == 1 && cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
+	if (!view && first == SIDE_UPDATE)    /* a gradient of constants is one for every microbatch */
+		first = SIDE_BACKWARD;
 	return used && first > cut->side[op] ? first : cut->side[op];
 }
 

@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "plan_check.h"
+#include "plan_check_pipeline.h"
 #include "plan_check_shard.h"
 #include "rules_file.h"
 #include "scenario.h"
@@ -177,6 +178,10 @@ static enum status transform_graph(struct check *check)
 		check->sharded = sharded_retain(transformed->sharded);
 		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
 		status = check_shard(check, &stage, transformed->sharded);
+		if (status == OK && check->pipelined)
+			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->error);
+		if (status == OK && check->pipelined)
+			passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
 	}
 	transformed_release(transformed);
 	store_free(stage.store);

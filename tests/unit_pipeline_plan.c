@@ -40,13 +40,6 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 			held->most = in_flight[b] > held->most ? in_flight[b] : held->most;
 			held->least = b < ranks || in_flight[b] < held->least ? in_flight[b] : held->least;
 		}
-		if (getenv("DEBUG_RANKS"))
-			for (uint32_t op = 0; op < graph->ops; op++) {
-				fprintf(stderr, "%s: op %u %s %s side %u piece %u rank %u any %d in", what, op, graph->op[op].name, graph->op[op].type, cut.side[op], cut.piece[op], cut_rank(&cut, op), cut.anywhere[op]);
-				FOR_ROW(i, &graph->reads, op)
-					fprintf(stderr, " %s", graph->tensor[graph->reads.item[i]].name);
-				fprintf(stderr, " -> %s\n", csr_length(&graph->writes, op) ? graph->tensor[graph->writes.item[graph->writes.start[op]]].name : "");
-			}
 		cr_assert_eq(pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
 		for (uint32_t r = 0; r < ranks; r++)
 			less[r] = (struct held) { 1, 1 };
