@@ -258,8 +258,9 @@ static bool is_addition(const struct graph *graph, uint32_t op)
 		return false;
 	if (csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
 		return false;
-	const uint32_t *read = &graph->reads.item[graph->reads.start[op]];
-	return graph->tensor[read[0]].bytes == graph->tensor[read[1]].bytes && graph->tensor[read[0]].writer != NONE && graph->tensor[read[1]].writer != NONE;
+	const uint32_t *read = graph->reads.item + graph->reads.start[op];
+	const struct tensor *left = &graph->tensor[read[0]], *right = &graph->tensor[read[1]];
+	return left->bytes == right->bytes && left->writer != NONE && right->writer != NONE;
 }
 
 /* What may be done to each summand instead of to the sum. */

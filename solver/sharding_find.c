@@ -37,7 +37,7 @@ static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
 static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct sharding other;
-	struct sharding_cost of_other;
+	struct sharding_cost of_other = { 0 };
 	if (!job->options->roles || job->options->pins > 0)
 		return OK;
 	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
