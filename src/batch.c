@@ -1,6 +1,8 @@
 /* batch.c: what the subcommands without a screen share. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -43,8 +45,35 @@ int usage_error(const char *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context)
+{
+	char line[300];
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return complain(path, &error, fail(&error, BAD_INPUT, "can't be read: %s", strerror(errno)));
+	for (error.line = 1; code == EXIT_FINE && fgets(line, sizeof line, file); error.line++) {
+		char *begin = line + strspn(line, " \t");
+		begin[strcspn(begin, "#\r\n")] = '\0';
+		for (size_t length = strlen(begin); length > 0 && begin[length - 1] == ' ';)
+			begin[--length] = '\0';
+		if (*begin && (code = *begin == '@' ? EXIT_USAGE : set(context, begin)) != EXIT_FINE)
+			fprintf(stderr, "tidemark: %s:%u: \"%s\" was to be set\n", path, error.line, begin);
+	}
+	fclose(file);
+	return code;
+}
+
+static int set_line(void *context, const char *assignment)
+{
+	return batch_set(context, assignment);
+}
+
 int batch_set(struct scenario *scenario, const char *assignment)
 {
+	if (*assignment == '@')
+		return batch_set_lines(assignment + 1, set_line, scenario);
 	struct error error = { 0 };
 	if (scenario_set(scenario, assignment, &error) == OK)
 		return EXIT_FINE;

@@ -18,7 +18,9 @@ int complain(const char *file, const struct error *error, enum status status);
 int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
-int batch_set(struct scenario *scenario, const char *assignment);
+int batch_set(struct scenario *scenario, const char *assignment);   /* also @FILE: a file of them, one a line, # begins a comment */
+/* Calls set for every line of such a file, up to the first that fails; an exit status. */
+int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context);
 int batch_pin(struct scenario *scenario, const char *text);
 
 /* Seconds of --time: a positive number, else a usage error. */

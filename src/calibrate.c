@@ -8,7 +8,6 @@
 
 #define COLUMNS_MAX 32
 #define LINE_MAX_BYTES 1000
-#define PULL 1e-4           /* weight of a factor's squared logarithm: constants that no row tells of stay */
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
 
@@ -169,6 +168,7 @@ void calibration_free(struct calibration *calibration)
 		model_source_close(&calibration->row[i].source);
 	}
 	mem_free(calibration->row);
+	mem_free(calibration->fitted);
 	*calibration = (struct calibration) { 0 };
 }
 
@@ -178,107 +178,117 @@ struct fitting {
 	struct calibration *calibration;
 	const struct machine *from;
 	const struct overheads *overheads;
-	uint32_t left_out;          /* NONE: none */
 	enum status status;
 };
+
+static uint16_t scaled(uint16_t share, double factor, double most)
+{
+	return (uint16_t)fmax(1, fmin(most, round(share * factor)));
+}
 
 static void apply(const struct machine *from, const double *factor, struct machine *machine)
 {
 	*machine = *from;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = (uint16_t)fmax(1, fmin(1000, round(from->matrix.point[i].share * factor[CALIBRATED_MATRIX])));
-	machine->fused = (uint16_t)fmax(1, fmin(60000, round(from->fused * factor[CALIBRATED_TRAFFIC])));
+		machine->matrix.point[i].share = scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
+	machine->fused = scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
 	machine->near.rate = (int64_t)((double)from->near.rate * factor[CALIBRATED_NEAR]);
 	machine->far.rate = (int64_t)((double)from->far.rate * factor[CALIBRATED_FAR]);
 }
 
-static double predict(struct fitting *fitting, uint32_t row, const double *factor)
+static double predict(void *context, uint32_t row, const double *factor)
 {
+	struct fitting *fitting = context;
 	struct machine machine;
 	struct config_result result = { .time = 1 };
 	apply(fitting->from, factor, &machine);
 	enum status status = config_case_evaluate(fitting->calibration->row[row].opened, &machine, fitting->overheads, true, &result);
 	if (fitting->status == OK)
 		fitting->status = status;
-	return (double)result.time / 1e12;
-}
-
-static double loss(struct fitting *fitting, const double *factor)
-{
-	double sum = 0;
-	for (uint32_t i = 0; i < fitting->calibration->rows; i++)
-		if (i != fitting->left_out)
-			sum += pow(log(predict(fitting, i, factor) / fitting->calibration->row[i].seconds), 2);
-	for (int c = 0; c < CALIBRATED_COUNT; c++)
-		sum += PULL * pow(log(factor[c]), 2);
-	return sum;
-}
-
-static void descend(struct fitting *fitting, double *factor)
-{
-	double best = loss(fitting, factor);
-	for (double step = 1.3; step > 1.004 && fitting->status == OK;) {
-		bool better = false;
-		for (int c = 0; c < CALIBRATED_COUNT; c++)
-			for (int up = 0; up < 2; up++) {
-				double before = factor[c], now;
-				factor[c] = fmin(10, fmax(0.1, up ? before * step : before / step));
-				now = loss(fitting, factor);
-				if (now < best) {
-					best = now;
-					better = true;
-				} else {
-					factor[c] = before;
-				}
-			}
-		step = better ? step : sqrt(step);
-	}
+	return (double)(result.time > 0 ? result.time : 1) / 1e12;
 }
 
 enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error)
 {
 	struct machine from = *machine;
-	struct fitting fitting = { calibration, &from, overheads, NONE, OK };
-	for (int c = 0; c < CALIBRATED_COUNT; c++)
-		calibration->factor[c] = 1;
-	descend(&fitting, calibration->factor);
-	for (uint32_t i = 0; i < calibration->rows && fitting.status == OK; i++) {
-		double factor[CALIBRATED_COUNT];
-		memcpy(factor, calibration->factor, sizeof factor);
-		calibration->row[i].fitted = predict(&fitting, i, factor);
-		fitting.left_out = i;
-		if (calibration->rows > 1)
-			descend(&fitting, factor);
-		calibration->row[i].left_out = predict(&fitting, i, factor);
-	}
-	apply(&from, calibration->factor, machine);
+	struct fitting fitting = { calibration, &from, overheads, OK };
+	struct fit *fit = &calibration->fit;
+	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = predict, .context = &fitting };
+	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
+	if (!fit->row)
+		return fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < fit->rows; i++)
+		fit->row[i].measured = calibration->row[i].seconds;
+	enum status status = fit_rows(fit);
+	status = status == OK ? fitting.status : status;
+	apply(&from, fit->factor, machine);
 	machine->memory = from.memory;
 	calibration->machine = *machine;
-	if (fitting.status == INFEASIBLE)
+	fit->context = NULL;
+	if (status == INFEASIBLE)
 		return fail(error, BAD_INPUT, "a measured pipeline has more stages than the model has blocks");
-	return fitting.status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : fitting.status;
+	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+}
+
+static const char *const constant_names[] = {
+#define X(id, name) name,
+	CALIBRATED(X)
+#undef X
+};
+
+static double percent_off(double seconds, const struct fit_row *row)
+{
+	return 100 * (seconds / row->measured - 1);
+}
+
+/* The largest error, without or with rows left out of their fit, and without outliers. */
+static double worst(const struct fit *fit, bool left_out)
+{
+	double most = 0;
+	for (uint32_t i = 0; i < fit->rows; i++)
+		if (!fit->row[i].outlier)
+			most = fmax(most, fabs(percent_off(left_out ? fit->row[i].left_out : fit->row[i].fitted, &fit->row[i])));
+	return most;
 }
 
 void calibration_print(const struct calibration *calibration, FILE *file)
 {
-	static const char *const names[] = {
-#define X(id, name) name,
-		CALIBRATED(X)
-#undef X
-	};
+	const struct fit *fit = &calibration->fit;
 	char text[200];
-	double worst = 0, worst_left_out = 0;
-	fprintf(file, "fitted to %u measured steps:", calibration->rows);
+	uint32_t outliers = 0;
+	fprintf(file, "fitted to %u measured steps:\n", fit->rows);
 	for (int c = 0; c < CALIBRATED_COUNT; c++)
-		fprintf(file, "%s %s x %.3f", c ? "," : "", names[c], calibration->factor[c]);
-	fprintf(file, "\n  measured    fitted     error  left out     error\n");
-	for (uint32_t i = 0; i < calibration->rows; i++) {
-		const struct measurement *row = &calibration->row[i];
-		double error = 100 * (row->fitted / row->seconds - 1), left_out = 100 * (row->left_out / row->seconds - 1);
-		fprintf(file, "%8.4f s %8.4f s %+8.2f%% %8.4f s %+8.2f%%  %s %s\n", row->seconds, row->fitted, error, row->left_out, left_out, row->model,
-			config_text(&row->config, text, sizeof text));
-		worst = fmax(worst, fabs(error));
-		worst_left_out = fmax(worst_left_out, fabs(left_out));
+		if (fit->told[c])
+			fprintf(file, "  %-22s x %.3f, give or take %.1f %%\n", constant_names[c], fit->factor[c], 100 * fit->deviation[c]);
+		else
+			fprintf(file, "  %-22s as before: these steps don't tell\n", constant_names[c]);
+	fprintf(file, "  measured    fitted     error  left out     error\n");
+	for (uint32_t i = 0; i < fit->rows; i++) {
+		const struct fit_row *row = &fit->row[i];
+		outliers += row->outlier;
+		fprintf(file, "%8.4f s %8.4f s %+8.2f%% %8.4f s %+8.2f%%  %s %s%s\n", row->measured, row->fitted, percent_off(row->fitted, row), row->left_out,
+			percent_off(row->left_out, row), calibration->row[i].model, config_text(&calibration->row[i].config, text, sizeof text),
+			row->outlier ? "  (far off: counts little)" : "");
 	}
-	fprintf(file, "worst error %.2f %%, %.2f %% of rows left out of the fit\n\n", worst, worst_left_out);
+	fprintf(file, "worst error %.2f %%, %.2f %% of rows left out of the fit", worst(fit, false), worst(fit, true));
+	if (outliers > 0)
+		fprintf(file, ", %u that %s far off not counted", outliers, outliers > 1 ? "are" : "is");
+	fprintf(file, "\n\n");
+}
+
+void calibration_save(const struct calibration *calibration, const struct scenario *scenario, FILE *file)
+{
+	const struct fit *fit = &calibration->fit;
+	char text[64];
+	fprintf(file, "# fitted to %u measured steps, worst error %.2f %%, %.2f %% of rows left out\n", fit->rows, worst(fit, false), worst(fit, true));
+	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
+	const struct { enum knob_id knob; enum calibrated constant; double value; } lines[] = {
+		{ K_matrix_efficiency, CALIBRATED_MATRIX, (double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
+		{ K_other_traffic, CALIBRATED_TRAFFIC, (double)scenario->value[K_other_traffic] * fit->factor[CALIBRATED_TRAFFIC] },
+		{ K_intra_bandwidth, CALIBRATED_NEAR, (double)calibration->machine.near.rate },
+		{ K_inter_bandwidth, CALIBRATED_FAR, (double)calibration->machine.far.rate },
+	};
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (fit->told[lines[i].constant])
+			fprintf(file, "%s=%s\n", knobs[lines[i].knob].name, knob_text(lines[i].knob, (int64_t)round(lines[i].value), text, sizeof text));
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "fit.h"
 #include "model_source.h"
 
 /* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
@@ -19,13 +20,13 @@ struct measurement {
 	uint32_t devices;
 	struct config config;
 	double seconds;             /* measured */
-	double fitted, left_out;    /* what the constants give: fitted to all rows, and to all but this one */
 };
 
 struct calibration {
 	struct measurement *row;
 	uint32_t rows;
-	double factor[CALIBRATED_COUNT];
+	struct fit fit;             /* factors by enum calibrated, rows in order */
+	struct fit_row *fitted;     /* [rows] */
 	struct machine machine;     /* fitted */
 };
 
@@ -33,10 +34,12 @@ struct calibration {
  * others are ignored. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
  * the line. Free it in any case. */
 enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);
-/* Least squares of logarithms by coordinate descent, weakly drawn to the constants that machine has; then once more without each row.
- * *machine becomes the fitted one. */
+/* Fits the constants, see fit_rows(); *machine becomes the fitted one. */
 enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error);
+/* Constants with how well they are told, and every row with its error, fitted and left out. */
 void calibration_print(const struct calibration *calibration, FILE *file);
+/* What the rows tell as knobs, one a line, for --set @FILE. scenario: what the machine came from. */
+void calibration_save(const struct calibration *calibration, const struct scenario *scenario, FILE *file);
 void calibration_free(struct calibration *calibration);
 
 #endif

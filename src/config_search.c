@@ -184,13 +184,14 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 
 /* ---- shardings -------------------------------------------------------------------------------------------------------- */
 
-static enum status split(struct searching *searching, const struct config *config)
+/* A sharding with its context and experts axes, or NONE. */
+struct split_step { struct sharding sharding; uint32_t context, experts; };
+
+static enum status split_open(const struct searching *searching, const struct config *config, struct split_step *split)
 {
 	const struct config_request *request = searching->request;
-	const struct step *step = &searching->step;
 	struct mesh mesh = { 0 };
 	struct axis_roles roles[MESH_AXES];
-	struct sharding sharding;
 	uint32_t context = NONE, experts = NONE;
 	if (config->ep > 1) {
 		roles[experts = mesh.axes] = roles_experts;
@@ -204,17 +205,34 @@ static enum status split(struct searching *searching, const struct config *confi
 		roles[mesh.axes] = config->sp ? roles_tensor_sp : roles_tensor;
 		mesh_add_axis(&mesh, "tp", config->tp, 1, request->devices_per_node, &request->machine);
 	}
-	enum status status = split_by_roles(&step->units, &mesh, roles, &sharding);
-	if (status != OK)
-		return status;
+	split->context = context;
+	split->experts = experts;
+	return split_by_roles(&searching->step.units, &mesh, roles, &split->sharding);
+}
+
+/* The costs of all blocks under it. */
+static enum status split_cost(struct searching *searching, const struct split_step *split)
+{
+	const struct step *step = &searching->step;
 	struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
-	status = cost ? block_costs_find(&step->units, &sharding, &step->blocks, step->work, &request->machine, context, experts, cost) : NO_MEMORY;
+	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, step->work, &searching->request->machine,
+		split->context, split->experts, cost);
 	if (status == OK) {
 		searching->list->splits++;
 		expand(searching, cost);
 	}
 	mem_free(cost);
-	sharding_free(&sharding);
+	return status;
+}
+
+static enum status split(struct searching *searching, const struct config *config)
+{
+	struct split_step step;
+	enum status status = split_open(searching, config, &step);
+	if (status != OK)
+		return status;
+	status = split_cost(searching, &step);
+	sharding_free(&step.sharding);
 	return status;
 }
 
@@ -375,6 +393,8 @@ struct config_case {
 	struct config_request request;
 	struct config_list counts;
 	struct config config;
+	struct split_step split;
+	bool is_split;
 };
 
 struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status)
@@ -407,6 +427,8 @@ void config_case_free(struct config_case *opened)
 		return;
 	mem_free(opened->searching.cost);
 	mem_free(opened->searching.first);
+	if (opened->is_split)
+		sharding_free(&opened->split.sharding);
 	step_free(&opened->searching.step);
 	rules_free(opened->searching.rules);
 	mem_free(opened);
@@ -417,7 +439,15 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 {
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
-	enum status status = split(&opened->searching, &opened->config);
+	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->config, &opened->split);
+	struct mesh *mesh = &opened->split.sharding.mesh;
+	opened->is_split = status == OK;
+	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) {   /* how the step is split doesn't depend on the links */
+		mesh->axis[a].near = machine->near;
+		mesh->axis[a].far = machine->far;
+	}
+	if (status == OK)
+		status = split_cost(&opened->searching, &opened->split);
 	struct config_model model = model_of(&opened->searching);
 	if (status == OK)
 		status = config_cut(&model, &opened->config, overheads, opened->searching.first);

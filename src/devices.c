@@ -66,10 +66,19 @@ struct device_preset device_preset(enum device device)
 
 /* ---- from a scenario --------------------------------------------------------------------------------------------- */
 
+static uint16_t scaled(uint16_t share, int64_t thousandths, int64_t most)
+{
+	int64_t product = (share * thousandths + 500) / 1000;
+	return (uint16_t)(product < 1 ? 1 : product > most ? most : product);
+}
+
 void scenario_machine(const struct scenario *scenario, struct machine *machine)
 {
 	const int64_t *value = scenario->value;
 	*machine = device_preset((enum device)value[K_device]).machine;
+	for (int i = 0; i < EFFICIENCY_POINTS; i++)
+		machine->matrix.point[i].share = scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
+	machine->fused = scaled(machine->fused, value[K_other_traffic], 60000);
 	if (value[K_intra_bandwidth] != KNOB_GIVEN)
 		machine->near.rate = value[K_intra_bandwidth];
 	if (value[K_inter_bandwidth] != KNOB_GIVEN)

@@ -20,7 +20,7 @@ struct search {
 	uint32_t top;
 	bool json, helped, even;
 	struct overheads overheads;
-	const char *measurements;
+	const char *measurements, *constants;
 	struct model_source source;
 	struct config_request request;
 };
@@ -224,13 +224,23 @@ static int print_help(void)
 	     "                  stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward pass hides gradients (80%)\n"
 	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
 	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
+	     "  --constants F   write what --calibrate finds, for --set @F of any subcommand\n"
 	     "  -o, --output F  the file to write");
 	return EXIT_FINE;
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
+static int set_knob(struct search *search, const char *name, const char *value);
+
+static int set_line(void *context, const char *assignment)
+{
+	return set_knob(context, NULL, assignment);
+}
+
 static int set_knob(struct search *search, const char *name, const char *value)
 {
+	if (!name && *value == '@')
+		return batch_set_lines(value + 1, set_line, search);
 	char text[300];
 	struct error error = { 0 };
 	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
@@ -276,7 +286,7 @@ static int parse(struct search *search, int argc, char **argv)
 	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
 		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
 		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "calibrate", required_argument, NULL, 'c' },
+		{ "calibrate", required_argument, NULL, 'c' }, { "constants", required_argument, NULL, 'k' },
 		{ "overhead", required_argument, NULL, 'v' }, { "even", no_argument, NULL, 'e' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	int letter, code = EXIT_FINE;
 	char *end;
@@ -297,14 +307,26 @@ static int parse(struct search *search, int argc, char **argv)
 		case 'v': code = set_overhead(search, optarg); break;
 		case 'e': search->even = true; break;
 		case 'c': search->measurements = optarg; break;
+		case 'k': search->constants = optarg; break;
 		case 'h': search->helped = true; break;
 		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
 		}
 	if (code == EXIT_FINE && !search->helped && optind != argc - 1)
 		code = usage_error("search", "one model or graph is expected, see --help");
+	if (code == EXIT_FINE && !search->helped && search->constants && !search->measurements)
+		code = usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
 	if (code == EXIT_FINE && !search->helped)
 		search->name = argv[optind];
 	return code;
+}
+
+static int save_constants(const struct search *search, const struct calibration *calibration)
+{
+	FILE *file = fopen(search->constants, "w");
+	if (!file)
+		return usage_error("search", "%s: can't be written", search->constants);
+	calibration_save(calibration, &search->scenario, file);
+	return fclose(file) == 0 ? EXIT_FINE : usage_error("search", "%s: can't be written", search->constants);
 }
 
 /* Fits the machine to measurements, and says how well that goes. */
@@ -317,8 +339,11 @@ static int calibrate(struct search *search)
 		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
 	if (status == OK)
 		calibration_print(&calibration, search->json ? stderr : stdout);
+	int code = status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
+	if (status == OK && search->constants)
+		code = save_constants(search, &calibration);
 	calibration_free(&calibration);
-	return status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
+	return code;
 }
 
 static int run(struct search *search)
