@@ -102,6 +102,23 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 	return sum;
 }
 
+/* Groups of devices that a device has buffers for. */
+static int64_t groups_of(const struct config *config)
+{
+	return (config->dp > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
+}
+
+static void add_overheads(const struct config *config, const struct overheads *overheads, struct rank_memory *memory)
+{
+	bool reduced = config->dp > 1 || config->cp > 1 || config->ep > 1;
+	memory->context = overheads->context;
+	memory->communication = overheads->communication * groups_of(config);
+	memory->buckets = !reduced ? 0 : 2 * overheads->bucket < memory->gradients ? 2 * overheads->bucket : memory->gradients;
+	memory->workspace = overheads->workspace;
+	memory->fragmentation = (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
+	memory->overhead = memory->context + memory->communication + memory->buckets + memory->workspace + memory->cached + memory->fragmentation;
+}
+
 void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
 	uint32_t rank, struct rank_memory *memory)
 {
@@ -117,8 +134,8 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
-	memory->gathered += overheads->cached ? cached_gradients(model, config, first, rank) : 0;
-	memory->overhead = overheads->context + (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
+	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
+	add_overheads(config, overheads, memory);
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
 }
@@ -274,7 +291,8 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		cutting.time[b + 1] = cutting.time[b] + block_time(&model->cost[b]);
 		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
 		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
-		cutting.fixed = larger(cutting.fixed, overheads->context + memory.gathered + transient_of(model, overheads, b, b + 1));
+		cutting.fixed = larger(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
+			+ memory.gathered + transient_of(model, overheads, b, b + 1));
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first)) {

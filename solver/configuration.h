@@ -19,7 +19,10 @@ struct config {
 
 /* What real runs need beside the graph's tensors; all may be zero. */
 struct overheads {
-	int64_t context;            /* bytes of a device for contexts, libraries and communication buffers */
+	int64_t context;            /* bytes of a device for contexts and libraries */
+	int64_t communication;      /* bytes of buffers for each group of devices that a device talks with: one for every degree above 1 */
+	int64_t bucket;             /* bytes of a bucket of gradients (PyTorch's DDP, Li et al., VLDB 2020, section 3.2): one is filled, one is reduced */
+	int64_t workspace;          /* bytes of scratch memory that libraries of kernels keep */
 	uint32_t fragmentation;     /* thousandths of activations and workspace */
 	uint32_t overlap;           /* thousandths of a backward pass behind which gradients can be reduced */
 	bool transient;             /* count what is alive for a moment only */
@@ -30,7 +33,11 @@ struct overheads {
 };
 extern const struct overheads overheads_all;      /* everything counts, 0.8 overlap, no context, no fragmentation */
 
-struct rank_memory { int64_t parameters, gradients, optimizer, activations, transient, gathered, overhead, total; };
+struct rank_memory {
+	int64_t parameters, gradients, optimizer, activations, transient, gathered;
+	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
+	int64_t overhead, total;
+};
 
 struct config_result {
 	struct rank_memory first, last, worst;

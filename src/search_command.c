@@ -85,11 +85,24 @@ static void print_entry(FILE *file, uint32_t number, const struct config_entry *
 		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text));
 }
 
+/* X(field, name): what an overhead is made of. */
+#define OVERHEAD_PARTS(X) X(context, "context") X(communication, "communication") X(buckets, "buckets") X(workspace, "workspace") \
+	X(cached, "weight gradients kept") X(fragmentation, "fragmentation")
+
 static void print_memory(FILE *file, const char *which, const struct rank_memory *memory)
 {
-	fprintf(file, "  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  overhead %.2f  = %.2f GiB\n",
+	fprintf(file, "  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  overhead %.2f  = %.2f GiB",
 		which, gib(memory->parameters), gib(memory->gradients), gib(memory->optimizer), gib(memory->activations), gib(memory->transient),
 		gib(memory->gathered), gib(memory->overhead), gib(memory->total));
+	bool any = false;
+#define X(field, name) \
+	if (memory->field > 0) { \
+		fprintf(file, "%s" name " %.2f", any ? ", " : "  (overhead: ", gib(memory->field)); \
+		any = true; \
+	}
+	OVERHEAD_PARTS(X)
+#undef X
+	fprintf(file, "%s\n", any ? ")" : "");
 }
 
 static void print_text(const struct search *search, FILE *file, const struct config_list *list)
@@ -166,9 +179,14 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 
 static json_t *memory_json(const struct rank_memory *memory)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
+	json_t *parts = json_object(), *result;
+#define X(field, name) json_object_set_new(parts, #field, json_integer(memory->field));
+	OVERHEAD_PARTS(X)
+#undef X
+	result = json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
 		"optimizer", (json_int_t)memory->optimizer, "activations", (json_int_t)memory->activations, "transient", (json_int_t)memory->transient,
-		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "total", (json_int_t)memory->total);
+		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total", (json_int_t)memory->total);
+	return result;
 }
 
 static json_t *entry_json(const struct config_entry *entry)
@@ -218,10 +236,12 @@ static int print_help(void)
 	     "  --top N         how many to print (10)\n"
 	     "  --json          print a JSON object\n"
 	     "  --even          cut pipelines into equal numbers of layers, as launchers do, instead of balancing them\n"
-	     "  --overhead X    what is counted beside saved activations and states: context=BYTES of each device, fragmentation=PERCENT of\n"
-	     "                  activations; on or off: transient (short-lived tensors; on), small (statistics of norms; on), vectors\n"
-	     "                  (parameters of one dim; on), gathered (ZeRO-3's parameters; on), cached (a weight gradient for every shape\n"
-	     "                  stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward pass hides gradients (80%)\n"
+	     "  --overhead X    what is counted beside saved activations and states: context=BYTES of each device, communication=BYTES of\n"
+	     "                  buffers for every degree above 1, bucket=BYTES of gradients (two of them), workspace=BYTES that kernels keep,\n"
+	     "                  fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived tensors; on), small (statistics\n"
+	     "                  of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks; on), cached (a\n"
+	     "                  weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
+	     "                  pass hides gradients (80%)\n"
 	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
 	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
 	     "  --constants F   write what --calibrate finds, for --set @F of any subcommand\n"
@@ -271,13 +291,17 @@ static int set_overhead(struct search *search, const char *text)
 		return EXIT_FINE;
 	}
 	/* bytes and percentages are read as those of knobs are */
-	bool context = strcmp(name, "context") == 0, overlap = strcmp(name, "overlap") == 0, fragmentation = strcmp(name, "fragmentation") == 0;
-	if ((!context && !overlap && !fragmentation) || knob_parse(context ? K_reserve : K_slack, value + 1, &number, &error) != OK)
-		return usage_error("search", "--overhead %s: expected context=BYTES, overlap=PERCENT, fragmentation=PERCENT, or transient, small, "
-			"gathered, vectors, cached=on or off", text);
-	overheads->context = context ? number : overheads->context;
-	overheads->overlap = overlap ? (uint32_t)number * 10 : overheads->overlap;
-	overheads->fragmentation = fragmentation ? (uint32_t)number * 10 : overheads->fragmentation;
+	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "fragmentation" };
+	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
+	uint32_t *const share[] = { &overheads->overlap, &overheads->fragmentation };
+	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name), of = name_index(shares, sizeof shares / sizeof *shares, name);
+	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
+		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap or fragmentation=PERCENT, "
+			"or transient, small, gathered, vectors, cached=on or off", text);
+	if (size >= 0)
+		*bytes[size] = number;
+	else
+		*share[of] = (uint32_t)number * 10;
 	return EXIT_FINE;
 }
 

@@ -126,6 +126,51 @@ Test(configuration, zero_stages_are_exact)
 	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 8);
 }
 
+/* Every overhead changes the sum by what it says, and nothing else. */
+Test(configuration, overheads_are_what_they_say)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[5];
+	struct rank_memory bare, memory;
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .transient = 70000, .matrices = b % 2 ? 3000 : 9000,
+			.shared_with = NONE, .states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
+			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 2, .tp = 2, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
+	struct overheads none = { .vectors = true, .small = true };
+	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	cr_expect_eq(bare.total, 4 * (40000 + 80000 + 240000) + 4 * 50000);
+	cr_expect_eq(bare.overhead, 0);
+#define WITH(expected, part, ...) do { \
+		struct overheads overheads = { .vectors = true, .small = true, __VA_ARGS__ }; \
+		config_rank_memory(&model, &config, &overheads, first, 0, &memory); \
+		cr_expect_eq(memory.total - bare.total, expected, #part ": %lld", (long long)(memory.total - bare.total)); \
+		cr_expect_eq(memory.part - bare.part, expected, #part); \
+	} while (0)
+	WITH(12345, context, .context = 12345);
+	WITH(2 * 500, communication, .communication = 500);   /* dp and tp */
+	WITH(2 * 7000, buckets, .bucket = 7000);
+	WITH(4 * 80000, buckets, .bucket = 1 << 30);          /* never more than the gradients */
+	WITH(777, workspace, .workspace = 777);
+	WITH(12000, cached, .cached = true);                  /* of each shape one */
+	WITH(70000, transient, .transient = true);
+	WITH((4 * 50000) / 1000 * 60, fragmentation, .fragmentation = 60);
+	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
+	cr_expect_eq(bare.total - memory.total, 4 * 2000);
+	config_rank_memory(&model, &config, &(struct overheads) { .small = true }, first, 0, &memory);
+	cr_expect_eq(bare.total - memory.total, 4 * (400 + 800 + 2400));
+	config.dp = 1;                                        /* nobody to reduce gradients with, one group less */
+	WITH(0, buckets, .bucket = 7000);
+	WITH(500, communication, .communication = 500);
+	config.dp = 2;
+	config.zero = 3;
+	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	WITH(2 * 40000, gathered, .gathered = true);          /* one block is computed while the next is gathered */
+}
+
 /* Every device keeps its part of the sequence, and gathers keys and values: as many bytes as a ring passes on. */
 Test(configuration, context_parallelism_at_a_long_sequence)
 {
