@@ -4,6 +4,7 @@
 
 #include "devices.h"
 #include "device_grid.h"
+#include "figure.h"
 
 const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %", "over the budget" };
 
@@ -50,6 +51,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 		add_axis(grid, names[i], size[i], inside, &machine);
 	}
 	grid->most = grid->timetable ? timetable_peak(grid->timetable, grid->timetable->worst) : grid->bytes;
+	grid->unit = axis_unit(grid->limit > grid->most ? grid->limit : grid->most, &grid->unit_name);
 }
 
 int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device)
@@ -69,10 +71,15 @@ char *device_grid_text(const struct device_grid *grid, uint32_t device, bool out
 {
 	size_t used = 0;
 	text[0] = '\0';
-	for (uint32_t i = 0; i < grid->axes && used < size; i++)
-		if (!outer || grid->axis[i].near == 1)
-			used += (size_t)snprintf(text + used, size - used, "%s%s %u", used ? " " : "", grid->axis[i].name,
-				device_grid_coordinate(grid, device, i));
+	for (uint32_t i = 0; i < grid->axes && used < size; i++) {
+		const struct grid_axis *axis = &grid->axis[i];
+		uint32_t at = device_grid_coordinate(grid, device, i);
+		if (outer && axis->near == axis->size)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s %u", used ? " " : "", axis->name, at);
+		if (outer && axis->near > 1 && used < size)
+			used += (size_t)snprintf(text + used, size - used, "-%u", at + axis->near - 1);
+	}
 	return text;
 }
 

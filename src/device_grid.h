@@ -26,13 +26,15 @@ struct device_grid {
 	const struct timetable *timetable;  /* of the ranks' bytes, or NULL: all devices have `bytes` */
 	int64_t bytes;
 	int64_t most, limit;         /* bytes of the fullest device; of the budget, < 0: none */
+	int64_t unit;                /* for amounts in pictures: bytes, and its name */
+	const char *unit_name;
 };
 
 /* outlook may be NULL: then the plan's own mesh counts. Both must outlive the grid. */
 void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid);
 int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device);
 uint32_t device_grid_coordinate(const struct device_grid *grid, uint32_t device, uint32_t axis);
-/* "pp 1 dp 0 tp 3"; outer: only axes of which a node has one member. Returns text. */
+/* "pp 1 dp 0 tp 3"; outer: of the device's node, "pp 0-1 dp 4", without the axes that are all in it. Returns text. */
 char *device_grid_text(const struct device_grid *grid, uint32_t device, bool outer, char *text, size_t size);
 /* "tp 8 within a node, 300 GB/s". Returns text. */
 char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t size);

@@ -81,7 +81,7 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 	device_at(grid, placing, device, &x, &y);
 	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
 	canvas_box(canvas, x, y, size, size, level_colours[device_grid_level(grid, bytes)], NULL, title);
-	snprintf(text, sizeof text, "%.3g", (double)bytes / 1073741824.0);
+	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= 14)
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, placing->cell > 20 ? 7.5 : 5.5, ANCHOR_MIDDLE, false, INK, text);
 }
@@ -93,7 +93,7 @@ static void draw_notes(struct canvas *canvas, const struct device_grid *grid, do
 	for (uint32_t i = 0; i < grid->axes; i++)
 		canvas_text(canvas, x, y + 11 * i, SMALL, ANCHOR_START, false, INK, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	x = WIDTH * 0.45;
-	snprintf(text, sizeof text, "GiB at the peak; the %s is %s", grid->limit >= 0 ? "budget" : "most", bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
+	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most", bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
 	canvas_text(canvas, x, y, SMALL, ANCHOR_START, false, INK, text);
 	for (int level = 0; level < GRID_LEVELS - (grid->limit < 0); level++) {
 		canvas_box(canvas, x, y + 5, 9, 8, level_colours[level], NULL, NULL);
@@ -150,7 +150,7 @@ static void write_tikz(const struct device_grid *grid, FILE *stream)
 		fprintf(stream, "\\fill[level%d] (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (int)device_grid_level(grid, bytes), x * CENTIMETRES, -y * CENTIMETRES,
 			size, -size);
 		if (placing.cell >= 14)
-			fprintf(stream, "\\node at (%.4f,%.4f) {%.3g};\n", x * CENTIMETRES + size / 2, -y * CENTIMETRES - size / 2, (double)bytes / 1073741824.0);
+			fprintf(stream, "\\node at (%.4f,%.4f) {%.3g};\n", x * CENTIMETRES + size / 2, -y * CENTIMETRES - size / 2, (double)bytes / (double)grid->unit);
 	}
 	y = TOP + (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	for (uint32_t i = 0; i < grid->axes; i++)

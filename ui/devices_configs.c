@@ -3,7 +3,7 @@
  */
 #include "devices.h"
 
-enum { TIME = 10, MEMORY = 20, BUBBLE = 28, TEXT = 31, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
+enum { BUBBLE_FROM = 84, TIME = 10, MEMORY = 20, BUBBLE = 28, TEXT = 31, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
 
 void configs_free(struct config_rows *list)
 {
@@ -54,7 +54,7 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 	frame_text(frame, 0, y, 1, ROLE_KEY, present ? ">" : " ");
 	frame_right(frame, TIME, y, entry->fits ? ROLE_TEXT : ROLE_FAINT, time_text(result->time, text, sizeof text));
 	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
-	int at = width >= 60 ? TEXT : MEMORY + 3;
+	int at = width >= BUBBLE_FROM ? TEXT : MEMORY + 3;
 	snprintf(text, sizeof text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
 	if (at == TEXT)
 		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
@@ -66,10 +66,9 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
 
-static void draw_header(struct frame *frame, int y, const struct model *model)
+static void draw_header(struct frame *frame, int y)
 {
-	bool wide = frame->window.width >= 60;
-	(void)model;
+	bool wide = frame->window.width >= BUBBLE_FROM;
 	frame_right(frame, TIME, y, ROLE_LABEL, "step");
 	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
 	if (wide)
@@ -216,7 +215,7 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	if (plot && list->rows)
 		draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
-	draw_header(frame, 1 + plot, model);
+	draw_header(frame, 1 + plot);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
 		draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
 	if (list->rows == 0)

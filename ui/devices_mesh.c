@@ -35,6 +35,12 @@ static enum role role_of(enum grid_level level)
 	return roles[level];
 }
 
+/* As many digits as a cell shows: "2.42", "23.1", " 231", "0.04". */
+static void amount_text(char text[32], int cells, double value)
+{
+	snprintf(text, 32, "%*.*f", cells, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+}
+
 static void draw_cell(struct frame *frame, int x, int y, int cells, const struct device_grid *grid, int64_t bytes, bool here)
 {
 	enum grid_level level = device_grid_level(grid, bytes);
@@ -42,7 +48,7 @@ static void draw_cell(struct frame *frame, int x, int y, int cells, const struct
 	int64_t whole = grid->limit > 0 ? grid->limit : grid->most;
 	int tenths = whole > 0 ? (int)(10.0 * (double)bytes / (double)whole) : 0;
 	if (cells >= 4)
-		snprintf(text, sizeof text, "%*.3g", cells - 1, (double)bytes / 1073741824.0);
+		amount_text(text, cells - 1, (double)bytes / (double)grid->unit);
 	else
 		snprintf(text, sizeof text, "%c", level == GRID_OVER ? '!' : '0' + (tenths > 9 ? 9 : tenths));
 	int used = frame->mono ? 0 : cells > 1 ? cells - 1 : cells;
@@ -66,10 +72,10 @@ static void draw_node(struct frame *frame, int y, const struct device_grid *grid
 		draw_cell(frame, x, y, 1, grid, most, selected / grid->per_node == node);
 		return;
 	}
-	frame_box(frame, (struct rect){ x, y, placing->wide, placing->high }, "");
 	device_grid_text(grid, first, true, text, sizeof text);
-	if (text_cells(text) + 2 <= placing->wide)
-		frame_text(frame, x + 1, y, placing->wide - 2, ROLE_LABEL, text);
+	if (text_cells(text) + 6 > placing->wide || !*text)
+		snprintf(text, sizeof text, "node %u", node);
+	frame_box(frame, (struct rect){ x, y, placing->wide, placing->high }, text);
 	for (uint32_t i = 0; i < grid->per_node && first + i < grid->devices; i++)
 		draw_cell(frame, x + 1 + (int)i % placing->columns * placing->cell, y + 1 + (int)i / placing->columns, placing->cell, grid,
 			  device_grid_bytes(grid, first + i), first + i == selected);
@@ -104,7 +110,7 @@ static void draw_notes(struct frame *frame, int y, const struct device_grid *gri
 	const char *whole = grid->limit >= 0 ? "budget" : "most";
 	bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word);
 	if (placing->cell >= 4)
-		snprintf(text, sizeof text, "GiB at the peak, of %s %s", whole, word);
+		snprintf(text, sizeof text, "%s at the peak, of %s %s", grid->unit_name, whole, word);
 	else
 		snprintf(text, sizeof text, "%stenths of the %s %s", placing->cell ? "" : "nodes: ", whole, word);
 	frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);

@@ -4,7 +4,7 @@
 
 #include "src/worker.h"
 
-enum { HELP_ROWS = 6 };
+enum { HELP_ROWS = 7, EFFECT_WIDE = 34 };
 
 /* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
 static const char *const first_groups[] = { "order", "layout", "training", "devices", "parallelism" };
@@ -113,34 +113,50 @@ static bool find_effect(const struct model *model, enum knob_id knob, int64_t va
 	return run || (preview && preview->known);
 }
 
-/* "~ -1.27 GiB, +6.0 % time" against the plan on screen; the time where both have one and the row has room. */
+/* "+6.0 %" of time against the plan on screen, "" where nothing is known of it. */
+static const char *time_change(const struct model *model, const struct preview *effect, char *text, size_t size)
+{
+	int64_t now = plan_step_time(model->plan);
+	text[0] = '\0';
+	if (effect->time > 0 && now > 0)
+		snprintf(text, size, "%+.1f %%", 100.0 * ((double)effect->time / (double)now - 1));
+	return text;
+}
+
+/* "about -1.27 GiB, +6.0 % time" against the plan on screen; the time where both have one and the row has room. */
 static void effect_text(const struct model *model, const struct preview *effect, bool wide, char *text, size_t size)
 {
 	const struct plan *plan = model->plan;
 	int64_t peak = effect->peak_bytes - plan->peak_bytes, arena = effect->arena_bytes - plan->arena_bytes, main = peak ? peak : arena;
-	char change[32];
+	char change[32], time[32];
 	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : wide ? "about " : "~ ", peak || !arena ? "" : "arena ",
 			    main ? change_text(main, change, sizeof change) : "the same");
-	if (wide && effect->time > 0 && plan_step_time(plan) > 0)
-		snprintf(text + used, size - (size_t)used, ", %+.1f %% time", 100.0 * ((double)effect->time / (double)plan_step_time(plan) - 1));
+	if (wide && *time_change(model, effect, time, sizeof time))
+		snprintf(text + used, size - (size_t)used, ", %s time", time);
 }
 
-/* "> full  ~ -1.27 GiB", or nothing. Returns the rows that it took. The amount is never cut; the word before it may be. */
+/* "> full  ~ -1.27 GiB", or nothing; in narrow panels the time has a row of its own. Returns the rows that it took. The amount is never cut; the
+ * word before it may be. */
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
 	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
 	struct preview effect = { 0 };
 	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
 		return 0;
-	char word[64], text[64];
+	char word[64], text[64], time[32];
+	bool wide = rect.width >= EFFECT_WIDE;
 	int64_t change = effect.peak_bytes - model->plan->peak_bytes;
 	if (change == 0)
 		change = effect.arena_bytes - model->plan->arena_bytes;
-	effect_text(model, &effect, rect.width >= 34, text, sizeof text);
+	effect_text(model, &effect, wide, text, sizeof text);
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
 	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));
 	frame_right(frame, rect.x + rect.width, rect.y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, text);
-	return 1;
+	if (wide || rect.height < 2 || !*time_change(model, &effect, time, sizeof time))
+		return 1;
+	snprintf(text, sizeof text, "%s step time", time);
+	frame_right(frame, rect.x + rect.width, rect.y + 1, ROLE_FAINT, text);
+	return 2;
 }
 
 static void draw_help(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob)
