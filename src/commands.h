@@ -39,6 +39,7 @@ enum context {
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
 	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, differences") \
+	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
 	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "evaluate every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; ranked in the Devices view") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \

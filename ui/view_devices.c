@@ -124,8 +124,10 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 	const struct outlook *outlook = model->outlook;
 	struct rect all = { 0, 0, frame->window.width, frame->window.height };
 	if (!outlook) {
-		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT,
-			model->outlook_problem && *model->outlook_problem ? model->outlook_problem : "a moment: the schedule is being worked out");
+		char text[600] = "a moment: the schedule is being worked out";
+		if (model->outlook_problem && *model->outlook_problem)
+			snprintf(text, sizeof text, "there is no schedule: %s", model->outlook_problem);
+		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
 	gantt_take(&view->gantt, &outlook->timetable, outlook->fingerprint);
@@ -182,8 +184,8 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 static bool devices_command(void *state, struct model *model, enum command_id command)
 {
 	struct devices *view = state;
-	if (command == COMMAND_PART) {
-		view->part = (enum device_part)((view->part + 1) % PART_COUNT);
+	if (command == COMMAND_PART || command == COMMAND_PART_BACK) {
+		view->part = (enum device_part)((view->part + (command == COMMAND_PART ? 1 : PART_COUNT - 1)) % PART_COUNT);
 		return true;
 	}
 	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
