@@ -166,13 +166,13 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	uint32_t count = 0, section = model->max_section;
 	int64_t sum = 0;
 	for (uint32_t b = 0; b < model->n; b++) {
-		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-			const struct span *span = &model->span[k];
-			if (span->first <= section && section < span->last) {
-				sized[count++] = (struct sized){ span->from - span->to, b };
-				sum += span->to - span->from;
-			}
-		}
+		int64_t bytes = 0;
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
+			if (model->span[k].first <= section && section < model->span[k].last)
+				bytes += model->span[k].to - model->span[k].from;
+		if (bytes > 0)
+			sized[count++] = (struct sized){ -bytes, b };
+		sum += bytes;
 	}
 	qsort(sized, count, sizeof *sized, compare_sized);
 	core->count = 0;

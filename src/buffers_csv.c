@@ -9,7 +9,7 @@
 #define COLUMNS_MOST 64
 
 enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS,
-	      COLUMN_GROUP, COLUMN_INPLACE, COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
+	      COLUMN_GROUP, COLUMN_INPLACE, COLUMN_POOL, COLUMN_SPILL_COST, COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
 
 static const struct { const char *name; enum column column; bool inclusive; } column_names[] = {
 	{ "id", COLUMN_ID, false }, { "buffer", COLUMN_ID, false }, { "buffer_id", COLUMN_ID, false },
@@ -17,6 +17,7 @@ static const struct { const char *name; enum column column; bool inclusive; } co
 	{ "upper", COLUMN_UPPER, false }, { "end", COLUMN_UPPER, true }, { "size", COLUMN_SIZE, false },
 	{ "alignment", COLUMN_ALIGNMENT, false }, { "hint", COLUMN_HINT, false }, { "offset", COLUMN_OFFSET, false },
 	{ "gaps", COLUMN_GAPS, false }, { "group", COLUMN_GROUP, false }, { "inplace", COLUMN_INPLACE, false },
+	{ "pool", COLUMN_POOL, false }, { "spill_cost", COLUMN_SPILL_COST, false },
 };
 
 struct reader {
@@ -33,6 +34,10 @@ struct reader {
 	struct slice *inplace;     /* [n] */
 	uint32_t *donor, donors;
 	size_t donor_room;
+	struct names pools;
+	bool declared;             /* no other pools than those */
+	size_t pool_room, candidate_room;
+	uint32_t candidates;
 };
 
 #define NOWHERE ((struct slice){ "", 0 })
@@ -135,6 +140,7 @@ static enum status read_header(struct reader *reader, struct slice line)
 	csv->columns = columns;
 	csv->offset_column = reader->at[COLUMN_OFFSET] < 0 ? columns : reader->at[COLUMN_OFFSET];
 	csv->inplace_column = reader->at[COLUMN_INPLACE];
+	csv->pool_column = reader->at[COLUMN_POOL];
 	return OK;
 }
 
@@ -163,6 +169,10 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 		done &= (csv->links.group = arena_alloc(arena, rows, sizeof *csv->links.group)) != NULL;
 	if (reader->at[COLUMN_INPLACE] >= 0)
 		done &= (reader->inplace = arena_alloc(arena, rows, sizeof *reader->inplace)) != NULL;
+	if (reader->at[COLUMN_POOL] >= 0)
+		done &= (csv->candidates.start = arena_alloc(arena, (size_t)rows + 1, sizeof *csv->candidates.start)) != NULL;
+	if (reader->at[COLUMN_SPILL_COST] >= 0)
+		done &= (csv->spill_cost = arena_alloc(arena, rows, sizeof *csv->spill_cost)) != NULL;
 	return done ? OK : no_memory(reader);
 }
 
@@ -324,6 +334,69 @@ static enum status read_all_inplace(struct reader *reader)
 	return OK;
 }
 
+/* ---- pools ----------------------------------------------------------------------------------------- */
+
+/* The number of a pool, NONE with the reason in *status. */
+static uint32_t find_pool(struct reader *reader, struct slice name, enum status *status)
+{
+	struct buffers_csv *csv = reader->csv;
+	uint32_t number = name.length ? number_of(reader, &reader->pools, name, csv->pools) : NONE;
+	if (name.length && number == NONE)
+		*status = no_memory(reader);
+	else if (name.length == 0)
+		*status = fail_at(reader, "an empty name in a list of pools", NOWHERE);
+	else if (number < csv->pools)
+		return number;
+	else if (reader->declared)
+		*status = fail_at(reader, "no such pool was declared", name);
+	else if (csv->pools == POOLS_MOST)
+		*status = fail_at(reader, "too many pools", name);
+	else if (!mem_reserve(&csv->pool, &reader->pool_room, csv->pools + 1, sizeof *csv->pool))
+		*status = no_memory(reader);
+	if (*status != OK)
+		return NONE;
+	csv->pool[csv->pools++] = name;
+	return number;
+}
+
+static enum status read_pools(struct reader *reader, struct slice cell, uint32_t i)
+{
+	struct csr *candidates = &reader->csv->candidates;
+	struct slice rest = trim(cell), part;
+	enum status status = OK;
+	while (rest.length && split(&rest, '|', &part)) {
+		uint32_t pool = find_pool(reader, trim(part), &status);
+		for (uint32_t k = candidates->start[i]; k < reader->candidates && status == OK; k++)
+			if (candidates->item[k] == pool)
+				return fail_at(reader, "a pool stands twice in a list", part);
+		if (status == OK && !mem_reserve(&candidates->item, &reader->candidate_room, reader->candidates + 1, sizeof *candidates->item))
+			status = no_memory(reader);
+		if (status != OK)
+			return status;
+		candidates->item[reader->candidates++] = pool;
+	}
+	candidates->start[i + 1] = reader->candidates;
+	return OK;
+}
+
+static enum status read_spill_cost(struct reader *reader, struct slice cell, uint32_t i)
+{
+	int64_t *cost = &reader->csv->spill_cost[i];
+	*cost = reader->csv->buffers.size[i];
+	if (trim(cell).length && !parse_number(cell, cost))
+		return fail_at(reader, "spill_cost is not a number", cell);
+	return *cost < 0 || *cost > BYTES_MAX ? fail_at(reader, "spill_cost is negative or too large", cell) : OK;
+}
+
+static enum status declare_pools(struct reader *reader, const struct slice *declared, uint32_t pools)
+{
+	enum status status = OK;
+	for (uint32_t p = 0; p < pools && status == OK; p++)
+		find_pool(reader, declared[p], &status);
+	reader->declared = declared != NULL;
+	return status;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
 static enum status read_cell(struct reader *reader, const struct slice *cell, enum column column, int64_t *number)
@@ -387,6 +460,10 @@ static enum status read_row(struct reader *reader, struct slice line)
 		status = read_gaps(reader, cell[reader->at[COLUMN_GAPS]], i);
 	if (status == OK && reader->at[COLUMN_GROUP] >= 0)
 		status = read_group(reader, cell[reader->at[COLUMN_GROUP]], i);
+	if (status == OK && reader->at[COLUMN_POOL] >= 0)
+		status = read_pools(reader, cell[reader->at[COLUMN_POOL]], i);
+	if (status == OK && reader->at[COLUMN_SPILL_COST] >= 0)
+		status = read_spill_cost(reader, cell[reader->at[COLUMN_SPILL_COST]], i);
 	if (reader->inplace)
 		reader->inplace[i] = cell[reader->at[COLUMN_INPLACE]];
 	csv->buffers.n += status == OK;
@@ -429,7 +506,8 @@ static enum status read_all(struct reader *reader)
 	return status == OK && reader->inplace ? read_all_inplace(reader) : status;
 }
 
-enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error)
+enum status buffers_csv_read(const char *text, size_t size, const struct slice *declared, uint32_t pools, struct buffers_csv *csv,
+			     struct error *error)
 {
 	*csv = (struct buffers_csv){ 0 };
 	if (error)
@@ -440,9 +518,12 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;
-	enum status status = read_all(&reader);
+	enum status status = declare_pools(&reader, declared, pools);
+	if (status == OK)
+		status = read_all(&reader);
 	names_free(&reader.groups);
 	names_free(&reader.ids);
+	names_free(&reader.pools);
 	mem_free(reader.donor);
 	return status;
 }
@@ -450,6 +531,8 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 void buffers_csv_free(struct buffers_csv *csv)
 {
 	mem_free(csv->buffers.piece);
+	mem_free(csv->pool);
+	mem_free(csv->candidates.item);
 	arena_free(&csv->arena);
 	*csv = (struct buffers_csv){ 0 };
 }
@@ -459,11 +542,11 @@ void buffers_csv_free(struct buffers_csv *csv)
 /* What a column's cell is replaced by. */
 struct cell { int column; struct slice text; };
 
-/* A line with some of its cells replaced, or added behind. */
+/* A line with some of its cells replaced; those of columns that it does not have come behind, in their order. */
 static void write_line(const struct buffers_csv *csv, struct slice line, const struct cell *cells, size_t count, FILE *stream)
 {
 	struct slice text;
-	for (int column = 0; column <= csv->columns; column++) {
+	for (int column = 0; column < csv->columns + (int)count; column++) {
 		bool there = split(&line, ',', &text);
 		for (size_t i = 0; i < count; i++) {
 			if (cells[i].column != column)
@@ -484,16 +567,24 @@ static struct slice text_slice(const char *text)
 	return (struct slice){ text, strlen(text) };
 }
 
-bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, const uint32_t *donor, FILE *stream)
+bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_result *result, FILE *stream)
 {
-	struct cell cells[] = { { csv->offset_column, text_slice("offset") }, { csv->inplace_column, text_slice("inplace") } };
-	size_t count = donor && csv->inplace_column >= 0 ? 2 : 1;
+	int pool_column = csv->pool_column >= 0 ? csv->pool_column : csv->columns + (csv->offset_column == csv->columns);
+	struct cell cells[3] = { { csv->offset_column, text_slice("offset") } };
+	size_t count = 1, inplace = 0, pool = 0;
+	if (result->donor && csv->inplace_column >= 0)
+		cells[inplace = count++] = (struct cell){ csv->inplace_column, text_slice("inplace") };
+	if (result->pool)
+		cells[pool = count++] = (struct cell){ pool_column, text_slice("pool") };
 	write_line(csv, csv->header, cells, count, stream);
 	for (uint32_t i = 0; i < csv->buffers.n; i++) {
 		char text[24];
-		snprintf(text, sizeof text, "%" PRId64, offset[i]);
+		snprintf(text, sizeof text, "%" PRId64, result->offset[i]);
+		if (inplace)
+			cells[inplace].text = result->donor[i] != NONE ? csv->id[result->donor[i]] : NOWHERE;
+		if (pool)
+			cells[pool].text = csv->pool[result->pool[i]];
 		cells[0].text = text_slice(text);
-		cells[1].text = donor && donor[i] != NONE ? csv->id[donor[i]] : NOWHERE;
 		write_line(csv, csv->row[i], cells, count, stream);
 	}
 	return !ferror(stream);

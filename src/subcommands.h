@@ -9,7 +9,7 @@
 	X(export, "GRAPH --as KIND [--view V] [--stage S] [--factors] [--set K=V]... [--rules F] [-o F] | " \
 		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [-o F]", \
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \
-	X(layout, "BUFFERS.csv [--capacity N] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
+	X(layout, "BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
 	X(check, "[--rules F] GRAPH PLAN.json", "verify a plan file independently of the solvers") \
 	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \

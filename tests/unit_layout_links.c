@@ -252,6 +252,23 @@ Test(layout_links, a_group_leaves_its_holes_to_others)
 	linked_layout_free(&result);
 }
 
+Test(layout_links, a_capacity_below_the_load_of_a_group_is_refused_with_a_core)
+{
+	int64_t lower[] = { 0, 1, 0 }, upper[] = { 8, 8, 8 }, size[] = { 8, 8, 4 };
+	uint32_t group[] = { 0, 0, NONE };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
+	struct layout_links links = { .group = group };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = 15, .effort = 100000 };
+	struct control control = { 0 };
+	struct linked_layout result;
+	struct error error;
+	cr_assert_eq(layout_solve_linked(&buffers, &links, &options, &control, &result, &error), INFEASIBLE);
+	cr_assert_eq(result.bound, 20);
+	cr_assert_eq(result.layout.core_count, 1);
+	cr_assert_eq(result.compounds.whole[0], result.layout.core[0]);
+	linked_layout_free(&result);
+}
+
 Test(layout_links, a_place_is_taken_where_that_helps)
 {
 	/* b may take a's place at step 2, which saves 8 of 16. */
