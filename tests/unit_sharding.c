@@ -255,33 +255,71 @@ static uint8_t role_of(const struct setting *setting, const struct sharding *sha
 	return ROLE_NONE;
 }
 
+/* What auto splits the first product of matrices of each module along, beside an expert's sharding; norms: the role of those of a module,
+ * forward. It is proved the fastest, so never slower than the expert's. */
+struct expected { const char *module; uint8_t role; };
+
+static void rediscover(struct setting *setting, const struct expected *expected, size_t modules, const char *norms, uint8_t role)
+{
+	struct sharding sharding;
+	struct sharding_report report;
+	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
+	cr_assert(report.proved);
+	for (size_t i = 0; i < modules; i++)
+		cr_assert_eq(role_of(setting, &sharding, expected[i].module), expected[i].role, "%s is split along %s", expected[i].module,
+			factor_role_names[role_of(setting, &sharding, expected[i].module)]);
+	for (uint32_t op = 0; op < setting->graph->ops; op++)
+		if (strcmp(setting->graph->op[op].module, norms) == 0 && setting->graph->op[op].phase == PHASE_FORWARD) {
+			int8_t unit = sharding.split[op].on[0];
+			cr_assert(unit >= 0 && setting->units.unit[setting->units.unit_start[op] + (uint32_t)unit].role == role);
+		}
+	struct sharding_cost expert = cost_of(setting, STRATEGY_MEGATRON);
+	cr_assert_leq(report.cost.total, expert.total);
+	printf("auto %.2f ms, the expert's %.2f ms\n", (double)report.cost.total / 1e9, (double)expert.total / 1e9);
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	close_model(setting);
+}
+
 /* Where one sample leaves nothing for data parallelism and weights outweigh activations: columns, then rows, and the sequence between. */
 static void rediscover_megatron(int64_t hidden)
 {
+	static const struct expected gpt[] = { { "h.1.attn.c_attn", ROLE_HEADS }, { "h.1.attn.c_proj", ROLE_HEADS }, { "h.1.mlp.c_fc", ROLE_FFN },
+		{ "h.1.mlp.c_proj", ROLE_FFN } };
 	struct setting setting;
-	struct sharding sharding;
-	struct sharding_report report;
 	open_model(&setting, "gpt", 4, 1, 512, hidden, 1, 4);
-	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert(report.proved);
-	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_attn"), ROLE_HEADS);
-	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_proj"), ROLE_HEADS);
-	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_fc"), ROLE_FFN);
-	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_proj"), ROLE_FFN);
-	for (uint32_t op = 0; op < setting.graph->ops; op++)  /* sequence parallelism in between */
-		if (strcmp(setting.graph->op[op].module, "h.1.ln_2") == 0 && setting.graph->op[op].phase == PHASE_FORWARD) {
-			int8_t unit = sharding.split[op].on[0];
-			cr_assert(unit >= 0 && setting.units.unit[setting.units.unit_start[op] + (uint32_t)unit].role == ROLE_SEQUENCE);
-		}
-	struct sharding_cost megatron = cost_of(&setting, STRATEGY_MEGATRON);
-	cr_assert_leq(report.cost.total, megatron.total);
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(&setting);
+	rediscover(&setting, gpt, sizeof gpt / sizeof *gpt, "h.1.ln_2", ROLE_SEQUENCE);
 }
 
 Test(sharding, megatron_is_rediscovered_small) { rediscover_megatron(1024); }
 Test(sharding, megatron_is_rediscovered_large) { rediscover_megatron(2048); }
+
+static void rediscover_megatron_in_llama(int64_t hidden)
+{
+	static const struct expected llama[] = { { "layers.1.self_attn.q_proj", ROLE_HEADS }, { "layers.1.self_attn.o_proj", ROLE_HEADS },
+		{ "layers.1.mlp.gate_proj", ROLE_FFN },
+		{ "layers.1.mlp.up_proj", ROLE_FFN }, { "layers.1.mlp.down_proj", ROLE_FFN }, { "lm_head", ROLE_VOCABULARY } };
+	struct setting setting;
+	open_model(&setting, "llama", 3, 1, 512, hidden, 1, 4);
+	rediscover(&setting, llama, sizeof llama / sizeof *llama, "layers.1.post_attention_layernorm", ROLE_SEQUENCE);
+}
+
+Test(sharding, megatron_is_rediscovered_in_llama_small) { rediscover_megatron_in_llama(1024); }
+Test(sharding, megatron_is_rediscovered_in_llama_large) { rediscover_megatron_in_llama(2048); }
+
+/* Where there are samples for every device, and experts: each device has its samples, and some of the experts (GShard, arXiv 2006.16668). */
+static void rediscover_experts(int64_t seq)
+{
+	static const struct expected moe[] = { { "h.1.attn.c_attn", ROLE_BATCH }, { "h.1.attn.c_proj", ROLE_BATCH }, { "h.1.moe.gate", ROLE_BATCH },
+		{ "h.1.moe.experts", ROLE_EXPERTS } };
+	struct setting setting;
+	open_model(&setting, "moe", 2, 4, seq, 512, 1, 4);
+	setting.roles[0] = roles_experts;
+	rediscover(&setting, moe, sizeof moe / sizeof *moe, "h.1.ln_2", ROLE_BATCH);
+}
+
+Test(sharding, experts_are_rediscovered_small) { rediscover_experts(512); }
+Test(sharding, experts_are_rediscovered_large) { rediscover_experts(2048); }
 
 /* Where activations outweigh weights, and memory is short: the batch is split, and so are parameters and states. */
 static void rediscover_fsdp(int64_t hidden)
