@@ -92,20 +92,8 @@ struct attempt {
 	int64_t bound;           /* none is lower */
 	struct layout_core core; /* why it is above the load */
 	const char *strategy;
-	const struct recipe *dive; /* the best dive so far, or NULL */
+	const struct layout_recipe *dive; /* the best dive so far, or NULL */
 };
-
-struct recipe { const char *keys, *name; bool critical; };
-
-static const struct recipe dives[] = {
-	{ "EW", "critical dive EW", true }, { "TAW", "dive TAW", false }, { "AWT", "dive AWT", false },
-	{ "OTA", "critical dive OTA", true }, { "AWT", "critical dive AWT", true }, { "ZTW", "dive ZTW", false },
-	{ "TWA", "dive TWA", false }, { "TWA", "critical dive TWA", true }, { "OTA", "dive OTA", false },
-};
-static const struct recipe fits[] = {
-	{ "ZW", "first fit by size", false }, { "WZ", "first fit by lifetime", false },
-};
-#define COUNT(array) (sizeof (array) / sizeof *(array))
 
 /* Keeps the trial if it is better. */
 static void keep(struct attempt *attempt, int64_t height, const char *strategy)
@@ -119,7 +107,7 @@ static void keep(struct attempt *attempt, int64_t height, const char *strategy)
 	attempt->strategy = strategy;
 }
 
-static enum status try_dive(struct attempt *attempt, const struct recipe *recipe, struct control *control)
+static enum status try_dive(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
 {
 	int64_t height;
 	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
@@ -132,7 +120,7 @@ static enum status try_dive(struct attempt *attempt, const struct recipe *recipe
 	return status;
 }
 
-static enum status try_fit(struct attempt *attempt, const struct recipe *recipe, bool tightest, struct control *control)
+static enum status try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
 {
 	int64_t height;
 	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
@@ -143,16 +131,10 @@ static enum status try_fit(struct attempt *attempt, const struct recipe *recipe,
 	return status;
 }
 
-/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
-static bool has_skyline(const struct layout_model *part)
-{
-	return !part->pins || !part->windowed;
-}
-
 /* A dive where it can be done, else first fit in the same order. */
-static enum status try_skyline(struct attempt *attempt, const struct recipe *recipe, struct control *control)
+static enum status try_skyline(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
 {
-	return has_skyline(&attempt->part) ? try_dive(attempt, recipe, control) : try_fit(attempt, recipe, false, control);
+	return layout_has_skyline(&attempt->part) ? try_dive(attempt, recipe, control) : try_fit(attempt, recipe, false, control);
 }
 
 struct hinted { int64_t offset; uint32_t buffer; };
@@ -165,7 +147,7 @@ static int compare_hinted(const void *left, const void *right)
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
-#define FIT_MOST 20000   /* buffers, for the quadratic fits */
+#define HINTED_MOST 20000  /* buffers, for a quadratic fit */
 
 /* A warm start: first fit in order of the hinted offsets. Hints that make up a layout give one that is no higher. */
 static enum status try_hints(struct attempt *attempt, struct control *control)
@@ -194,29 +176,23 @@ static enum status try_hints(struct attempt *attempt, struct control *control)
 
 static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
-	int64_t enough = attempt->enough;
-	enum status status = attempt->part.n <= FIT_MOST ? try_hints(attempt, control) : OK;
-	const struct layout_model *part = &attempt->part;
-	bool skyline = has_skyline(part), plain = !part->pins && !part->gapped && !part->windowed;
-	for (size_t i = 0; skyline && i < COUNT(dives) && status == OK && attempt->height > enough; i++)
-		if (plain || !dives[i].critical)
-			status = try_dive(attempt, &dives[i], control);
-	for (size_t i = 0; i < COUNT(fits) && status == OK && attempt->height > enough && (attempt->part.n <= FIT_MOST || !skyline); i++)
-		status = try_fit(attempt, &fits[i], false, control);
-	return status;
+	enum status status = attempt->part.n <= HINTED_MOST ? try_hints(attempt, control) : OK;
+	if (status != OK || attempt->height <= attempt->enough)
+		return status;
+	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
 }
 
 /* One layout, whatever control says. */
 static enum status try_first(struct attempt *attempt)
 {
 	struct control none = { 0 };
-	return try_skyline(attempt, &dives[0], &none);
+	return try_skyline(attempt, &layout_dives[0], &none);
 }
 
 /* The tree knows neither pins nor holes; models that have them are dived through, long-lived buffers first, too. */
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
-	static const struct recipe long_lived_first = { "WZ", "long-lived first", false };
+	static const struct layout_recipe long_lived_first = { "WZ", "long-lived first", false };
 	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
 		return try_skyline(attempt, &long_lived_first, control);
 	int64_t height;
@@ -235,7 +211,7 @@ static bool wheel_helps(const struct attempt *attempt)
 		&& attempt->height - attempt->enough <= attempt->enough / WHEEL_GAP;
 }
 
-static enum status try_wheel(struct attempt *attempt, const struct recipe *dive, uint64_t effort, struct control *control)
+static enum status try_wheel(struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
 	enum status status = layout_rank(&attempt->part, dive->keys, attempt->order);
@@ -270,28 +246,44 @@ static enum status try_search(struct attempt *attempt, const struct layout_optio
 	return status;
 }
 
-#define SLICE_EFFORT UINT64_C(6000000)
+/* Windows around the peak, or, `around`, what sticks out and what is around it. */
+static enum status try_peak(struct attempt *attempt, bool around, uint64_t effort, struct control *control)
+{
+	int64_t height = attempt->height;
+	enum status status = (around ? layout_region : layout_peak)(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, control);
+	if (attempt->height < height)
+		attempt->strategy = around ? "windows anew" : "peak first";
+	return status;
+}
 
-/* Wheel and search in turns, with twice the effort each time: which of the two is quick differs from instance to instance. So
- * does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
+#define SLICE_EFFORT UINT64_C(6000000)
+#define PEAK_EFFORT 4000   /* more for each buffer */
+
+/* Windows, wheel and search in turns, with twice the effort each time: which of them is quick differs from instance to
+ * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	enum status status = try_cheap(attempt, control);
-	uint64_t left = options->effort;
-	uint64_t slice = SLICE_EFFORT;
-	for (size_t turn = 0; status == OK && left > 0 && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
-		uint64_t effort = slice < left / 2 ? slice : left / 2 + 1;
-		status = try_wheel(attempt, turn % 2 ? attempt->dive : &dives[(turn / 2 + 1) % COUNT(dives)], effort, control);
+	uint64_t left = UINT64_MAX - control->ticks, slice = SLICE_EFFORT;
+	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
+	for (size_t turn = 0; status == OK && control->ticks < end && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
+		uint64_t share = (end - control->ticks) / 4 + 1, effort = slice < share ? slice : share;
+		uint64_t more = effort + attempt->part.n * PEAK_EFFORT;
+		bool plain = !attempt->part.pins && !attempt->part.gapped && !attempt->part.windowed;
+		if (plain)
+			status = try_peak(attempt, turn % 2, more < share ? more : share, control);
+		if (status == OK && wheel_helps(attempt))
+			status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
 		if (status == OK && search_helps(attempt))
 			status = try_search(attempt, options, effort, control);
-		left -= effort < left / 2 ? 2 * effort : left;
 	}
+	left = control->ticks < end ? end - control->ticks : 0;
 	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
 }
 
 static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
-	static const struct recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
+	static const struct layout_recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
 				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false }, skyline = { "AZ", "skyline", false };
 	enum status status;
 	switch (options->strategy) {

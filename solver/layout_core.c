@@ -19,7 +19,7 @@ static enum status decide(const struct layout_model *model, const uint32_t *buff
 		return OK;
 	if (layout_model_part(model, buffer, n, 0, model->sections, &part) != OK)
 		return NO_MEMORY;
-	struct layout_search *search = layout_search_new(&part);
+	struct layout_search *search = layout_search_new(&part, nodes);
 	int64_t *offset = mem_alloc(n, sizeof *offset);
 	enum status status = search && offset ? LIMIT : NO_MEMORY;
 	int64_t scale = part.unit / model->unit;

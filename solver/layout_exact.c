@@ -92,7 +92,7 @@ static enum status search_core(struct exact *exact, int64_t capacity, uint64_t n
 
 static enum status search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
 {
-	struct layout_search *search = layout_search_new(&boxes->model);
+	struct layout_search *search = layout_search_new(&boxes->model, nodes * count);
 	enum status status = search ? LIMIT : NO_MEMORY;
 	for (size_t i = 0; i < count && status == LIMIT && control_status(exact->control) == OK; i++)
 		status = layout_search_run(search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
@@ -183,7 +183,7 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
 			       .plain = !model->pins && !model->aligned && !model->gapped && !model->windowed, .decide = decide,
 			       .core = core, .control = &own };
-	exact.search = layout_search_new(model);
+	exact.search = layout_search_new(model, 0);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);
 	exact.trial_core.buffer = mem_alloc(model->n, sizeof *exact.trial_core.buffer);
 	enum status status = exact.search && exact.trial && exact.trial_core.buffer ? OK : NO_MEMORY;

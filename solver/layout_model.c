@@ -265,8 +265,23 @@ enum status layout_model_build(const struct buffers *buffers, int64_t alignment,
 	return status;
 }
 
-enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
-			      struct layout_model *part)
+/* Copies what is left of a buffer's pieces within sections [first, last). Returns how many. */
+static uint32_t clip_spans(const struct layout_model *whole, uint32_t b, uint32_t first, uint32_t last, struct span *clipped)
+{
+	uint32_t count = 0;
+	for (uint32_t k = whole->span_start[b]; k < whole->span_start[b + 1]; k++) {
+		struct span span = whole->span[k];
+		if (span.last <= first || span.first >= last)
+			continue;
+		span.first = span.first > first ? span.first - first : 0;
+		span.last = (span.last < last ? span.last : last) - first;
+		clipped[count++] = span;
+	}
+	return count;
+}
+
+enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
+			      const int64_t *pin, struct layout_model *part)
 {
 	*part = (struct layout_model){ .unit = whole->unit, .sections = last - first };
 	uint32_t spans = 0;
@@ -281,17 +296,15 @@ enum status layout_model_part(const struct layout_model *whole, const uint32_t *
 	spans = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t b = buffer[i];
+		bool whole_life = whole->first[b] >= first && whole->last[b] <= last;
 		part->origin[i] = b;
 		part->size[i] = whole->size[b];
-		part->width[i] = whole->width[b];
 		part->alignment[i] = whole->alignment[b];
-		part->fixed[i] = whole->fixed[b];
+		part->fixed[i] = pin ? pin[b] : whole->fixed[b];
 		part->hint[i] = whole->hint[b];
-		for (uint32_t k = whole->span_start[b]; k < whole->span_start[b + 1]; k++) {
-			const struct span *span = &whole->span[k];
-			part->span[spans++] = (struct span){ span->first - first, span->last - first, span->from, span->to };
-		}
+		spans += clip_spans(whole, b, first, last, part->span + spans);
 		part->span_start[i + 1] = spans;
+		part->width[i] = whole_life ? whole->width[b] : part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;
 	}
 	divide(part, find_unit(part));
 	describe(part);
@@ -300,6 +313,12 @@ enum status layout_model_part(const struct layout_model *whole, const uint32_t *
 		return NO_MEMORY;
 	}
 	return OK;
+}
+
+enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
+			      struct layout_model *part)
+{
+	return layout_model_clip(whole, buffer, n, first, last, NULL, part);
 }
 
 void layout_model_free(struct layout_model *model)

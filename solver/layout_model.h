@@ -43,6 +43,11 @@ enum status layout_model_build(const struct buffers *buffers, int64_t alignment,
 enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
 			      struct layout_model *part);
 
+/* The same for buffers some of which live on outside: what of them lies within counts. Each has some piece there.
+ * pin: [n of the whole] where a buffer is pinned, in units of the whole, or -1; NULL: where it is pinned in the whole. */
+enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
+			      const int64_t *pin, struct layout_model *part);
+
 void layout_model_free(struct layout_model *model);
 
 /* The highest unit in use. */

@@ -43,12 +43,20 @@ static void undo(struct trails *trails, size_t mark, int64_t *value)
 static int64_t step_over(const struct layout_search *search, uint32_t b, int64_t offset)
 {
 	const struct layout_model *model = search->model;
+	const uint32_t *pins = search->obstacles.item;
+	uint32_t low = search->obstacles.start[b], end = search->obstacles.start[b + 1], high = end;
 	offset = align_up(offset, model->alignment[b]);
-	FOR_ROW(i, &search->obstacles, b) {
-		uint32_t pin = search->obstacles.item[i];
-		if (model->fixed[pin] < offset + model->size[b] && offset < model->fixed[pin] + model->size[pin])
-			offset = align_up(model->fixed[pin] + model->size[pin], model->alignment[b]);
+	/* Bottoms and tops ascend: the first one that ends above. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (model->fixed[pins[middle]] + model->size[pins[middle]] <= offset)
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	for (; low < end && model->fixed[pins[low]] < offset + model->size[b]; low++)
+		if (offset < model->fixed[pins[low]] + model->size[pins[low]])
+			offset = align_up(model->fixed[pins[low]] + model->size[pins[low]], model->alignment[b]);
 	return offset;
 }
 
@@ -612,7 +620,8 @@ enum status layout_search_run(struct layout_search *search, int64_t capacity, co
 	search->rules = rules;
 	search->salt = hash_mix((uint64_t)capacity);
 	search->no_memory = false;
-	search->work = 0;
+	search->work = search->unpaid;
+	search->unpaid = 0;
 	for (uint32_t b = 0; b < search->model->n; b++)
 		if (!is_free(search, b) && search->model->fixed[b] + search->model->size[b] > capacity)
 			return INFEASIBLE;

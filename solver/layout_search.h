@@ -12,8 +12,9 @@ enum layout_rule {
 
 struct layout_search;
 
-/* For a model without windows. NULL when out of memory. O(n sections + overlapping pairs) memory. */
-struct layout_search *layout_search_new(const struct layout_model *model);
+/* For a model without windows. nodes: that the runs will be given, 0: many. NULL when out of memory. O(n sections +
+ * overlapping pairs) memory. */
+struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes);
 void layout_search_free(struct layout_search *search);
 
 /* OK: offset [n] holds a layout whose height is within the capacity. INFEASIBLE: there is none. LIMIT: `nodes` are

@@ -1,8 +1,8 @@
 /* layout_search_setup.c: who overlaps whom, for the exact search. */
 #include "layout_search_state.h"
 
-/* Rows of the free buffers, or of the pinned ones, in each section. */
-static enum status list_members(struct layout_search *search, bool pinned, struct csr *members)
+/* Rows of the free buffers, or of the pinned ones, in each section; those only of which a piece starts there. */
+static enum status list_members(struct layout_search *search, bool pinned, bool starting, struct csr *members)
 {
 	const struct layout_model *model = search->model;
 	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
@@ -14,8 +14,9 @@ static enum status list_members(struct layout_search *search, bool pinned, struc
 			if (is_free(search, b) == pinned)
 				continue;
 			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
-				sum += model->span[k].last - model->span[k].first;
-				for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+				uint32_t last = starting ? model->span[k].first + 1 : model->span[k].last;
+				sum += last - model->span[k].first;
+				for (uint32_t s = model->span[k].first; s < last; s++) {
 					if (pass == 0)
 						members->start[s + 2]++;
 					else
@@ -34,18 +35,21 @@ static enum status list_members(struct layout_search *search, bool pinned, struc
 	return OK;
 }
 
-/* Rows of the free, or pinned, buffers that overlap each free one. */
+/* Rows of the free, or pinned, buffers that overlap each free one: what is there when a piece of it starts, and what
+ * starts later. */
 static enum status list_overlapping(struct layout_search *search, bool pinned, struct csr *rows)
 {
 	const struct layout_model *model = search->model;
-	const struct csr *members = pinned ? &search->pinned : &search->members;
+	struct csr starting = { 0 };
 	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
 	uint32_t *item = mem_alloc(room, sizeof *item);
 	rows->start = arena_alloc(&search->arena, (size_t)model->n + 1, sizeof *rows->start);
-	bool fine = seen && item && rows->start;
+	bool fine = seen && item && rows->start && list_members(search, pinned, true, &starting) == OK;
 	for (uint32_t b = 0; b < model->n && fine; b++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
 			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+				const struct csr *members = s > model->span[k].first ? &starting : pinned ? &search->pinned : &search->members;
+				search->unpaid += 1 + csr_length(members, s);
 				FOR_ROW(i, members, s) {
 					uint32_t c = members->item[i];
 					if (c == b || seen[c] == b + 1)
@@ -102,6 +106,49 @@ static enum status sort_rows(const struct layout_model *model, struct csr *rows,
 	return OK;
 }
 
+/* Sorts the rows of neighbours by size, ascending: everybody, in that order, enters the rows of its own neighbours. */
+static enum status sort_neighbours(const struct layout_model *model, struct csr *rows)
+{
+	uint32_t pairs = rows->start[model->n];
+	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
+	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t b = 0; b < model->n; b++)
+			keyed[b] = (struct keyed){ model->size[b], b };
+		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
+		memcpy(next, rows->start, model->n * sizeof *next);
+		for (uint32_t k = 0; k < model->n; k++)
+			FOR_ROW(i, rows, keyed[k].buffer)
+				sorted[next[rows->item[i]]++] = keyed[k].buffer;
+		memcpy(rows->item, sorted, pairs * sizeof *sorted);
+	}
+	mem_free(keyed);
+	mem_free(next);
+	mem_free(sorted);
+	return status;
+}
+
+/* Drops pinned buffers that lie within others' heights, so that tops ascend with bottoms. */
+static void drop_hidden(const struct layout_model *model, struct csr *obstacles)
+{
+	uint32_t count = 0, from = 0;
+	for (uint32_t b = 0; b < model->n; b++) {
+		int64_t top = -1;
+		uint32_t end = obstacles->start[b + 1];
+		obstacles->start[b] = count;
+		for (uint32_t i = from; i < end; i++) {
+			uint32_t pin = obstacles->item[i];
+			if (model->fixed[pin] + model->size[pin] > top) {
+				top = model->fixed[pin] + model->size[pin];
+				obstacles->item[count++] = pin;
+			}
+		}
+		from = end;
+	}
+	obstacles->start[model->n] = count;
+}
+
 static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t b)
 {
 	uint32_t spans = model->span_start[a + 1] - model->span_start[a];
@@ -125,7 +172,7 @@ static void find_twins(struct layout_search *search)
 	}
 }
 
-static enum status set_up(struct layout_search *search)
+static enum status set_up(struct layout_search *search, uint64_t nodes)
 {
 	const struct layout_model *model = search->model;
 	struct arena *arena = &search->arena;
@@ -142,15 +189,17 @@ static enum status set_up(struct layout_search *search)
 	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
 	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
 	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
-	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n;)
+	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n
+	     && (nodes == 0 || search->table_size / 4 < nodes);)
 		search->table_size *= 2;
+	search->unpaid += search->table_size;
 	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
 	if (!search->low || !search->placed || !search->twin || !search->rank || !search->lifted || !search->pending || !search->solution
 	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
 		return NO_MEMORY;
-	enum status status = list_members(search, false, &search->members);
+	enum status status = list_members(search, false, false, &search->members);
 	if (status == OK)
-		status = list_members(search, true, &search->pinned);
+		status = list_members(search, true, false, &search->pinned);
 	if (status == OK)
 		status = list_overlapping(search, false, &search->neighbours);
 	if (status == OK)
@@ -158,19 +207,23 @@ static enum status set_up(struct layout_search *search)
 	if (status == OK)
 		status = sort_rows(model, &search->obstacles, model->fixed);
 	if (status == OK)
-		status = sort_rows(model, &search->neighbours, model->size);
+		drop_hidden(model, &search->obstacles);
 	if (status == OK)
+		status = sort_neighbours(model, &search->neighbours);
+	if (status == OK) {
 		find_twins(search);
+		search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];
+	}
 	return status;
 }
 
-struct layout_search *layout_search_new(const struct layout_model *model)
+struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes)
 {
 	struct layout_search *search = mem_alloc(1, sizeof *search);
 	if (!search)
 		return NULL;
 	search->model = model;
-	if (set_up(search) == OK)
+	if (set_up(search, nodes) == OK)
 		return search;
 	layout_search_free(search);
 	return NULL;

@@ -59,7 +59,7 @@ struct layout_search {
 	uint32_t *rank;            /* in the part being searched */
 	uint32_t *twin;            /* the equal buffer before it, or NONE */
 	struct csr neighbours;     /* free buffers that overlap it in time */
-	struct csr obstacles;      /* pinned ones, by offset */
+	struct csr obstacles;      /* pinned ones, bottoms and tops ascending */
 	int64_t *lifted;           /* pending: its low once it is lifted */
 	uint32_t *pending;         /* stamp: it is pending */
 	/* by section */
@@ -86,6 +86,7 @@ struct layout_search {
 	struct sort_key *sort;     /* [n] scratch */
 	int64_t *solution;
 	uint64_t nodes, work;
+	uint64_t unpaid;           /* work of the setup, charged to the first run */
 	bool no_memory;
 	struct arena arena;
 };

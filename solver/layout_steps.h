@@ -16,6 +16,12 @@
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			int64_t *height, struct control *control);
 
+/* Pinned windows may stand above each other's bottoms: no skyline shows that. */
+static inline bool layout_has_skyline(const struct layout_model *model)
+{
+	return !model->pins || !model->windowed;
+}
+
 /* In the order given, each into the lowest hole, or into the tightest. Knows pins, alignment and windows.
  * O(n * placed pieces), but the lowest hole is often found early. */
 enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit, int64_t *offset,
@@ -27,6 +33,31 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
  * windows. O(n log^2 n) or so. */
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			   int64_t *height, struct control *control);
+
+/* An order of buffers to dive or fit in. */
+struct layout_recipe { const char *keys, *name; bool critical; };
+
+/* The dives, the most promising first. */
+#define LAYOUT_DIVES 9
+extern const struct layout_recipe layout_dives[LAYOUT_DIVES];
+
+/* Improves a layout of `height` (INT64_MAX: none yet) by dives and, for few buffers, fits, one after another until a
+ * layout is within enough. *dive: the best dive's recipe, *name: what found the layout; neither is written to where nothing did.
+ * Of a million buffers it is only the first few dives. */
+enum status layout_cheap(const struct layout_model *model, int64_t enough, int64_t *offset, int64_t *height,
+			 const struct layout_recipe **dive, const char **name, struct control *control);
+
+/* Improves a layout of `height` until it is within `enough` or `effort` ticks are spent, from the fullest sections outwards: a
+ * window around them is laid out by itself, what lives before and after it around what crosses its ends, which stays in
+ * place; window after window, each less full at its ends than the one before. What still sticks out is left to
+ * layout_region(). For models without pins, gaps and windows. */
+enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
+			struct control *control);
+
+/* Improves a layout of `height` until it is within `enough` or `effort` ticks are spent: sets what sticks out free with what
+ * is around it and places it anew, exactly, among all that stays. *height never rises. For models without gaps and windows. */
+enum status layout_region(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
+			  struct control *control);
 
 /* Improves a layout of `height`, the dive's in this order, by moving what sticks out of `enough` forward in the order, until
  * a layout is within `enough` or `effort` ticks are spent; a dive each time. OK also when the effort was not enough. */

@@ -196,7 +196,7 @@ Test(layout_search, no_rule_loses_a_layout)
 		for (int64_t capacity = model.max_load; capacity < model.max_load + 4; capacity++) {
 			enum status first = OK;
 			for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-				struct layout_search *search = layout_search_new(&model);
+				struct layout_search *search = layout_search_new(&model, 0);
 				struct control control = { .limit = 20000000 };
 				enum status status = layout_search_run(search, capacity, i & 1 ? "TWA" : "ZTW", rules[i], 0, offset, &control);
 				layout_search_free(search);
