@@ -256,7 +256,7 @@ static enum status take_certificate(const json_t *object, const struct shard_pro
 static enum status verify_bound(const json_t *object, const struct shard_problem *problem, struct error *error)
 {
 	struct shard_certificate certificate = { 0 };
-	int64_t bound, claimed = json_integer_value(json_object_get(object, "lower_bound"));
+	int64_t bound = 0, claimed = json_integer_value(json_object_get(object, "lower_bound"));
 	enum status status = take_certificate(json_object_get(object, "certificate"), problem, &certificate);
 	if (status != OK)
 		fail(error, status, status == NO_MEMORY ? "out of memory" : "the certificate is missing or of the wrong form");
