@@ -18,7 +18,7 @@
 #define LARGE 200000           /* entries of tables from which on strategies are looked through */
 #define CLOSER 8               /* and again where the gap has shrunk by so much */
 #define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
-#define GROWTH 16              /* of the share, from round to round */
+#define GROWTH 16              /* of the share, from round to round; less after one that was too large */
 
 __extension__ typedef __int128 wide;
 
@@ -489,15 +489,15 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 
 /* ---- the rest -------------------------------------------------------------------------------------------------- */
 
-/* One round: all plans that weigh up to share above the least. What was left out weighs more. */
-static enum status try_share(struct run *run, int64_t share)
+/* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
+static enum status try_share(struct run *run, int64_t share, bool ilp)
 {
 	struct chain_choice choice;
 	struct vertex found;
 	bool tried = true;
 	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
 	enum status status = chain_exact(&run->search, most, below, &choice);
-	if (status == LIMIT && control_status(run->control) == OK)
+	if (status == LIMIT && ilp && control_status(run->control) == OK)
 		status = chain_ilp(&run->search, most, below, run->cost - run->bound, &choice, &tried, &run->plan->arcs);
 	if (status == OK)
 		status = offer(run, &choice, &found);
@@ -536,7 +536,8 @@ static enum status prepare(struct run *run)
 /* Shares of what is between the least weight and the best plan's. */
 static enum status close_gap(struct run *run)
 {
-	wide share = -1;
+	wide done = -1, share = -1;
+	int64_t growth = GROWTH;
 	enum status status = prepare(run);
 	while (status == OK && run->cost > run->bound) {
 		wide gap = room_above(run);
@@ -545,12 +546,19 @@ static enum status close_gap(struct run *run)
 			run->bound = run->cost;
 			return OK;
 		}
-		share = share < 0 ? gap >> FIRST_SHARE : share > gap / GROWTH ? gap : GROWTH * (share + 1);
+		share = done < 0 ? gap >> FIRST_SHARE : growth * (done + 1) < gap / 2 ? growth * (done + 1) : gap;
+		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
 		status = control_status(run->control);
 		if (status == OK)
-			status = try_share(run, share < CHAIN_WEIGHT_MAX ? (int64_t)share : CHAIN_WEIGHT_MAX);
-		if (status == OK && run->cost < before)
-			status = prepare(run);
+			status = try_share(run, (int64_t)share, growth == 2);
+		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
+			growth = growth > 4 ? 4 : 2;
+			status = OK;
+		} else if (status == OK) {
+			done = share;
+			if (run->cost < before)
+				status = prepare(run);
+		}
 	}
 	return status;
 }

@@ -22,7 +22,7 @@ enum status sharding_explain(const struct units *units, const struct mesh *mesh,
 {
 	struct sharding_report report = { 0 };
 	struct sharding_job job = { units, mesh, options, control, &report, error,
-		options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+		options->effort ? options->effort : SHARDING_EFFORT_DEFAULT, NULL };
 	int parts = (int)(units->part_start[tensor + 1] - units->part_start[tensor]);
 	enum status status = OK;
 	*count = 0;

@@ -13,7 +13,7 @@ static struct sharding_job job_of(const struct units *units, const struct mesh *
 	struct control *control, struct sharding_report *report, struct error *error)
 {
 	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
-	return (struct sharding_job) { units, mesh, options, control, report, error, options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+	return (struct sharding_job) { units, mesh, options, control, report, error, options->effort ? options->effort : SHARDING_EFFORT_DEFAULT, NULL };
 }
 
 static bool usable(enum status status)
@@ -83,7 +83,9 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 	int64_t limit = more_by(least.usage, job->options->slack);
 	if (job->options->memory >= 0 && limit > job->options->memory)
 		limit = job->options->memory > least.usage ? job->options->memory : least.usage;
+	job->start = &first;
 	status = sharding_search(job, limit, false, NULL, 0, sharding, &cost);
+	job->start = NULL;
 	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
 		sharding_free(sharding);
 		*sharding = first;

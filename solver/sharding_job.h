@@ -12,6 +12,7 @@ struct sharding_job {
 	struct sharding_report *report;
 	struct error *error;
 	uint64_t effort;                 /* of one solve */
+	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
 };
 
 /* What one solve is asked for. */
@@ -28,7 +29,8 @@ struct sharding_aim {
  * that is known). LIMIT, CANCELLED: as good as it got, or empty. Records what was searched in the report. */
 enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost);
 
-/* As sharding_solve() for all axes: at once where that is small, else one after the other from what experts write by hand, until nothing gets better. */
+/* As sharding_solve() for all axes at once; where that isn't proved, then one axis after the other, from what was found or what experts write by
+ * hand, until nothing gets better. The report's bound is that of all axes at once. */
 enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost);
 

@@ -3,7 +3,9 @@
 
 #include "sharding_job.h"
 
-#define FULL_PAIRS 60000.0      /* pairs of strategies that all axes at once may make */
+#define FULL_PAIRS 60000.0      /* pairs of strategies of several axes up to which nothing else is tried */
+#define MOST_PAIRS 3e7          /* of ops that all axes at once may make */
+#define ROUGH_PAIRS 40000000    /* costs of pairs that copies written out may have */
 #define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
 
@@ -47,12 +49,63 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 	return status;
 }
 
+static bool several(const struct mesh *mesh)
+{
+	uint32_t count = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		count += mesh->axis[a].size > 1;
+	return count > 1;
+}
+
+/* How many edges an edge stands for, and how many pairs it has. */
+static uint32_t edge_times(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every ? chain->copies[chain->segment[node]] - edge->step : 1;
+}
+
+static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) * (chain->first[edge->to + 1] - chain->first[edge->to]);
+}
+
+static uint64_t unfolded_pairs(const struct shard_chain *chain)
+{
+	uint64_t pairs = 0;
+	for (uint32_t e = 0; e < chain->edges; e++)
+		pairs += edge_pairs(chain, &chain->edge[e]) * (uint64_t)edge_times(chain, &chain->edge[e]);
+	return pairs;
+}
+
+static int64_t least_of(const int64_t *cost, size_t count)
+{
+	int64_t least = SHARD_FORBIDDEN;
+	for (size_t i = 0; i < count; i++)
+		least = cost[i] < least ? cost[i] : least;
+	return least;
+}
+
+/* A bound: the least of every node and edge. */
+static int64_t least_costs(const struct shard_chain *chain)
+{
+	int64_t sum = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		sum += least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
+			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+	for (uint32_t e = 0; e < chain->edges; e++)
+		sum += least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) * edge_times(chain, &chain->edge[e]);
+	return sum;
+}
+
 /* Where the exact solver's tables would be too large: copies written out, multipliers and a local search. */
 static enum status solve_roughly(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
 {
 	struct shard_problem problem;
 	struct shard_plan rough;
-	struct shard_options options = { job->effort };
+	struct shard_options options = { several(job->mesh) ? job->effort / 2 : job->effort };
+	if (unfolded_pairs(&network->chain) > ROUGH_PAIRS)
+		return LIMIT;
 	size_t *start = arena_alloc(&plan->arena, network->chain.nodes + (size_t)1, sizeof *start);
 	enum status status = start ? shard_chain_unfold(&network->chain, &problem, start, job->error) : NO_MEMORY;
 	if (status != OK)
@@ -95,15 +148,20 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	network.chain.limit = aim->limit;
 	status = solve_chain(job, &network, &plan);
 	cost->usage = plan.usage;
+	job->report->bound = plan.bound_kind ? plan.bound : -1;
+	job->report->bound_kind = plan.bound_kind ? plan.bound_kind : "";
+	if (status != INFEASIBLE && (!plan.bound_kind || plan.bound < least_costs(&network.chain))) {
+		job->report->bound = least_costs(&network.chain);
+		job->report->bound_kind = "least of every op";
+	}
+	job->report->proved = false;
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
 			decoded = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
 		status = decoded == OK ? status : decoded;
 		job->report->objective = plan.cost;
-		job->report->bound = plan.bound;
 		job->report->proved = plan.proved;
-		job->report->bound_kind = plan.bound_kind;
 	}
 	chain_plan_free(&plan);
 	network_free(&network);
@@ -169,16 +227,16 @@ static bool improve(struct sharding_job *job, uint32_t axis, int64_t limit, bool
 	return false;
 }
 
-/* One axis after the other, innermost first, from a sharding by roles. */
-static enum status descend(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, const struct placement_pin *pin,
-	uint32_t pins, struct sharding *sharding, struct sharding_cost *cost)
+static bool went_on(enum status status)
 {
-	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
-	if (status == OK)
-		status = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
-	bool pinned = job->options->pins + pins > 0;
-	if (pinned)  /* the start need not keep to pins */
-		cost->total = cost->usage = INT64_MAX / 2;
+	return status == OK || status == INFEASIBLE || status == LIMIT;
+}
+
+/* One axis after the other, innermost first, from the sharding at hand. */
+static enum status descend(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = OK;
 	uint32_t idle = 0, axes = job->mesh->axes;
 	for (uint32_t step = 0; (status == OK || status == LIMIT) && step < ROUNDS_MAX * axes && idle < axes; step++) {
 		uint32_t axis = axes - 1 - step % axes;
@@ -188,36 +246,40 @@ static enum status descend(struct sharding_job *job, const struct axis_roles *ro
 			idle = improve(job, axis, limit, memory, pin, pins, sharding, cost, &status) ? 1 : idle + 1;
 		job->report->rounds = step / axes + 1;
 	}
-	job->report->proved = false;
-	job->report->bound = -1;  /* each axis has one of its own */
 	if (status == OK && limit >= 0 && cost->usage > limit)
 		status = INFEASIBLE;
 	return status;
 }
 
-enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+/* The same from what experts write by hand. */
+static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, const struct placement_pin *pin,
+	uint32_t pins, struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
+	if (status == OK)
+		status = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+	if (job->options->pins + pins > 0)  /* the start need not keep to pins */
+		cost->total = cost->usage = INT64_MAX / 2;
+	return status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+}
+
+/* From both of an expert's. */
+static enum status descend_twice(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
-	uint8_t axes = all_axes(job->mesh);
-	if (__builtin_popcount(axes) <= 1 || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles) {
-		struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
-		job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
-		return sharding_solve(job, &aim, sharding, cost);
-	}
-	job->report->space = "splits of every op that may pay, one axis after the other";
 	struct axis_roles data[MESH_AXES];
 	for (uint32_t a = 0; a < job->mesh->axes; a++) {
 		data[a] = roles_data;
 		data[a].zero = 3;
 	}
-	enum status status = descend(job, job->options->roles, limit, memory, pin, pins, sharding, cost);
-	if (status != OK && status != INFEASIBLE && status != LIMIT)
+	enum status status = descend_from(job, job->options->roles, limit, memory, pin, pins, sharding, cost);
+	if (!went_on(status))
 		return status;
 	struct sharding other;
 	struct sharding_cost of_other;
 	struct sharding_report first = *job->report;
-	enum status again = descend(job, data, limit, memory, pin, pins, &other, &of_other);
-	if ((again == OK || again == INFEASIBLE || again == LIMIT) && better(&of_other, cost, limit, memory)) {
+	enum status again = descend_from(job, data, limit, memory, pin, pins, &other, &of_other);
+	if (went_on(again) && better(&of_other, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
@@ -226,4 +288,57 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	sharding_free(&other);
 	*job->report = first;
 	return status;
+}
+
+static enum status copy_start(const struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	const struct graph *graph = job->units->graph;
+	const struct sharding *start = job->start;
+	sharding_free(sharding);
+	enum status status = sharding_new(job->units, job->mesh, sharding);
+	if (status != OK)
+		return status;
+	memcpy(sharding->split, start->split, graph->ops * sizeof *start->split);
+	memcpy(sharding->produced, start->produced, graph->tensors * sizeof *start->produced);
+	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);
+	sharding->late_axes = start->late_axes;
+	sharding->regather_axes = start->regather_axes;
+	return sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+}
+
+/* All axes together, for the bound and a start; then axis by axis what is exact, and sees no need for copies to be written out. */
+static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	job->report->bound = -1;
+	job->report->bound_kind = "";
+	enum status status = pairs_at_once(job) <= MOST_PAIRS ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
+	struct sharding_report together = *job->report;
+	if ((status == OK && together.proved) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
+		return status;
+	if (pairs_at_once(job) > MOST_PAIRS)
+		*sharding = (struct sharding) { 0 };
+	status = sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
+	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
+		status = copy_start(job, sharding, cost);
+		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+	}
+	job->report->bound = together.bound < 0 ? -1 : together.bound;
+	job->report->bound_kind = together.bound_kind;
+	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
+	job->report->objective = memory ? job->report->objective : cost->total + cost->ties;
+	job->report->proved = together.bound >= 0 && job->report->objective == together.bound;
+	return status;
+}
+
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	uint8_t axes = all_axes(job->mesh);
+	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
+	if (!several(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
+		return sharding_solve(job, &aim, sharding, cost);
+	return search_several(job, axes, limit, memory, pin, pins, sharding, cost);
 }

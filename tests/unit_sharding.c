@@ -342,26 +342,73 @@ static void rediscover_fsdp(int64_t hidden)
 Test(sharding, fsdp_is_rediscovered_small) { rediscover_fsdp(512); }
 Test(sharding, fsdp_is_rediscovered_large) { rediscover_fsdp(1024); }
 
+/* What a search finds, which it proves; folded ops as expected. */
+static int64_t proved_objective(struct setting *setting, const struct fold *fold, int64_t memory, int64_t *usage)
+{
+	struct sharding sharding;
+	struct sharding_report report;
+	setting->options.fold = fold;
+	setting->options.memory = memory;
+	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
+	cr_assert(report.proved && (report.folded > 0) == (fold != NULL), "%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out",
+		(long)memory, (long)report.objective, (long)report.bound, report.bound_kind, report.folded);
+	cr_assert(memory < 0 || report.cost.usage <= memory);
+	*usage = report.cost.usage;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	return report.objective;
+}
+
+static int64_t least_usage(struct setting *setting)
+{
+	struct sharding sharding;
+	struct sharding_report report;
+	setting->options.memory = 0;
+	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), INFEASIBLE);
+	int64_t least = report.cost.usage;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	return least;
+}
+
 Test(sharding, folded_is_as_good_as_written_out)
 {
-	for (uint32_t layers = 2; layers <= 6; layers += 2) {
+	for (uint32_t layers = 2; layers <= 6; layers++) {
 		struct setting setting;
-		struct sharding sharding;
-		struct sharding_report report;
+		int64_t usage, other;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
-		cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
-		int64_t folded = report.objective;
-		cr_assert(report.proved && report.folded > 0);
-		sharding_free(&sharding);
-		sharding_report_free(&report);
-		setting.options.fold = NULL;
-		cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
-		cr_assert(report.proved && report.folded == 0);
-		cr_assert_eq(report.objective, folded, "%u layers: %ld folded, %ld written out", layers, (long)folded, (long)report.objective);
-		sharding_free(&sharding);
-		sharding_report_free(&report);
+		int64_t folded = proved_objective(&setting, &setting.fold, -1, &usage), written = proved_objective(&setting, NULL, -1, &other);
+		cr_assert_eq(folded, written, "%u layers: %ld folded, %ld written out", layers, (long)folded, (long)written);
+		/* Some layers must do with less than the fastest takes. */
+		int64_t least = least_usage(&setting), cap = least + (usage - least) / 2;
+		folded = proved_objective(&setting, &setting.fold, cap, &usage);
+		written = proved_objective(&setting, NULL, cap, &other);
+		cr_assert_eq(folded, written, "%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap, (long)folded, (long)written);
 		close_model(&setting);
 	}
+}
+
+Test(sharding, plans_over_two_axes_have_a_bound)
+{
+	struct setting setting;
+	open_model(&setting, "gpt", 1, 16, 64, 128, 2, 4);
+	int64_t usage = 0;
+	for (int capped = 0; capped < 2; capped++) {
+		struct sharding sharding;
+		struct sharding_report report;
+		setting.options.memory = capped ? usage - usage / 20 : -1;
+		enum status status = find(&setting, STRATEGY_AUTO, &sharding, &report);
+		cr_assert_eq(status, OK);
+		cr_assert(report.bound > 0 && report.bound <= report.objective);
+		cr_assert_lt((double)(report.objective - report.bound), 0.05 * (double)report.objective);
+		cr_assert(!capped || report.cost.usage <= setting.options.memory);
+		cr_assert(capped || report.cost.total < cost_of(&setting, STRATEGY_MEGATRON).total);
+		cr_assert(capped || report.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
+		usage = report.cost.usage;
+		sharding_free(&sharding);
+		sharding_report_free(&report);
+	}
+	close_model(&setting);
 }
 
 /* A query's weight has the extents of an output's, but its heads are rows, not columns: cut alike they would fall apart. */
