@@ -109,7 +109,12 @@ static enum status check_version(const struct flowing *flowing, uint32_t op, uin
 {
 	const struct graph *graph = flowing->cut->graph;
 	uint32_t s = graph->tensor[tensor].storage, latest = flowing->latest[s], writer = graph->tensor[tensor].writer;
-	if (latest == NONE || flowing->runs[latest] || graph->storage[s].persistent || flowing->cut->joint[s] || (writer != NONE && writer >= latest))
+	bool received = writer != NONE && !flowing->runs[writer], own = false;
+	if (latest == NONE || graph->storage[s].persistent || flowing->cut->joint[s] || (writer != NONE && writer >= latest))
+		return OK;
+	for (uint32_t i = graph->inplace_start[latest]; i < graph->inplace_start[latest + 1]; i++)
+		own |= graph->inplace[i].in == tensor;
+	if (flowing->runs[latest] && (!received || own))    /* else it is another copy that was overwritten here */
 		return OK;
 	return fail(flowing->error, BAD_INPUT, "\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
 		graph->tensor[tensor].name, graph->op[latest].name);
