@@ -44,11 +44,13 @@ uint32_t scenario_chunks(const struct scenario *scenario)
 	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
 }
 
-void pipeline_key_add(struct key *key, const struct scenario *scenario)
+void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_alignment, K_workspace };
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
+	if (scenario_budget(scenario) >= 0)
+		key_add(key, (uint64_t)margin);
 }
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------------ */
@@ -145,8 +147,28 @@ static enum status cost_blocks(struct piping *piping)
 
 static struct config_model model_of(const struct piping *piping)
 {
+	int64_t cap = piping->machine.memory, margin = piping->stage->fit_margin;
 	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
-		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = piping->machine.memory };
+		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
+}
+
+/* What the cuts come to by the model, and whether the memory cap has moved them. */
+static enum status estimate(struct piping *piping, struct config_model *model)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t *free_cut = arena_alloc(&piping->arena, pieces_of(piping) + (size_t)1, sizeof *free_cut);
+	if (!free_cut)
+		return NO_MEMORY;
+	for (uint32_t r = 0; r < piping->config.pp; r++) {
+		struct rank_memory memory;
+		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
+		pipelined->estimate = memory.total > pipelined->estimate ? memory.total : pipelined->estimate;
+	}
+	model->limit = -1;
+	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
+	for (uint32_t k = 0; k < pieces_of(piping) && status == OK; k++)
+		pipelined->moved |= free_cut[k] != piping->first[k];
+	return status;
 }
 
 static enum status cut(struct piping *piping)
@@ -165,6 +187,8 @@ static enum status cut(struct piping *piping)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
 	pipelined->blocks = piping->blocks.blocks;
+	if (status == OK)
+		status = estimate(piping, &model);
 	if (status == OK)
 		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, &piping->blocks, piece_of, piping->config.pp, pieces, &pipelined->cut);
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;

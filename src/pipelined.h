@@ -43,6 +43,8 @@ struct pipelined {
 	struct pipeline_plan timing; /* the schedule, slot by slot */
 	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;
+	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */
+	bool moved;                  /* the cuts are uneven, so that every rank keeps the memory cap by that model */
 	uint32_t reported;           /* the rank that is planned by default: the highest peak in program order */
 	struct key key;
 	struct arena arena;

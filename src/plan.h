@@ -55,7 +55,7 @@ struct plan {
 	int64_t layout_bound_bytes;
 	bool layout_proved;
 	const struct layout *layout;               /* the solver's result, with the proof of its bound */
-	int64_t fit_margin;           /* recompute=auto: bytes of the cap left to what the layout adds to the program-order peak */
+	int64_t fit_margin;           /* as in struct stage_context: choices were made with the cap less this */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */

@@ -163,7 +163,7 @@ static enum status transform_graph(struct check *check)
 	if (rank != OK)
 		return rank;
 	int64_t margin = json_integer_value(member(check, "memory", "fit_margin_bytes"));
-	if (margin < 0 || margin > BYTES_MAX)
+	if (margin < -BYTES_MAX || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin,

@@ -192,14 +192,17 @@ static struct plan *plan_once(struct stage_context *stage, struct graph *input, 
 
 #define FIT_ROUNDS 4
 
-/* The margin for another round: what this plan's arena has above the program-order peak that the choice counted with. It
- * exceeds the old margin by at least the deficit. -1 where a round can't help: the plan fits, there is nothing to choose,
- * or all that can be computed again is already. */
-static int64_t wider_margin(const struct plan *plan)
+/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, or the
+ * worst pipeline rank's by the model. It exceeds the old margin by at least the deficit; a pipeline's first cut has none. False where a
+ * round can't help: the plan fits, there is nothing to choose, or what can be done is done already. */
+static bool wider_margin(const struct plan *plan, int64_t *margin)
 {
 	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
-	bool helps = peak >= 0 && !plan->limited && plan->arena_bytes > budget && peak <= budget - plan->fit_margin;
-	return helps ? plan->arena_bytes - peak : -1;
+	bool first = plan->pipelined && plan->fit_margin == 0;
+	if (budget < 0 || peak < 0 || plan->limited || plan->arena_bytes <= budget || (!first && peak > budget - plan->fit_margin))
+		return false;
+	*margin = plan->arena_bytes == peak ? 1 : plan->arena_bytes - peak;
+	return true;
 }
 
 /* recompute=auto counts in program order; order and layout may end above the memory cap. Then the choice is made anew
@@ -208,7 +211,7 @@ static int64_t wider_margin(const struct plan *plan)
 static struct plan *choose(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
 {
 	struct plan *best = plan_retain(first), *last = first;
-	for (int round = 0; round < FIT_ROUNDS && (stage->fit_margin = wider_margin(last)) >= 0; round++) {
+	for (int round = 0; round < FIT_ROUNDS && wider_margin(last, &stage->fit_margin); round++) {
 		struct plan *next = plan_once(stage, best->input, &best->scenario, false, error, status);
 		if (!next)
 			break;

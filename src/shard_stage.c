@@ -57,7 +57,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, int64_t mar
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
 		key_add(key, (uint64_t)scenario->value[searched[i]]);
-	if (scenario_searches(scenario))
+	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
 		key_add(key, (uint64_t)margin);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
@@ -89,6 +89,9 @@ struct job {
 static int64_t cap_of(const struct stage_context *stage, const struct scenario *scenario)
 {
 	int64_t cap = scenario_budget(scenario);
+	int64_t ranks = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1;
+	if (scenario_pipelines(scenario))    /* the ranks share what stays; their cuts see to the rest */
+		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
 	return cap < 0 ? -1 : cap > stage->fit_margin ? cap - stage->fit_margin : 0;
 }
 

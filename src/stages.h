@@ -64,7 +64,7 @@ struct stage_context {
 	order_solver *order_solver;         /* NULL: order_solve() */
 	shard_decider *shard_decider;       /* NULL: what the strategy says */
 	void *shard_context;
-	int64_t fit_margin;                 /* recompute=auto: bytes of the memory cap to leave free for what the layout adds */
+	int64_t fit_margin;                 /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };

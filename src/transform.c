@@ -373,7 +373,9 @@ static struct graph *run_pipeline(struct job *job)
 		job->status = fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
 		return NULL;
 	}
-	job->fit_peak = -1;
+	if (job->pipelined->moved)
+		note(job, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
+	job->fit_peak = job->pipelined->ranks > 1 ? job->pipelined->estimate : -1;
 	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
 }
 
@@ -435,7 +437,7 @@ static struct key step_key(const struct step *step, const struct job *job)
 		else if (step->knobs[i] == READS_MARGIN)
 			key_add(&key, (uint64_t)job->stage->fit_margin);
 		else if (step->knobs[i] == READS_PIPELINE)
-			pipeline_key_add(&key, job->scenario);
+			pipeline_key_add(&key, job->scenario, job->stage->fit_margin);
 		else if (step->knobs[i] == READS_SHARD)
 			shard_key_add(&key, job->scenario, job->stage->fit_margin, job->quick);
 		else
