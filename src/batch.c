@@ -8,6 +8,7 @@
 
 #include "batch.h"
 #include "input.h"
+#include "way_out.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
 static atomic_bool cancel;
@@ -185,10 +186,12 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 int plan_exit(const struct plan *plan)
 {
 	int64_t budget = plan_budget(plan);
-	char arena[32], cap[32];
+	char arena[32], cap[32], change[400];
 	if (budget >= 0 && plan->arena_bytes > budget) {
 		fprintf(stderr, "tidemark: the plan needs %s, above the memory cap of %s\n", bytes_text(plan->arena_bytes, arena, sizeof arena),
 			bytes_text(budget, cap, sizeof cap));
+		if (plan->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
+			fprintf(stderr, "tidemark: the smallest change that fits: %s\n", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}
 	return batch_signal();
