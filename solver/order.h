@@ -157,4 +157,11 @@ extern const char *const order_reason_names[4];
 enum status order_explain(const struct problem *problem, const uint32_t *order, uint32_t position,
 	struct control *control, enum order_reason *reason);
 
+/* The same for one position after the other of one order: what can be kept between them is. problem and order must live as long. NULL when out
+ * of memory; O(problem). A position then takes a max-flow that starts from the last one's. */
+struct order_explainer;
+struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order);
+void order_explainer_free(struct order_explainer *explainer);
+enum status order_explainer_at(struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason);
+
 #endif

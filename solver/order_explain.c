@@ -23,37 +23,65 @@ static bool in_cut(const struct problem *problem, const struct order_cut *cut, u
 	return made && needed;
 }
 
-static enum status explain(const struct problem *problem, const uint32_t *order, uint32_t position, struct control *control,
-	struct order_cut *cut, uint32_t *first, uint32_t *last, enum order_reason *reason)
+/* The network, which the next position's cut starts from, and lifetimes. */
+struct order_explainer {
+	const struct problem *problem;
+	const uint32_t *order;
+	struct order_cut cut;
+	uint32_t *first, *last;
+};
+
+struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order)
 {
+	struct order_explainer *explainer = mem_alloc(1, sizeof *explainer);
+	if (!explainer)
+		return NULL;
+	explainer->problem = problem;
+	explainer->order = order;
+	explainer->first = mem_alloc(problem->items, sizeof *explainer->first);
+	explainer->last = mem_alloc(problem->items, sizeof *explainer->last);
+	bool made = explainer->first && explainer->last && problem_lifetimes(problem, order, explainer->first, explainer->last) == OK &&
+		order_cut_init(&explainer->cut, problem, false) == OK;
+	if (made)
+		return explainer;
+	order_explainer_free(explainer);
+	return NULL;
+}
+
+void order_explainer_free(struct order_explainer *explainer)
+{
+	if (!explainer)
+		return;
+	order_cut_free(&explainer->cut);
+	mem_free(explainer->first);
+	mem_free(explainer->last);
+	mem_free(explainer);
+}
+
+enum status order_explainer_at(struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason)
+{
+	const struct problem *problem = explainer->problem;
+	const struct order_cut *cut = &explainer->cut;
+	uint32_t op = explainer->order[position];
 	int64_t bytes;
-	enum status status = problem_lifetimes(problem, order, first, last);
-	if (status == OK)
-		status = order_cut_init(cut, problem, false);
-	if (status == OK)
-		status = order_cut_at(cut, order[position], NULL, 0, control, &bytes);
+	enum status status = order_cut_at(&explainer->cut, op, NULL, 0, control, &bytes);
 	for (uint32_t item = 0; status == OK && item < problem->items; item++) {
 		bool used = csr_length(&problem->users, item) || problem->live_out[item] || problem->producer[item] != NONE;
-		if (!used || first[item] > position || last[item] < position)
+		if (!used || explainer->first[item] > position || explainer->last[item] < position)
 			reason[item] = ORDER_DEAD;
-		else if (problem->producer[item] == order[position] || certain(problem, cut, item))
+		else if (problem->producer[item] == op || certain(problem, cut, item))
 			reason[item] = ORDER_CERTAIN;
 		else
 			reason[item] = in_cut(problem, cut, item) ? ORDER_IN_CUT : ORDER_CHOICE;
 	}
-	order_cut_free(cut);
 	return status;
 }
 
 enum status order_explain(const struct problem *problem, const uint32_t *order, uint32_t position,
 	struct control *control, enum order_reason *reason)
 {
-	struct order_cut cut = { 0 };
-	uint32_t *first = mem_alloc(problem->items, sizeof *first), *last = mem_alloc(problem->items, sizeof *last);
-	enum status status = NO_MEMORY;
-	if (first && last)
-		status = explain(problem, order, position, control, &cut, first, last, reason);
-	mem_free(first);
-	mem_free(last);
+	struct order_explainer *explainer = order_explainer_new(problem, order);
+	enum status status = explainer ? order_explainer_at(explainer, position, control, reason) : NO_MEMORY;
+	order_explainer_free(explainer);
 	return status;
 }

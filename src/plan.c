@@ -121,18 +121,24 @@ static enum alive_reason reason_of(const struct plan *plan, uint32_t op, enum or
 	return certainty == ORDER_CERTAIN ? ALIVE_CERTAIN : certainty == ORDER_IN_CUT ? ALIVE_CUT : ALIVE_CHOICE;
 }
 
-void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, enum alive_reason *reason)
+void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
+	enum alive_reason *reason)
 {
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = &plan->ordered->problem;
 	struct control control = { 0 };
 	enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
 	enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
-	bool known = of_item && of_storage && graph->ops && order_explain(problem, plan->order, position, &control, of_item) == OK;
+	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->order);
+	bool known = of_item && of_storage && graph->ops && explainer && order_explainer_at(explainer, position, &control, of_item) == OK;
 	for (uint32_t item = 0; known && item < problem->items; item++)
 		of_storage[problem->storage[item]] = of_item[item];
 	for (uint32_t i = 0; i < count; i++)
 		reason[i] = known ? reason_of(plan, plan->order[position], of_storage[storage[i]], storage[i]) : ALIVE_CHOICE;
+	if (kept)
+		*kept = explainer;
+	else
+		order_explainer_free(explainer);
 	mem_free(of_item);
 	mem_free(of_storage);
 }
@@ -140,7 +146,7 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage)
 {
 	enum alive_reason reason;
-	plan_reasons(plan, position, &storage, 1, &reason);
+	plan_reasons(plan, position, &storage, 1, NULL, &reason);
 	return reason;
 }
 

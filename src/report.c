@@ -148,7 +148,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
 	uint32_t count = list && reason ? plan_alive(plan, plan->peak_position, list) : 0, shown = 0;
 	if (count)
-		plan_reasons(plan, plan->peak_position, list, count, reason);
+		plan_reasons(plan, plan->peak_position, list, count, NULL, reason);
 	if (count)
 		fputs("\nlargest that come and go\n", stream);
 	for (uint32_t i = 0; i < count && shown < LISTED; i++) {

@@ -117,6 +117,29 @@ Test(order, explains_the_live_bytes_of_an_op)
 	}
 }
 
+/* What one position leaves to the next changes no reason. */
+Test(order, reasons_position_by_position_are_those_of_each_alone)
+{
+	for (uint64_t round = 0; round < 300; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		struct control control = { 0 };
+		enum order_reason alone[64], kept[64];
+		uint32_t ops = 1 + random_below(&state, 9);
+		cr_assert(random_problem(&state, ops, &problem));
+		struct order_explainer *explainer = order_explainer_new(&problem, problem.program);
+		cr_assert_not_null(explainer);
+		for (uint32_t i = 0; i < 3 * ops; i++) {
+			uint32_t position = random_below(&state, ops);
+			cr_assert_eq(order_explainer_at(explainer, position, &control, kept), OK);
+			cr_assert_eq(order_explain(&problem, problem.program, position, &control, alone), OK);
+			cr_assert_eq(memcmp(kept, alone, problem.items * sizeof *kept), 0, "seed %lu position %u", seed, position);
+		}
+		order_explainer_free(explainer);
+		problem_free(&problem);
+	}
+}
+
 Test(order, every_failed_allocation_is_reported_and_nothing_leaks)
 {
 	for (uint64_t round = 0; round < 20; round++) {

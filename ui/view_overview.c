@@ -8,19 +8,28 @@ struct overview {
 	uint32_t count, position;
 	uint64_t serial;
 	enum alive_reason *reason; /* [count], or NULL while they are not known */
+	struct order_explainer *explainer;  /* of plan `explained`, or NULL */
+	uint64_t explained;
 	int width, list;       /* the window, and the list's first row, when it was drawn last */
 	int list_x;
 };
 
 enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36 };
 
-static void overview_free(void *state)
+static void forget_list(struct overview *overview)
 {
-	struct overview *overview = state;
 	mem_free(overview->alive);
 	mem_free(overview->reason);
 	overview->alive = NULL;
 	overview->reason = NULL;
+}
+
+static void overview_free(void *state)
+{
+	struct overview *overview = state;
+	forget_list(overview);
+	order_explainer_free(overview->explainer);
+	overview->explainer = NULL;
 }
 
 /* The list is kept until the cursor moves or the plan changes. */
@@ -30,7 +39,7 @@ static bool find_alive(struct overview *overview, const struct model *model)
 	uint32_t position = model_position(model);
 	if (overview->alive && overview->serial == plan->serial && overview->position == position)
 		return true;
-	overview_free(overview);
+	forget_list(overview);
 	overview->alive = mem_alloc(plan->graph->storages, sizeof *overview->alive);
 	if (!overview->alive)
 		return false;
@@ -116,8 +125,13 @@ static bool find_reasons(struct overview *overview, const struct model *model)
 	if (overview->reason)
 		return true;
 	overview->reason = mem_alloc(overview->count, sizeof *overview->reason);
+	if (overview->explained != overview->serial) {
+		order_explainer_free(overview->explainer);
+		overview->explainer = NULL;
+		overview->explained = overview->serial;
+	}
 	if (overview->reason)
-		plan_reasons(model->plan, overview->position, overview->alive, overview->count, overview->reason);
+		plan_reasons(model->plan, overview->position, overview->alive, overview->count, &overview->explainer, overview->reason);
 	return overview->reason;
 }
 
