@@ -48,6 +48,7 @@ void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct
 	gantt->from = gantt->from < 0 ? 0 : gantt->from;
 	gantt->top = scroll_to(gantt->top, gantt->rank, timetable->ranks, (int)gantt->ranks);
 	gantt->group = (gantt->ranks + (uint32_t)plot.height - 1) / (uint32_t)plot.height;
+	gantt->plot.height = (int)((gantt->ranks + gantt->group - 1) / gantt->group);
 }
 
 void gantt_column(const struct gantt *gantt, int x, int64_t *from, int64_t *to)
@@ -139,7 +140,7 @@ static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, con
 		return;
 	int digits = snprintf(number, sizeof number, "%u", slot->microbatch);
 	for (int x = left; x < right; x++) {
-		bool letter = digits <= right - left && x - left < digits && (!frame->mono || digits < right - left);
+		bool letter = x - left < digits && (digits < right - left || (digits == 1 && !frame->mono));
 		uint32_t code = letter ? (uint32_t)number[x - left] : frame->mono ? slot->backward ? 'b' : 'f' : ' ';
 		frame_cell(frame, gantt->plot.x + x, y, code, frame->mono ? ROLE_TEXT : ROLE_EMPTY,
 			   frame->mono ? ROLE_TEXT : role_of(slot->backward, slot->microbatch));
@@ -341,8 +342,9 @@ void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, cons
 	int room = rect.height - 2 - info - legend, rows = (uint32_t)room < timetable->ranks ? room : (int)timetable->ranks;
 	if (room < 1 || rect.width < GANTT_LABELS + 8)
 		return;
-	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 < 12 ? room - rows - 1 : 12 : 0;
 	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
+	rows = gantt->plot.height;
+	int curve = room - rows - 1 >= CURVE_LEAST ? room - rows - 1 < 12 ? room - rows - 1 : 12 : 0;
 	gantt->high = 1;
 	draw_totals(frame, rect.y, rect.x + rect.width - amounts, gantt, timetable);
 	if (amounts)

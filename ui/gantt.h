@@ -42,7 +42,7 @@ void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *
 	int64_t scale, int64_t limit);
 /* "rank 3", "ranks 8-15". Returns text. */
 char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size);
-/* Settles what is shown in so many rows and columns. */
+/* Settles what is shown in at most so many rows and columns; gantt->plot says in how many. */
 void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct rect plot);
 void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y);
 

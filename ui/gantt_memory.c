@@ -118,6 +118,7 @@ void gantt_draw_memory(struct frame *frame, struct rect rect, struct gantt *gant
 		return;
 	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
 	draw_title(frame, rect, gantt, timetable, scale, limit);
+	rows = gantt->plot.height;
 	int high = gantt->high = room / rows;
 	for (int row = 0; row < rows; row++) {
 		uint32_t first, end;

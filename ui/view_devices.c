@@ -61,7 +61,7 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 		frame_print(frame, 1, y, ROLE_TEXT, "each of %u", devices);
 	else
 		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
-	int x = devices > 1 || plan->pipelined ? LABELS + 3 : LABELS;
+	int x = LABELS + (plan->pipelined && plan->pipelined->ranks > 1 ? 5 : devices > 1 ? 3 : 0);
 	if (bar >= BAR_MIN)
 		draw_bar(frame, x, y, bar - (x - LABELS), model);
 	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
