@@ -61,11 +61,12 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 		if (!rule)
 			continue;
 		of->matrix = machine_is_matrix(rule);
+		of->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 		of->view = rule->cost == COST_NONE;
 		of->gathers = strncmp(rule->factors, "@gather", 7) == 0 || strncmp(rule->type, "aten.embedding", 14) == 0;
 		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
 			of->flops = rule_flops(rule, &binding);
-		if (causal && (rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD))
+		if (causal && of->attention)
 			of->flops /= 2;
 	}
 	binding_free(&binding);
@@ -114,6 +115,8 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	FOR_ROW(i, &graph->writes, op)
 		bytes += bytes_at(costing, graph->writes.item[i], sharding->produced[graph->writes.item[i]]);
 	costing->cost[costing->blocks->of[op]].flops += flops;
+	if (work->attention && costing->machine->attention > 0)
+		flops = flops / costing->machine->attention * 1000;
 	if (!work->matrix)
 		bytes = bytes / 1000 * costing->machine->fused;
 	return machine_time(costing->machine, work->matrix, (enum machine_format)work->format, flops, bytes);

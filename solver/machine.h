@@ -25,6 +25,7 @@ struct machine {
 	int64_t launch;                  /* picoseconds: no op takes less */
 	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
 	struct efficiency traffic;       /* of memory_rate, by bytes moved */
+	uint16_t attention;              /* thousandths of that which attention in one kernel reaches, in estimates of whole steps; 0: all */
 	uint16_t fused;                  /* thousandths of the traffic of other ops that fused kernels leave, in estimates of whole steps */
 	struct link near, far;           /* as reached, within a node and between nodes */
 };

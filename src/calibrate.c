@@ -191,6 +191,7 @@ static void apply(const struct machine *from, const double *factor, struct machi
 	*machine = *from;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		machine->matrix.point[i].share = scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
+	machine->attention = scaled(from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
 	machine->fused = scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
 	machine->near.rate = (int64_t)((double)from->near.rate * factor[CALIBRATED_NEAR]);
 	machine->far.rate = (int64_t)((double)from->far.rate * factor[CALIBRATED_FAR]);
@@ -284,6 +285,7 @@ void calibration_save(const struct calibration *calibration, const struct scenar
 	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
 	const struct { enum knob_id knob; enum calibrated constant; double value; } lines[] = {
 		{ K_matrix_efficiency, CALIBRATED_MATRIX, (double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
+		{ K_attention_efficiency, CALIBRATED_ATTENTION, (double)scenario->value[K_attention_efficiency] * fit->factor[CALIBRATED_ATTENTION] },
 		{ K_other_traffic, CALIBRATED_TRAFFIC, (double)scenario->value[K_other_traffic] * fit->factor[CALIBRATED_TRAFFIC] },
 		{ K_intra_bandwidth, CALIBRATED_NEAR, (double)calibration->machine.near.rate },
 		{ K_inter_bandwidth, CALIBRATED_FAR, (double)calibration->machine.far.rate },

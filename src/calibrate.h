@@ -8,7 +8,7 @@
 #include "model_source.h"
 
 /* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
-#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(TRAFFIC, "traffic of other ops") X(NEAR, "links within nodes") X(FAR, "links between nodes")
+#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(ATTENTION, "attention") X(TRAFFIC, "traffic of other ops") X(NEAR, "links within nodes") X(FAR, "links between nodes")
 #define X(id, name) CALIBRATED_##id,
 enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
 #undef X

@@ -51,6 +51,7 @@ enum knob_type {
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop between nodes") \
 	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's: tidemark search --calibrate finds it") \
+	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel in estimates of whole steps, in thousandths of the preset's") \
 	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops in estimates of whole steps, in thousandths of the preset's") \
 	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \

@@ -62,6 +62,16 @@ static void open_built_in(struct model_source *source)
 	source->step = built_in;
 }
 
+/* Attention in one kernel, dropout: 0 or 1. */
+static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
+{
+	bool flash = length == 5 && strncmp(text, "flash", 5) == 0, dropout = length == 7 && strncmp(text, "dropout", 7) == 0;
+	if ((!flash && !dropout) || (value != 0 && value != 1))
+		return false;
+	*(flash ? &config->flash : &config->dropout) = value == 1;
+	return true;
+}
+
 /* "NAME:layers=12:seq=4096": a preset with other sizes. False after complaining. */
 static bool take_sizes(struct model_source *source, const char *text)
 {
@@ -78,6 +88,7 @@ static bool take_sizes(struct model_source *source, const char *text)
 		}
 		MODEL_SIZES(X)
 #undef X
+		known |= take_switch(config, text + 1, name, end == text + length ? value : -1);
 		if (!known) {
 			usage_error("search", "%.*s: expected a size and its value, as in llama:layers=12:seq=4096", (int)length, text);
 			return false;

@@ -230,7 +230,7 @@ static int print_help(void)
 	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
 	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
 	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n"
-	     "A built-in model may have other sizes: llama3-70b:layers=12:seq=4096.\n\n"
+	     "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0.\n\n"
 	     "  --devices N, --device PRESET, --memory BYTES, --batch SAMPLES   as --set devices=N ...\n"
 	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
 	     "  --top N         how many to print (10)\n"

@@ -52,7 +52,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_matrix_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
+		K_inter_latency, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
 	static const enum knob_id searched[] = { K_memory, K_reserve, K_slack, K_curve };
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
