@@ -80,7 +80,7 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (with_shared)
 		add_states(config, &cost->shared, 1, memory);
 	memory->activations += in_flight * (cost->saved - (overheads->small ? 0 : cost->saved_small));
-	if (overheads->gathered && config->zero >= 3)
+	if (overheads->gathered && config->zero >= 3 && config->dp * config->cp * config->ep > 1)
 		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
 }
 
@@ -166,23 +166,14 @@ static bool fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, 
 	return limit < 0 || cutting->config->chunks > 1 || bytes <= limit - cutting->fixed;
 }
 
-/* best[k + 1][end] over all begins that fit: best[k][begin] grows with begin and the piece's time falls: they cross once. */
-static void extend(struct cutting *cutting, uint32_t k, uint32_t end)
+/* best[k + 1][end] over all begins that fit, the first of which is least: best[k][begin] grows with begin and the piece's time falls: they cross
+ * once. */
+static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t end)
 {
-	uint32_t width = cutting->blocks + 1, low = k, high = end - 1;
+	uint32_t width = cutting->blocks + 1, low = least, high = end - 1;
 	const int64_t *before = cutting->best + (size_t)k * width;
 	int64_t *best = cutting->best + (size_t)(k + 1) * width + end;
-	while (low < high && !fits(cutting, k, low, end)) {   /* the first begin that fits */
-		uint32_t middle = (low + high) / 2;
-		if (fits(cutting, k, middle, end))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (!fits(cutting, k, low, end))
-		return;
-	uint32_t least = low;
-	for (high = end - 1; low < high;) {
+	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 		if (before[middle] >= cutting->time[end] - cutting->time[middle])
 			high = middle;
@@ -245,8 +236,12 @@ static bool cut(struct cutting *cutting, uint32_t *first)
 		cutting->best[i] = INT64_MAX;
 	cutting->best[0] = 0;
 	for (uint32_t k = 0; k < n; k++)
-		for (uint32_t end = k + 1; end + (n - k - 1) <= cutting->blocks; end++)
-			extend(cutting, k, end);
+		for (uint32_t end = k + 1, least = k; end + (n - k - 1) <= cutting->blocks; end++) {
+			while (least < end && !fits(cutting, k, least, end))   /* the first begin that fits grows with the end */
+				least++;
+			if (least < end)
+				extend(cutting, k, least, end);
+		}
 	if (cutting->best[(size_t)n * width + cutting->blocks] == INT64_MAX)
 		return false;
 	first[n] = cutting->blocks;
@@ -261,6 +256,20 @@ static bool all_fit(const struct cutting *cutting, const uint32_t *first)
 	for (uint32_t k = 0; k < cutting->pieces; k++)
 		fine = fine && fits(cutting, k, first[k], first[k + 1]);
 	return fine;
+}
+
+/* False where no cut keeps the limit: each piece takes all blocks that fit it. What fits still does with fewer blocks, and what fits a piece fits
+ * the next, which holds no more of them at once: a piece that nothing is left for, or whose next block is too large, shares the one before. */
+static bool can_fit(const struct cutting *cutting)
+{
+	uint32_t begin = 0;
+	for (uint32_t k = 0; k < cutting->pieces && begin < cutting->blocks; k++) {
+		uint32_t end = begin;
+		while (end < cutting->blocks && fits(cutting, k, begin, end + 1))
+			end++;
+		begin = end;
+	}
+	return begin == cutting->blocks;
 }
 
 enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
@@ -295,7 +304,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			+ memory.gathered + transient_of(model, overheads, b, b + 1));
 	}
 	cut_evenly(&cutting, first);
-	if (!all_fit(&cutting, first)) {
+	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
 		cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
 		cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
 		if (!cutting.best || !cutting.from) {

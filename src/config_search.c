@@ -32,6 +32,7 @@ struct searching {
 	struct block_cost *cost;     /* of the whole model */
 	uint32_t blocks, *first;
 	bool dense;                  /* the model has no experts */
+	char unsplit[100];           /* the last degree that no dim divides by, in words */
 	uint32_t whole_ops;          /* of the last step without recomputation */
 	struct error *error;
 };
@@ -149,7 +150,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
 		for (uint32_t chunks = schedule == SCHEDULE_INTERLEAVED ? 2 : 1; chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : 1u); chunks++)
 			for (int zero = 0; zero <= 3 && status == OK; zero++) {
-				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && config.dp * config.cp * config.ep == 1);
+				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
 				bool impossible = chunks > 1 && (config.microbatches % config.pp != 0 || searching->blocks < config.pp * chunks);
 				if (needless || impossible || (request->chunks && chunks != request->chunks) || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
 					continue;
@@ -249,7 +250,12 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) || (request->sp >= 0 && tp > 1 && sp != request->sp))
 					continue;
 				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
-				if (!heads || ((cp > 1 || sp) && !has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1))))
+				bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
+				if (!heads && tp == request->tp)
+					snprintf(searching->unsplit, sizeof searching->unsplit, "tp %u divides neither heads nor the feed-forward width", tp);
+				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
+					snprintf(searching->unsplit, sizeof searching->unsplit, "%s %u doesn't divide the sequence", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
+				if (!heads || !rows)
 					continue;
 				config.tp = tp;
 				config.cp = cp;
@@ -269,6 +275,7 @@ static enum status vary_step(struct searching *searching, struct config config)
 	uint32_t most = 0;
 	enum status status = step_open(searching, (int64_t)config.microbatch * config.ep, (enum recompute)config.recompute);
 	if (status == OK && config.ep > 1 && !has_role(&searching->step.units, ROLE_EXPERTS, config.ep)) {
+		snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
 		step_free(&searching->step);
 		return OK;
 	}
@@ -473,6 +480,29 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
 }
 
+/* Why nothing can be evaluated: the first of what is wanted that can't be. */
+static enum status no_configuration(const struct searching *searching)
+{
+	const struct config_request *request = searching->request;
+	const struct { const char *name; uint32_t wanted; } degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp },
+		{ "cp", request->cp }, { "ep", request->ep } };
+	uint64_t product = 1;
+	for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
+		product *= degree[i].wanted ? degree[i].wanted : 1;
+		if (degree[i].wanted && product > 0 && request->devices % product != 0)
+			return fail(searching->error, BAD_INPUT, "no configuration: %s %u doesn't divide %s%u devices", degree[i].name, degree[i].wanted,
+				product > degree[i].wanted ? "what is left of " : "", request->devices);
+	}
+	if (request->ep > 1 && searching->dense)
+		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
+	if (searching->unsplit[0])
+		return fail(searching->error, BAD_INPUT, "no configuration: %s", searching->unsplit);
+	if (request->pp > searching->blocks && searching->blocks > 0)
+		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp, searching->blocks);
+	return fail(searching->error, BAD_INPUT, "no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
+		request->devices, (long long)request->batch);
+}
+
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
 {
 	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };
@@ -487,8 +517,7 @@ enum status config_search(const struct config_request *request, struct control *
 	}
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)
-		status = fail(error, BAD_INPUT, "no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
-			request->devices, (long long)request->batch);
+		status = no_configuration(&searching);
 	if (status == NO_MEMORY)
 		fail(error, status, "out of memory");
 	if (status != OK)
