@@ -142,7 +142,15 @@ Test(view_devices, the_schedule_is_the_plans)
 	fixture.model.outlook = outlook;
 	expect(&fixture, DEVICES, "1f1b, 4 ranks");
 	expect(&fixture, DEVICES, "rank 3 ");
-	press(&fixture, DEVICES, COMMAND_PART);
+	fixture.model.click_x = 12;   /* the second rank's row, below title, bar, cap, tabs, totals and the first */
+	fixture.model.click_y = 6;
+	press(&fixture, DEVICES, COMMAND_CLICK);
+	expect(&fixture, DEVICES, "rank 1: forward of microbatch");
+	fixture.model.click_y = 3;
+	press(&fixture, DEVICES, COMMAND_CLICK);
+	expect(&fixture, DEVICES, "1f1b, 4 ranks");
+	fixture.model.click_x = 23;
+	press(&fixture, DEVICES, COMMAND_CLICK);
 	expect(&fixture, DEVICES, "most on rank");
 	press(&fixture, DEVICES, COMMAND_PART);
 	press(&fixture, DEVICES, COMMAND_LAST);

@@ -88,7 +88,8 @@ const struct outlook *configurations_outlook(struct configurations *kept, const 
 
 uint64_t configurations_fingerprint(const struct plan *plan)
 {
-	static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_recompute, K_slack, K_curve };
+	static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks, K_recompute, K_slack,
+		K_curve };
 	struct scenario scenario;
 	if (scenario_copy(&scenario, &plan->scenario) != OK)
 		return 0;

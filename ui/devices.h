@@ -45,9 +45,10 @@ struct config_rows {
 	const struct config_entry *of;  /* the list's, for which the rows were made */
 	uint32_t *row;               /* [rows] entries that contain the filter */
 	uint32_t rows, selected, top;
-	int page;
+	int page, first_row;         /* of the rows when they were drawn last */
 	char filter[100];
 };
+void configs_click(struct config_rows *list, int y);
 void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model);
 bool configs_command(struct config_rows *list, struct model *model, enum command_id command);
 void configs_free(struct config_rows *list);

@@ -212,6 +212,7 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;
 	draw_title(frame, model);
 	list->page = height - 2 - why - plot;
+	list->first_row = 2 + plot;
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	if (plot && list->rows)
 		draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
@@ -237,6 +238,13 @@ static void apply(struct model *model, const struct config *config)
 		keeps ? "" : " strategy=megatron", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off", config->zero,
 		config->microbatches, knob_text(K_schedule, config->schedule, schedule, sizeof schedule), chunks,
 		knob_text(K_recompute, config->recompute, recompute, sizeof recompute));
+}
+
+void configs_click(struct config_rows *list, int y)
+{
+	uint32_t row = list->top + (uint32_t)(y - list->first_row);
+	if (list->row && y >= list->first_row && y < list->first_row + list->page && row < list->rows)
+		list->selected = row;
 }
 
 bool configs_command(struct config_rows *list, struct model *model, enum command_id command)

@@ -12,6 +12,7 @@ struct devices {
 	struct change_list changes;
 	struct gantt gantt;
 	struct config_rows configs;
+	int tabs, width;             /* their row, and the window's width, when it was drawn last */
 	uint32_t device;             /* under the mesh's cursor */
 };
 
@@ -102,20 +103,30 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
+#define X(id, name) name,
+static const char *const part_names[PART_COUNT] = { DEVICE_PARTS(X) };
+#undef X
+
+/* The tabs that fit, from *first on; at[i] is where tab i begins, and their end. Those before the one that is shown give way to it. */
+static int place_tabs(int width, enum device_part part, int *first, int at[PART_COUNT + 1])
+{
+	int wanted = 1, last;
+	for (int i = 0; i <= (int)part; i++)
+		wanted += text_cells(part_names[i]) + 3;
+	for (*first = 0; *first < (int)part && wanted > width; (*first)++)
+		wanted -= text_cells(part_names[*first]) + 3;
+	at[*first] = 1;
+	for (last = *first; last < PART_COUNT && at[last] + text_cells(part_names[last]) < width; last++)
+		at[last + 1] = at[last] + text_cells(part_names[last]) + 3;
+	return last;
+}
+
 static void draw_tabs(struct frame *frame, int y, enum device_part part)
 {
-#define X(id, name) name,
-	static const char *const names[PART_COUNT] = { DEVICE_PARTS(X) };
-#undef X
-	int x = 1, first = 0, wanted = 1;
-	/* Those before the one that is shown give way to it. */
-	for (int i = 0; i <= (int)part; i++)
-		wanted += text_cells(names[i]) + 3;
-	for (; first < (int)part && wanted > frame->window.width; first++)
-		wanted -= text_cells(names[first]) + 3;
+	int at[PART_COUNT + 1], first, end = place_tabs(frame->window.width, part, &first, at);
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	for (int i = first; i < PART_COUNT && x + text_cells(names[i]) < frame->window.width; i++)
-		x += frame_print(frame, x, y, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", names[i]) + 1;
+	for (int i = first; i < end; i++)
+		frame_print(frame, at[i], y, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
 }
 
 /* What the model of whole configurations says, or why it says nothing. */
@@ -176,9 +187,26 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 	if (y + 2 >= window.height)
 		return;
 	draw_tabs(frame, y, view->part);
+	view->tabs = y;
+	view->width = window.width;
 	frame_window(frame, (struct rect){ window.x, window.y + y + 1, window.width, window.height - y - 1 });
 	draw_part(frame, view, model, view->part);
 	frame_window(frame, window);
+}
+
+/* A tab, a slot, a configuration. */
+static void click(struct devices *view, const struct model *model)
+{
+	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at), y = model->click_y - view->tabs - 1;
+	for (int i = first; i < end && y == -1; i++)
+		if (model->click_x >= at[i] && model->click_x < at[i + 1] - 1) {
+			view->part = (enum device_part)i;
+			return;
+		}
+	if (y >= 0 && (view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook)
+		gantt_click(&view->gantt, &model->outlook->timetable, model->click_x, y);
+	else if (y >= 0 && view->part == PART_CONFIGS)
+		configs_click(&view->configs, y);
 }
 
 static bool devices_command(void *state, struct model *model, enum command_id command)
@@ -190,6 +218,10 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 	}
 	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
 		return true;
+	if (command == COMMAND_CLICK) {
+		click(view, model);
+		return true;
+	}
 	if (command == COMMAND_CONFIGURE) {
 		view->part = PART_CONFIGS;
 		return true;
