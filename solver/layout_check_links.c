@@ -6,27 +6,18 @@
 #include "layout_links.h"
 
 /* Groups: each buffer behind the one before, at its alignment. */
-static enum status check_groups(const struct buffers *buffers, const uint32_t *group, int64_t alignment, const int64_t *offset,
+static enum status check_groups(const struct buffers *buffers, const uint32_t *behind, int64_t alignment, const int64_t *offset,
 				struct error *error)
 {
-	uint32_t *last = mem_alloc(buffers->n, sizeof *last);
-	enum status status = last ? OK : NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i < buffers->n; i++)
-		last[i] = NONE;
-	for (uint32_t i = 0; status == OK && i < buffers->n; i++) {
-		if (group[i] == NONE)
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		if (behind[i] == NONE || behind[i] == i)
 			continue;
-		uint32_t before = last[group[i]];
-		last[group[i]] = i;
-		if (before == NONE)
-			continue;
-		int64_t end = offset[before] + align_up(buffers->size[before], alignment);
+		int64_t end = offset[behind[i]] + align_up(buffers->size[behind[i]], alignment);
 		int64_t step = common_multiple(alignment, buffers->alignment ? buffers->alignment[i] : 1);
 		if (offset[i] != align_up(end, step))
-			status = fail(error, BAD_INPUT, "buffers %u and %u are not next to each other as their group wants", before, i);
+			return fail(error, BAD_INPUT, "buffers %u and %u are not next to each other as their group wants", behind[i], i);
 	}
-	mem_free(last);
-	return status;
+	return OK;
 }
 
 /* Whether the donor is one of those listed, its last step the buffer's first. */
@@ -113,8 +104,8 @@ enum status layout_check_links(const struct buffers *buffers, const struct layou
 	struct arena memory = { 0 };
 	struct buffers rest;
 	enum status status = copy(buffers, &memory, &rest);
-	if (status == OK && links->group)
-		status = check_groups(buffers, links->group, alignment, offset, error);
+	if (status == OK && links->behind)
+		status = check_groups(buffers, links->behind, alignment, offset, error);
 	if (status == OK && donor && links->donors.start)
 		status = check_donors(buffers, links, offset, donor, rest.lower, rest.upper, error);
 	if (status == OK && buffers->piece_start)

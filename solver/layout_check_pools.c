@@ -23,12 +23,9 @@ static enum status check_places(const struct buffers *buffers, const struct layo
 		cost += steps * (pools->spill_cost ? pools->spill_cost[i] : buffers->size[i]);
 		if (result->donor && result->donor[i] < buffers->n && result->pool[result->donor[i]] != result->pool[i])
 			return fail(error, BAD_INPUT, "buffer %u has taken a place in another pool", i);
-		for (uint32_t k = i; links->group && links->group[i] != NONE && k-- > 0;) {
-			if (links->group[k] == links->group[i] && result->pool[k] != result->pool[i])
-				return fail(error, BAD_INPUT, "buffers %u and %u are of one group, but in two pools", k, i);
-			if (links->group[k] == links->group[i])
-				break;
-		}
+		uint32_t before = links->behind ? links->behind[i] : NONE;
+		if (before != NONE && result->pool[before] != result->pool[i])
+			return fail(error, BAD_INPUT, "buffers %u and %u are of one group, but in two pools", before, i);
 	}
 	if (result->cost != cost)
 		return fail(error, BAD_INPUT, "spilling costs %lld, not %lld", (long long)cost, (long long)result->cost);
@@ -45,12 +42,12 @@ static enum status check_pool(const struct buffers *buffers, const struct layout
 	struct layout_links linked = *links;
 	uint32_t n = buffers->n, *donor = mem_alloc(n, sizeof *donor);
 	own.size = mem_alloc(n, sizeof *own.size);
-	linked.group = mem_alloc(n, sizeof *linked.group);
-	enum status status = donor && own.size && linked.group ? OK : NO_MEMORY;
+	linked.behind = mem_alloc(n, sizeof *linked.behind);
+	enum status status = donor && own.size && linked.behind ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++) {
 		bool here = result->pool[i] == pool;
 		own.size[i] = here ? buffers->size[i] : 0;
-		linked.group[i] = here && links->group ? links->group[i] : NONE;
+		linked.behind[i] = here && links->behind ? links->behind[i] : NONE;
 		donor[i] = here && result->donor ? result->donor[i] : NONE;
 	}
 	int64_t arena = result->part[pool].linked.layout.arena;
@@ -61,7 +58,7 @@ static enum status check_pool(const struct buffers *buffers, const struct layout
 			      (long long)pools->capacity[pool]);
 	mem_free(donor);
 	mem_free(own.size);
-	mem_free(linked.group);
+	mem_free(linked.behind);
 	return status;
 }
 

@@ -36,7 +36,7 @@ static bool whole_at(const struct buffers *buffers, uint32_t i, int64_t step)
 bool layout_may_take(const struct buffers *buffers, const struct layout_links *links, uint32_t buffer, uint32_t donor)
 {
 	int64_t step = buffers->lower[buffer], fixed = fixed_at(buffers, buffer), other = fixed_at(buffers, donor);
-	bool grouped = links->group && (links->group[buffer] != NONE || links->group[donor] != NONE);
+	bool grouped = links->behind && (links->behind[buffer] != NONE || links->behind[donor] != NONE);
 	return !grouped && buffers->lower[donor] < step && buffers->upper[donor] == step + 1 && buffers->size[buffer] > 0
 		&& buffers->size[donor] > 0 && (fixed < 0 || other < 0 || fixed == other) && whole_at(buffers, buffer, step)
 		&& whole_at(buffers, donor, step);
@@ -122,31 +122,24 @@ static enum status allocate(struct joining *joining)
 		&& made->hint && made->piece_start && made->piece && joining->next && joining->before ? OK : NO_MEMORY;
 }
 
-static enum status chain(struct joining *joining)
+static void chain(struct joining *joining)
 {
-	const uint32_t *group = joining->links->group;
+	const uint32_t *behind = joining->links->behind;
 	uint32_t n = joining->buffers->n;
-	uint32_t *latest = mem_alloc(n, sizeof *latest);
-	if (!latest)
-		return NO_MEMORY;
 	for (uint32_t i = 0; i < n; i++)
-		latest[i] = joining->next[i] = joining->before[i] = NONE;
+		joining->next[i] = NONE;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t before = group && group[i] != NONE ? latest[group[i]] : joining->donor ? joining->donor[i] : NONE;
-		joining->before[i] = before;
-		if (before != NONE)
+		uint32_t before = behind && behind[i] != NONE ? behind[i] : joining->donor ? joining->donor[i] : NONE;
+		joining->before[i] = before == i ? NONE : before;
+		if (joining->before[i] != NONE)
 			joining->next[before] = i;
-		if (group && group[i] != NONE)
-			latest[group[i]] = i;
 	}
-	mem_free(latest);
-	return OK;
 }
 
 /* Where a buffer lies in its compound, behind what ends at `end`. */
 static int64_t place_in(const struct joining *joining, uint32_t i, int64_t end)
 {
-	bool grouped = joining->links->group && joining->links->group[i] != NONE;
+	bool grouped = joining->links->behind && joining->links->behind[i] != NONE;
 	return grouped ? align_up(end, own_alignment(joining->buffers, i, joining->alignment)) : 0;
 }
 
@@ -158,11 +151,11 @@ static enum status add_pin(struct joining *joining, uint32_t c, uint32_t i, uint
 	int64_t fixed = fixed_at(buffers, i), from = joining->compounds->from[i];
 	if (fixed < 0)
 		return OK;
-	joining->clash[0] = *pinned == NONE ? i : *pinned;
+	joining->clash[0] = *pinned != NONE ? *pinned : joining->before[i] != NONE ? joining->before[i] : i;
 	joining->clash[1] = i;
 	if (fixed < from)
-		return fail(joining->error, INFEASIBLE, "buffer %u is pinned to %lld, but the %lld bytes of its group before it don't fit below", i,
-			    (long long)fixed, (long long)from);
+		return fail(joining->error, INFEASIBLE, "buffers %u and %u are pinned one behind the other, the second to %lld, but %lld bytes lie "
+			    "before it", joining->clash[0], i, (long long)fixed, (long long)from);
 	if (*pinned != NONE && made->fixed[c] != fixed - from)
 		return fail(joining->error, INFEASIBLE, "buffers %u and %u are pinned to places that don't lie as their group does", *pinned, i);
 	joining->clash[0] = joining->clash[1] = NONE;
@@ -222,7 +215,7 @@ enum status layout_links_join(const struct buffers *buffers, const struct layout
 	clash[0] = clash[1] = NONE;
 	enum status status = allocate(&joining);
 	if (status == OK)
-		status = chain(&joining);
+		chain(&joining);
 	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
 		if (joining.before[i] == NONE)
 			status = join_chain(&joining, compounds->buffers.n++, i);

@@ -369,3 +369,35 @@ void linked_layout_free(struct linked_layout *result)
 	mem_free(result->donor);
 	*result = (struct linked_layout){ 0 };
 }
+
+enum status linked_layout_flatten(const struct linked_layout *linked, uint32_t n, struct layout *layout)
+{
+	const struct layout *whole = &linked->layout;
+	*layout = *whole;
+	layout->bound = linked->bound;
+	layout->proved = linked->proved;
+	layout->offset = whole->offset ? mem_alloc(n, sizeof *layout->offset) : NULL;
+	layout->core = whole->core ? mem_alloc(n, sizeof *layout->core) : NULL;
+	layout->core_count = 0;
+	if ((whole->offset && !layout->offset) || (whole->core && !layout->core)) {
+		layout_free(layout);
+		return NO_MEMORY;
+	}
+	if (whole->offset)
+		memcpy(layout->offset, linked->offset, n * sizeof *layout->offset);
+	bool *in = mem_alloc(linked->compounds.buffers.n, sizeof *in);
+	if (!in) {
+		layout_free(layout);
+		return NO_MEMORY;
+	}
+	for (uint32_t k = 0; k < whole->core_count; k++)
+		in[whole->core[k]] = true;
+	for (uint32_t i = 0; i < n && layout->core; i++)
+		if (in[linked->compounds.whole[i]])
+			layout->core[layout->core_count++] = i;
+	mem_free(in);
+	layout->irreducible &= layout->core_count == whole->core_count;
+	if (layout->proof != LAYOUT_PROOF_LOAD)
+		layout->proof = LAYOUT_PROOF_SEARCH;
+	return OK;
+}

@@ -1,7 +1,7 @@
 /* layout_links.h: buffers that must lie next to each other, and buffers that may take each other's place.
  *
- * A contiguous group is what MindSpore's SOMAS calls a block: its buffers lie one behind the other in order of their
- * numbers, whenever each of them lives. In place is what TensorFlow Lite and XLA do where an operation may write its result
+ * A contiguous group is what MindSpore's SOMAS calls a block: its buffers lie one behind the other, whenever each of
+ * them lives. In place is what TensorFlow Lite and XLA do where an operation may write its result
  * over an operand: the two share one offset although both are there at the operation's step.
  *
  * Both are said in pieces (layout.h): all that shares an offset, or lies at a fixed distance, is one buffer, a compound.
@@ -14,8 +14,9 @@
 
 /* Either may be NULL. */
 struct layout_links {
-	uint32_t *group;           /* [n] numbers < n; NONE: in no group. Each buffer of a group starts at the first multiple of its
-				    * alignment behind the one before; the first starts at a multiple of all of their alignments */
+	uint32_t *behind;          /* [n] NONE: in no group; itself: the first of a group, which starts at a multiple of all of its alignments;
+				    * else the buffer behind which it starts, at the first multiple of its alignment. No two have the same
+				    * one before them, and there are no circles */
 	struct csr donors;         /* buffer -> those whose place it may take, no more than one of which it does take */
 };
 
@@ -62,6 +63,10 @@ struct linked_layout {
 enum status layout_solve_linked(const struct buffers *buffers, const struct layout_links *links, const struct layout_options *options,
 				struct control *control, struct linked_layout *result, struct error *error);
 void linked_layout_free(struct linked_layout *result);
+
+/* The same as a layout of the n buffers: offsets and core are theirs. What is proved otherwise than by load is said to be by search,
+ * for it takes the groups to see it again. NO_MEMORY. */
+enum status linked_layout_flatten(const struct linked_layout *linked, uint32_t n, struct layout *layout);
 
 /* The independent checker of what links say: groups lie as they must, no donor is taken twice or without leave, and nothing else
  * that is alive at one step overlaps; offsets are aligned and as pinned, and within the arena. BAD_INPUT with the culprits in

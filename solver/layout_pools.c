@@ -34,17 +34,22 @@ struct solve {
 
 /* ---- units -------------------------------------------------------------------------------------------- */
 
-static uint32_t number_units(struct solve *solve, uint32_t *of_group)
+/* Buffers of a group have the unit of its first one. next: [n] scratch. */
+static uint32_t number_units(struct solve *solve, uint32_t *next)
 {
-	const uint32_t *group = solve->links->group;
-	uint32_t units = 0;
-	for (uint32_t i = 0; i < solve->buffers->n; i++)
-		of_group[i] = NONE;
-	for (uint32_t i = 0; i < solve->buffers->n; i++) {
-		uint32_t *number = group && group[i] != NONE ? &of_group[group[i]] : NULL;
-		solve->unit[i] = number && *number != NONE ? *number : units++;
-		if (number)
-			*number = solve->unit[i];
+	const uint32_t *behind = solve->links->behind;
+	uint32_t units = 0, n = solve->buffers->n;
+	for (uint32_t i = 0; i < n; i++)
+		next[i] = NONE;
+	for (uint32_t i = 0; i < n; i++)
+		if (behind && behind[i] != NONE && behind[i] != i)
+			next[behind[i]] = i;
+	for (uint32_t i = 0; i < n; i++) {
+		if (behind && behind[i] != NONE && behind[i] != i)
+			continue;
+		for (uint32_t k = i; k != NONE; k = next[k])
+			solve->unit[k] = units;
+		units++;
 	}
 	return units;
 }
@@ -138,14 +143,14 @@ static enum status set_up(struct solve *solve, struct error *error)
 	struct arena *arena = &solve->arena;
 	struct buffers relaxed;
 	struct layout_model model = { 0 };
-	uint32_t *of_group = mem_alloc(buffers->n, sizeof *of_group);
+	uint32_t *next = mem_alloc(buffers->n, sizeof *next);
 	solve->unit = arena_alloc(arena, buffers->n, sizeof *solve->unit);
-	if (!of_group || !solve->unit) {
-		mem_free(of_group);
+	if (!next || !solve->unit) {
+		mem_free(next);
 		return NO_MEMORY;
 	}
-	spill->units = number_units(solve, of_group);
-	mem_free(of_group);
+	spill->units = number_units(solve, next);
+	mem_free(next);
 	spill->pools = pools->count;
 	spill->cost = arena_alloc(arena, spill->units, sizeof *spill->cost);
 	spill->capacity = arena_alloc(arena, pools->count, sizeof *spill->capacity);
@@ -223,13 +228,13 @@ static bool pick_links(const struct solve *solve, const struct pool_layout *part
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		number[i] = NONE;
-	if (solve->links->group && !(links->group = arena_alloc(&chosen->arena, part->n, sizeof *links->group)))
+	for (uint32_t i = 0; i < part->n; i++)
+		number[part->buffer[i]] = i;
+	if (solve->links->behind && !(links->behind = arena_alloc(&chosen->arena, part->n, sizeof *links->behind)))
 		return false;
-	for (uint32_t i = 0; links->group && i < part->n; i++) {
-		uint32_t group = solve->links->group[part->buffer[i]];
-		if (group != NONE && number[group] == NONE)
-			number[group] = count++;
-		links->group[i] = group == NONE ? NONE : number[group];
+	for (uint32_t i = 0; links->behind && i < part->n; i++) {
+		uint32_t before = solve->links->behind[part->buffer[i]];
+		links->behind[i] = before == NONE ? NONE : number[before];
 	}
 	if (!donors->start)
 		return true;
@@ -237,11 +242,6 @@ static bool pick_links(const struct solve *solve, const struct pool_layout *part
 	links->donors.item = arena_alloc(&chosen->arena, donors->start[n], sizeof *links->donors.item);
 	if (!links->donors.start || !links->donors.item)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		number[i] = NONE;
-	for (uint32_t i = 0; i < part->n; i++)
-		number[part->buffer[i]] = i;
-	count = 0;
 	for (uint32_t i = 0; i < part->n; i++) {
 		FOR_ROW(k, donors, part->buffer[i])
 			if (number[donors->item[k]] != NONE)

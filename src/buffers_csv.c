@@ -30,6 +30,8 @@ struct reader {
 	uint32_t pieces;
 	size_t piece_room;
 	struct names groups, ids;
+	uint32_t *latest;          /* of each group the latest buffer */
+	size_t group_room;
 	uint32_t group_count;
 	struct slice *inplace;     /* [n] */
 	uint32_t *donor, donors;
@@ -166,7 +168,7 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 	if (reader->at[COLUMN_GAPS] >= 0)
 		done &= (buffers->piece_start = arena_alloc(arena, (size_t)rows + 1, sizeof *buffers->piece_start)) != NULL;
 	if (reader->at[COLUMN_GROUP] >= 0)
-		done &= (csv->links.group = arena_alloc(arena, rows, sizeof *csv->links.group)) != NULL;
+		done &= (csv->links.behind = arena_alloc(arena, rows, sizeof *csv->links.behind)) != NULL;
 	if (reader->at[COLUMN_INPLACE] >= 0)
 		done &= (reader->inplace = arena_alloc(arena, rows, sizeof *reader->inplace)) != NULL;
 	if (reader->at[COLUMN_POOL] >= 0)
@@ -269,16 +271,21 @@ static uint32_t number_of(struct reader *reader, struct names *names, struct sli
 	return text ? names_add(names, text, number) : NONE;
 }
 
+/* A buffer of a group lies behind the latest one. */
 static enum status read_group(struct reader *reader, struct slice cell, uint32_t i)
 {
-	uint32_t *group = &reader->csv->links.group[i];
-	*group = NONE;
+	uint32_t *behind = &reader->csv->links.behind[i];
+	*behind = NONE;
 	cell = trim(cell);
 	if (cell.length == 0)
 		return OK;
-	*group = number_of(reader, &reader->groups, cell, reader->group_count);
-	reader->group_count += *group == reader->group_count;
-	return *group == NONE ? no_memory(reader) : OK;
+	uint32_t group = number_of(reader, &reader->groups, cell, reader->group_count);
+	if (group == NONE || !mem_reserve(&reader->latest, &reader->group_room, reader->group_count + 1, sizeof *reader->latest))
+		return no_memory(reader);
+	*behind = group == reader->group_count ? i : reader->latest[group];
+	reader->group_count += group == reader->group_count;
+	reader->latest[group] = i;
+	return OK;
 }
 
 static enum status add_donor(struct reader *reader, uint32_t donor)
@@ -525,6 +532,7 @@ enum status buffers_csv_read(const char *text, size_t size, const struct slice *
 	names_free(&reader.ids);
 	names_free(&reader.pools);
 	mem_free(reader.donor);
+	mem_free(reader.latest);
 	return status;
 }
 

@@ -70,7 +70,7 @@ enum context {
 	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen: what is seen now, as text or SVG") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
-	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; ...") \
+	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
 	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
 	X(OPEN, "open", "", "", IN_ANY, "FILE", "open another graph") \

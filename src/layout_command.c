@@ -481,7 +481,7 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
 {
 	struct control control = { .cancel = &stop };
-	if (csv->links.group || csv->links.donors.start)
+	if (csv->links.behind || csv->links.donors.start)
 		return layout_solve_linked(&csv->buffers, &csv->links, &request->options, &control, result, error);
 	enum status status = layout_solve(&csv->buffers, &request->options, &control, &result->layout, error);
 	result->bound = result->layout.bound;

@@ -91,6 +91,11 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 			if (status == OK)
 				status = check_op(graph, pin->b, error);
 			break;
+		case PIN_BEHIND:
+			status = check_tensor(graph, pin->a, error);
+			if (status == OK)
+				status = check_tensor(graph, pin->b, error);
+			break;
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);
 			if (status == OK && !scenario_shards(scenario))

@@ -3,6 +3,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "group_pins.h"
+#include "solver/layout_links.h"
 #include "input.h"
 #include "plan_check.h"
 #include "plan_check_pipeline.h"
@@ -381,6 +383,23 @@ static enum status check_pinned_offsets(struct check *check)
 	return OK;
 }
 
+/* Tensors that are pinned behind others; those on other pipeline ranks are left out. */
+static enum status check_neighbours(struct check *check)
+{
+	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		const struct pin *pin = &check->scenario.pin[p];
+		uint32_t a = pin->kind == PIN_BEHIND ? graph_find_tensor(check->graph, pin->a) : NONE;
+		uint32_t b = a != NONE ? graph_find_tensor(check->graph, pin->b) : NONE;
+		if (b == NONE)
+			continue;
+		uint32_t after = check->graph->tensor[a].storage, before = check->graph->tensor[b].storage;
+		if (check->offset[after] != check->offset[before] + check->bytes[before])
+			return wrong(check, "tensor \"%.100s\" is pinned behind \"%.100s\", but starts at %" PRId64 ", not at %" PRId64, pin->a, pin->b,
+				check->offset[after], check->offset[before] + check->bytes[before]);
+	}
+	return OK;
+}
+
 /* Bytes alive at a position. */
 static int64_t load_at(const struct check *check, int64_t position)
 {
@@ -499,12 +518,23 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	if (status == NO_MEMORY)
 		return fail(check->error, NO_MEMORY, "out of memory");
 	struct control control = { 0 };
-	struct layout layout = { 0 };
+	struct linked_layout linked = { 0 };
+	struct layout_links links = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = check->scenario.value[K_alignment], .capacity = bound - 1,
 		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
 	struct error why;
-	status = layout_solve(&buffers, &options, &control, &layout, &why);
-	layout_free(&layout);
+	uint32_t *buffer = arena_alloc(&check->arena, check->graph->storages, sizeof *buffer);
+	if (!buffer)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t s = 0; s < check->graph->storages; s++)
+		buffer[s] = NONE;
+	for (uint32_t b = 0; b < buffers.n; b++)
+		buffer[storage[b]] = b;
+	status = group_pins(check->graph, &check->scenario, buffer, buffers.n, &check->arena, &links.behind, check->error);
+	if (status != OK)
+		return status;
+	status = layout_solve_linked(&buffers, &links, &options, &control, &linked, &why);
+	linked_layout_free(&linked);
 	if (status != INFEASIBLE)
 		return wrong(check, "the layout's bound %" PRId64 " could not be confirmed by searching again", bound);
 	passed(check, "the layout's bound, searched again");
@@ -577,6 +607,8 @@ static enum status check_layout_part(struct check *check)
 		status = expect(check, "layout", "arena_bytes", arena);
 	if (status == OK)
 		status = check_pinned_offsets(check);
+	if (status == OK)
+		status = check_neighbours(check);
 	if (status == OK)
 		status = check_overlap(check, arena);
 	if (status == OK) {

@@ -136,6 +136,8 @@ static bool parse_words(char **words, int count, struct pin *pin)
 		/* Offsets are written like sizes: 4MiB, 65536. */
 		*pin = (struct pin){ PIN_OFFSET, words[1], NULL, 0 };
 		return knob_parse(K_reserve, words[3], &pin->number, NULL) == OK;
+	} else if (count == 4 && is(words, 0, "tensor") && is(words, 2, "behind")) {
+		*pin = (struct pin){ PIN_BEHIND, words[1], words[3], 0 };
 	} else if (count == 6 && is(words, 0, "tensor") && is(words, 2, "shard") && is(words, 4, "on")) {
 		*pin = (struct pin){ PIN_PLACEMENT, words[1], words[5], 0 };
 		return whole_number(words[3], &pin->number);
@@ -195,6 +197,7 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 	switch (pin->kind) {
 	case PIN_ORDER: snprintf(text, size, "pin op %s%s%s before %s%s%s", a, pin->a, a, b, pin->b, b); break;
 	case PIN_OFFSET: snprintf(text, size, "pin tensor %s%s%s at %" PRId64, a, pin->a, a, pin->number); break;
+	case PIN_BEHIND: snprintf(text, size, "pin tensor %s%s%s behind %s%s%s", a, pin->a, a, b, pin->b, b); break;
 	case PIN_PLACEMENT: snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b); break;
 	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
 	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;

@@ -8,6 +8,7 @@
 #define PINS(X) \
 	X(ORDER, "pin op A before B", "op A runs before op B") \
 	X(OFFSET, "pin tensor T at OFFSET", "tensor T's memory starts at that offset of the arena") \
+	X(BEHIND, "pin tensor A behind B", "tensor A's memory starts where tensor B's ends") \
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
@@ -18,7 +19,7 @@ enum pin_kind { PINS(X) PIN_KINDS };
 
 struct pin {
 	enum pin_kind kind;
-	char *a, *b;           /* names: op A, op B; tensor T, axis; layer N */
+	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N */
 	int64_t number;        /* offset or dim */
 };
 

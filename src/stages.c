@@ -2,6 +2,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "group_pins.h"
+#include "solver/layout_links.h"
 #include "stages.h"
 
 static double seconds_now(void)
@@ -214,6 +216,10 @@ static struct key layout_key(const struct ordered *ordered, const struct scenari
 	key_add(&key, (uint64_t)scenario->value[K_expandable]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind == PIN_BEHIND) {
+			key_add_bytes(&key, pin->a, strlen(pin->a));
+			key_add_bytes(&key, pin->b, strlen(pin->b));
+		}
 		if (pin->kind != PIN_OFFSET)
 			continue;
 		key_add_bytes(&key, pin->a, strlen(pin->a));
@@ -260,6 +266,7 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 /* The layout stage's input: one buffer per storage that is there, in order of storages. */
 struct layout_input {
 	struct buffers buffers;
+	struct layout_links links;
 	uint32_t *storage;          /* of each buffer */
 	uint32_t *buffer;           /* of each storage, or NONE */
 	struct arena arena;
@@ -320,6 +327,25 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 	return OK;
 }
 
+static enum status link_groups(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
+{
+	const struct graph *graph = ordered->graph;
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		for (int side = 0; side < 2 && pin->kind == PIN_BEHIND; side++) {
+			const char *name = side ? pin->b : pin->a;
+			uint32_t tensor = graph_find_tensor(graph, name);
+			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
+				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it lies behind or before nothing", name);
+		}
+	}
+	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);
+	int64_t strategy = scenario->value[K_layout];
+	if (status == OK && input->links.behind && (strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE))
+		status = fail(error, INFEASIBLE, "the caching allocator lays no tensor behind another: set another layout");
+	return status;
+}
+
 static bool lookup_blob(void *store, const uint64_t key[2], void *value, size_t bytes)
 {
 	return store_find_blob(store, key, value, bytes) == bytes;
@@ -332,7 +358,7 @@ static const char *pinned_name(const struct graph *graph, const struct scenario 
 		if (scenario->pin[i].kind == PIN_OFFSET
 		    && graph->tensor[graph_find_tensor(graph, scenario->pin[i].a)].storage == storage)
 			return scenario->pin[i].a;
-	return "?";
+	return graph->tensor[graph->storage[storage].root].name;
 }
 
 static enum status name_clash(const struct graph *graph, const struct scenario *scenario, const struct layout_input *input,
@@ -342,6 +368,20 @@ static enum status name_clash(const struct graph *graph, const struct scenario *
 	const char *reason = strstr(numbered.text, " are pinned");
 	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\"%.250s", pinned_name(graph, scenario, input->storage[layout->clash[0]]),
 		pinned_name(graph, scenario, input->storage[layout->clash[1]]), reason ? reason : " are pinned to overlapping places");
+}
+
+static enum status lay_out(const struct layout_input *input, const struct layout_options *options, struct control *control,
+	struct layout *layout, struct error *error)
+{
+	struct linked_layout linked;
+	if (!input->links.behind)
+		return layout_solve(&input->buffers, options, control, layout, error);
+	enum status status = layout_solve_linked(&input->buffers, &input->links, options, control, &linked, error);
+	if (status == NO_MEMORY || status == BAD_INPUT)
+		return status;
+	enum status flattened = linked_layout_flatten(&linked, input->buffers.n, layout);
+	linked_layout_free(&linked);
+	return flattened == OK ? status : fail(error, flattened, "out of memory");
 }
 
 static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
@@ -355,14 +395,14 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 			: effort_ticks(scenario->value[K_layout_effort], LAYOUT_EFFORT_DEFAULT),
 		.cache = &cache,
 	};
-	enum status status = layout_solve(&input->buffers, &options, stage->control, &laid_out->layout, error);
+	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;
 	if (status == CANCELLED && !laid_out->layout.offset && !abandoned(stage)) {
 		/* Stopped while the order was being sought: offsets by the cheap strategies make it a plan. */
 		struct control unstoppable = { 0 };
 		options.strategy = LAYOUT_BEST;
 		options.effort = 0;
-		status = layout_solve(&input->buffers, &options, &unstoppable, &laid_out->layout, error);
+		status = lay_out(input, &options, &unstoppable, &laid_out->layout, error);
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;
@@ -402,6 +442,8 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		fail(error, *status, "out of memory");
 	if (*status == OK)
 		*status = fix_offsets(ordered, scenario, &input, error);
+	if (*status == OK)
+		*status = link_groups(ordered, scenario, &input, error);
 	if (*status == OK)
 		*status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
 	if (*status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)

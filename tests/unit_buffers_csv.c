@@ -78,8 +78,8 @@ Test(buffers_csv, groups_and_places_are_read_and_places_taken_are_written)
 	struct error error;
 	cr_assert_eq(read_text("id,lower,upper,size,group,inplace\na,0,2,4,g,\nb,0,2,4,,c| a\nc,0,2,4, g ,\nd,0,2,4,h,\n", &csv, &error), OK, "%s",
 		     error.text);
-	static const uint32_t groups[] = { 0, NONE, 0, 1 }, donor[] = { NONE, 2, NONE, NONE };
-	cr_assert_eq(memcmp(csv.links.group, groups, sizeof groups), 0);
+	static const uint32_t behind[] = { 0, NONE, 0, 3 }, donor[] = { NONE, 2, NONE, NONE };
+	cr_assert_eq(memcmp(csv.links.behind, behind, sizeof behind), 0);
 	cr_assert_eq(csr_length(&csv.links.donors, 1), 2);
 	cr_assert_eq(csv.links.donors.item[0], 2);
 	cr_assert_eq(csv.links.donors.item[1], 0);

@@ -51,7 +51,7 @@ Test(knobs, units_and_ranges)
 }
 
 static const char *const pins[] = {
-	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t shard 1 on tp", "pin layer 3 recompute",
+	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t behind \"u v\"", "pin tensor t shard 1 on tp", "pin layer 3 recompute",
 	"keep t resident", "offload t",
 };
 
@@ -75,7 +75,7 @@ Test(scenario, pins_are_printed_as_they_are_read)
 
 Test(scenario, nonsense_is_refused)
 {
-	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at", "pin tensor t at x", "keep t",
+	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at", "pin tensor t at x", "pin tensor t behind", "keep t",
 		"pin op a before b c", "pin tensor t shard x on tp", "pin op \"a before b" };
 	struct scenario scenario;
 	struct error error;

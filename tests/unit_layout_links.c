@@ -5,7 +5,7 @@
 #include "solver/layout_links.h"
 #include "support.h"
 
-struct linked { struct sample sample; struct layout_links links; uint32_t group[MOST], start[MOST + 1], donor[MOST * MOST]; };
+struct linked { struct sample sample; struct layout_links links; uint32_t group[MOST], behind[MOST], start[MOST + 1], donor[MOST * MOST]; };
 
 /* Random groups of neighbours in number, and random donors, of which few are legal; lives are short so that some are. */
 static void draw_links(struct linked *linked, uint32_t n, int kind, bool grouped, bool inplace, uint64_t *seed)
@@ -19,7 +19,14 @@ static void draw_links(struct linked *linked, uint32_t n, int kind, bool grouped
 				linked->donor[donors++] = d;
 		linked->start[i + 1] = donors;
 	}
-	linked->links = (struct layout_links){ .group = grouped ? linked->group : NULL };
+	for (uint32_t i = 0; i < n; i++) {
+		linked->group[i] = grouped ? linked->group[i] : NONE;
+		linked->behind[i] = linked->group[i] == NONE ? NONE : i;
+		for (uint32_t k = 0; k < i; k++)
+			if (linked->group[i] != NONE && linked->group[k] == linked->group[i])
+				linked->behind[i] = k;
+	}
+	linked->links = (struct layout_links){ .behind = grouped ? linked->behind : NULL };
 	if (inplace)
 		linked->links.donors = (struct csr){ linked->start, linked->donor };
 }
@@ -29,6 +36,7 @@ static void draw_links(struct linked *linked, uint32_t n, int kind, bool grouped
 struct oracle {
 	const struct buffers *buffers;
 	const struct layout_links *links;
+	const uint32_t *given;     /* groups */
 	uint32_t order[MOST], group[MOST]; /* groups one after another, pinned ones first */
 	int64_t offset[MOST], best;
 	uint32_t gives[MOST], takes[MOST]; /* who takes its place, whose place it takes */
@@ -65,9 +73,9 @@ static bool whole_at(const struct buffers *buffers, uint32_t i, int64_t step)
 static bool legal(const struct oracle *oracle, uint32_t i, uint32_t donor)
 {
 	const struct buffers *buffers = oracle->buffers;
-	const uint32_t *group = oracle->links->group;
+	const uint32_t *group = oracle->given;
 	bool listed = false;
-	if (!oracle->links->donors.start || (group && (group[i] != NONE || group[donor] != NONE)))
+	if (!oracle->links->donors.start || group[i] != NONE || group[donor] != NONE)
 		return false;
 	FOR_ROW(k, &oracle->links->donors, i)
 		listed |= oracle->links->donors.item[k] == donor;
@@ -115,8 +123,7 @@ static void order_buffers(struct oracle *oracle)
 	uint32_t n = buffers->n, count = 0;
 	bool pinned[MOST] = { false }, done[MOST] = { false };
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t group = oracle->links->group ? oracle->links->group[i] : NONE;
-		oracle->group[i] = group == NONE ? n + i : group;
+		oracle->group[i] = oracle->given[i] == NONE ? n + i : oracle->given[i];
 	}
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < n; k++)
@@ -157,9 +164,9 @@ static void place_all(struct oracle *oracle, uint32_t next, int64_t height)
 }
 
 /* The smallest arena below the limit; the limit: there is none. */
-static int64_t smallest_arena(const struct buffers *buffers, const struct layout_links *links, int64_t limit)
+static int64_t smallest_arena(const struct buffers *buffers, const struct layout_links *links, const uint32_t *group, int64_t limit)
 {
-	struct oracle oracle = { .buffers = buffers, .links = links, .best = limit };
+	struct oracle oracle = { .buffers = buffers, .links = links, .given = group, .best = limit };
 	memset(oracle.gives, 0xff, sizeof oracle.gives);
 	memset(oracle.takes, 0xff, sizeof oracle.takes);
 	order_buffers(&oracle);
@@ -199,7 +206,7 @@ Test(layout_links, the_smallest_arena_is_found_and_proved)
 		draw_links(&linked, (uint32_t)(2 + below(&seed, 5)), round % 16, round % 3 != 1, round % 3 != 0, &seed);
 		enum status status = solve(&linked, LAYOUT_BEST, 1, LAYOUT_EFFORT(1), &result, &error);
 		int64_t limit = status == OK ? result.layout.arena + 1 : 26;
-		int64_t smallest = smallest_arena(&linked.sample.buffers, &linked.links, limit);
+		int64_t smallest = smallest_arena(&linked.sample.buffers, &linked.links, linked.group, limit);
 		if (status == INFEASIBLE) {
 			cr_assert_eq(smallest, limit, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
 			infeasible++;
@@ -241,8 +248,8 @@ Test(layout_links, a_group_leaves_its_holes_to_others)
 {
 	/* a and b side by side, b comes late: c fits where b will be. */
 	int64_t lower[] = { 0, 4, 0 }, upper[] = { 8, 8, 4 }, size[] = { 8, 8, 8 };
-	uint32_t group[] = { 0, 0, NONE };
-	struct linked linked = { .sample.buffers = { .n = 3, .lower = lower, .upper = upper, .size = size }, .links.group = group };
+	uint32_t behind[] = { 0, 0, NONE };
+	struct linked linked = { .sample.buffers = { .n = 3, .lower = lower, .upper = upper, .size = size }, .links.behind = behind };
 	struct linked_layout result;
 	struct error error;
 	cr_assert_eq(solve(&linked, LAYOUT_BEST, 1, 100000, &result, &error), OK);
@@ -255,9 +262,9 @@ Test(layout_links, a_group_leaves_its_holes_to_others)
 Test(layout_links, a_capacity_below_the_load_of_a_group_is_refused_with_a_core)
 {
 	int64_t lower[] = { 0, 1, 0 }, upper[] = { 8, 8, 8 }, size[] = { 8, 8, 4 };
-	uint32_t group[] = { 0, 0, NONE };
+	uint32_t behind[] = { 0, 0, NONE };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
-	struct layout_links links = { .group = group };
+	struct layout_links links = { .behind = behind };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = 15, .effort = 100000 };
 	struct control control = { 0 };
 	struct linked_layout result;
@@ -291,8 +298,8 @@ Test(layout_links, a_place_is_taken_where_that_helps)
 Test(layout_links, pins_that_tear_a_group_apart_are_refused)
 {
 	int64_t lower[] = { 0, 0 }, upper[] = { 8, 8 }, size[] = { 8, 8 }, fixed[] = { 0, 16 };
-	uint32_t group[] = { 0, 0 };
-	struct linked linked = { .sample.buffers = { .n = 2, .lower = lower, .upper = upper, .size = size, .fixed = fixed }, .links.group = group };
+	uint32_t behind[] = { 0, 0 };
+	struct linked linked = { .sample.buffers = { .n = 2, .lower = lower, .upper = upper, .size = size, .fixed = fixed }, .links.behind = behind };
 	struct linked_layout result;
 	struct error error;
 	cr_assert_eq(solve(&linked, LAYOUT_BEST, 1, 100000, &result, &error), INFEASIBLE);
@@ -309,9 +316,9 @@ Test(layout_links, pins_that_tear_a_group_apart_are_refused)
 Test(layout_links, the_checker_refuses_a_torn_group_and_a_stolen_place)
 {
 	int64_t lower[] = { 0, 2, 0 }, upper[] = { 3, 5, 5 }, size[] = { 8, 8, 4 }, offset[] = { 0, 0, 8 };
-	uint32_t start[] = { 0, 0, 1, 1 }, listed[] = { 0 }, donor[] = { NONE, 0, NONE }, group[] = { NONE, 0, 0 };
+	uint32_t start[] = { 0, 0, 1, 1 }, listed[] = { 0 }, donor[] = { NONE, 0, NONE }, behind[] = { NONE, 1, 1 };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
-	struct layout_links links = { .group = group, .donors = { start, listed } };
+	struct layout_links links = { .behind = behind, .donors = { start, listed } };
 	struct error error;
 	cr_assert_eq(layout_check_links(&buffers, &links, 1, offset, donor, 12, &error), OK, "%s", error.text);
 	cr_assert_eq(layout_check_links(&buffers, &links, 1, offset, donor, 11, &error), BAD_INPUT);

@@ -8,11 +8,21 @@
 struct pooled {
 	struct sample sample;
 	struct layout_links links;
-	uint32_t group[MOST], donor_start[MOST + 1], donor[MOST * MOST];
+	uint32_t group[MOST], behind[MOST], donor_start[MOST + 1], donor[MOST * MOST];
 	struct layout_pools pools;
 	int64_t capacity[3], cost[MOST];
 	uint32_t start[MOST + 1], item[3 * MOST];
 };
+
+/* Buffers of group 0 one behind the other. */
+static void link_groups(const uint32_t *group, uint32_t n, uint32_t *behind)
+{
+	uint32_t latest = NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		behind[i] = group[i] == NONE ? NONE : latest == NONE ? i : latest;
+		latest = group[i] == NONE ? latest : i;
+	}
+}
 
 static void draw_pooled(struct pooled *pooled, uint32_t n, uint32_t pools, int kind, bool linked, uint64_t *seed)
 {
@@ -37,7 +47,8 @@ static void draw_pooled(struct pooled *pooled, uint32_t n, uint32_t pools, int k
 		pooled->donor_start[i + 1] = donors;
 	}
 	pooled->pools = (struct layout_pools){ pools, pooled->capacity, { pooled->start, pooled->item }, below(seed, 3) ? pooled->cost : NULL };
-	pooled->links = (struct layout_links){ .group = linked ? pooled->group : NULL };
+	link_groups(pooled->group, n, pooled->behind);
+	pooled->links = (struct layout_links){ .behind = linked ? pooled->behind : NULL };
 	if (linked)
 		pooled->links.donors = (struct csr){ pooled->donor_start, pooled->donor };
 }
@@ -76,7 +87,8 @@ static bool set_fits(const struct pooled *pooled, uint32_t set, int64_t capacity
 	sample->buffers.fixed = pooled->sample.buffers.fixed ? sample->fixed : NULL;
 	sample->buffers.piece_start = pooled->sample.buffers.piece_start ? sample->piece_start : NULL;
 	sample->buffers.piece = sample->piece;
-	struct layout_links links = { .group = pooled->links.group ? copy.group : NULL };
+	link_groups(copy.group, m, copy.behind);
+	struct layout_links links = { .behind = pooled->links.behind ? copy.behind : NULL };
 	if (pooled->links.donors.start)
 		links.donors = (struct csr){ copy.donor_start, copy.donor };
 	struct linked_layout layout;
@@ -118,7 +130,7 @@ static void assign(struct oracle *oracle, uint32_t i, int64_t cost)
 	}
 	uint32_t length = csr_length(&pools->candidates, i), together = NONE;
 	for (uint32_t k = 0; k < i; k++)
-		if (pooled->links.group && pooled->group[i] != NONE && pooled->group[k] == pooled->group[i])
+		if (pooled->links.behind && pooled->group[i] != NONE && pooled->group[k] == pooled->group[i])
 			together = oracle->pool[k];
 	for (uint32_t k = 0; k < (length ? length : pools->count); k++) {
 		oracle->pool[i] = length ? pools->candidates.item[pools->candidates.start[i] + k] : k;

@@ -87,10 +87,10 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_names(completion, model, line, part, true, false);
 	else if (strncmp(what, "op ", 3) == 0)
 		offer(completion, line, (size_t)(part - line), part, "before", " ");
-	else if (strncmp(what, "tensor ", 7) == 0 && part == what + 7)
+	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
 		offer_names(completion, model, line, part, false, true);
 	else if (strncmp(what, "tensor ", 7) == 0)
-		offer_words(completion, line, (size_t)(part - line), part, "at|shard|on");
+		offer_words(completion, line, (size_t)(part - line), part, "at|behind|shard|on");
 }
 
 /* The options that may follow an export's kind, and their values; false where a file's name stands. */
