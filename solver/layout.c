@@ -203,12 +203,13 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 }
 
 #define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
-#define WHEEL_GAP 20       /* and within 1/20 of what is wanted */
+#define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
+#define WHEEL_GAP_ALIGNED 8 /* or 1/8 where alignment leaves waste in every layout and the bound knows little of it */
 
 static bool wheel_helps(const struct attempt *attempt)
 {
 	return attempt->dive && attempt->part.n >= WHEEL_LEAST && attempt->height > attempt->enough
-		&& attempt->height - attempt->enough <= attempt->enough / WHEEL_GAP;
+		&& attempt->height - attempt->enough <= attempt->enough / (attempt->part.aligned ? WHEEL_GAP_ALIGNED : WHEEL_GAP);
 }
 
 static enum status try_wheel(struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
