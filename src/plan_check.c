@@ -618,6 +618,67 @@ static enum status check_layout_part(struct check *check)
 	return status;
 }
 
+/* ---- host memory ------------------------------------------------------------------------------------ */
+
+struct waiting { int64_t offset, bytes; uint32_t first, last; };
+
+/* What the op sends to the host, and until when it is fetched. */
+static struct waiting sent_by(const struct check *check, uint32_t op)
+{
+	const struct graph *graph = check->graph;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
+	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op] };
+	for (uint32_t reader = 0; reader < graph->ops; reader++)
+		FOR_ROW(i, &graph->reads, reader)
+			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
+				waiting.last = check->position[reader];
+	return waiting;
+}
+
+static enum status check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
+{
+	int64_t arena = 0, stated = json_integer_value(member(check, "host", "arena_bytes"));
+	for (uint32_t a = 0; a < count; a++) {
+		int64_t top = waiting[a].offset + waiting[a].bytes;
+		arena = top > arena ? top : arena;
+		for (uint32_t b = 0; b < a; b++)
+			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last && waiting[a].offset < waiting[b].offset
+			    + waiting[b].bytes && waiting[b].offset < top)
+				return wrong(check, "host buffers %u and %u wait together and overlap", b, a);
+	}
+	if (arena != stated)
+		return wrong(check, "host.arena_bytes is %" PRId64 ", but it must be %" PRId64, stated, arena);
+	passed(check, "what waits in the host, and no two of it overlap");
+	return OK;
+}
+
+/* Every offload has its buffer in the host, in order of the ops. */
+static enum status check_host(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
+	struct waiting *waiting = arena_alloc(&check->arena, graph->ops, sizeof *waiting);
+	uint32_t count = 0;
+	if (!waiting)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+			continue;
+		struct waiting needed = sent_by(check, op);
+		json_int_t offset, bytes, first, last;
+		if (json_unpack(json_array_get(buffers, count), "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last",
+		    &last) != 0 || offset < 0)
+			return wrong(check, "host memory lacks a buffer for op \"%.100s\"", graph->op[op].name);
+		if (bytes != needed.bytes || first != needed.first || last != needed.last)
+			return wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", graph->op[op].name);
+		needed.offset = offset;
+		waiting[count++] = needed;
+	}
+	if (json_array_size(buffers) != count)
+		return wrong(check, "host memory has %zu buffers, but %u are offloaded", json_array_size(buffers), count);
+	return count ? check_waiting(check, waiting, count) : OK;
+}
+
 /* ---- the order's bound --------------------------------------------------------------------------------- */
 
 static uint32_t op_named(const struct check *check, const json_t *name)
@@ -722,7 +783,7 @@ static enum status check_counts(struct check *check)
 enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_counts, read_scenario, prepare_graph, check_order, check_time, check_memory, check_layout_part, check_order_bound,
+		check_counts, read_scenario, prepare_graph, check_order, check_time, check_memory, check_layout_part, check_host, check_order_bound,
 	};
 	struct input *input = input_open(path, error);
 	if (!input)

@@ -1,6 +1,7 @@
 /* plan_json.c: writes the plan file. */
 #include <inttypes.h>
 
+#include "host_pool.h"
 #include "export_factors.h"
 #include "native.h"
 #include "pipeline_json.h"
@@ -166,6 +167,27 @@ static void write_layout(const struct plan *plan, FILE *stream)
 	fputs("]},\n", stream);
 }
 
+/* What waits in the host; nothing is written where nothing does. */
+static bool write_host(const struct plan *plan, FILE *stream)
+{
+	struct host_pool pool;
+	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &pool) != OK)
+		return false;
+	if (pool.n)
+		fprintf(stream, " \"host\": {\"arena_bytes\": %" PRId64 ", \"load_bytes\": %" PRId64 ",\n  \"buffers\": [", pool.arena, pool.load);
+	for (uint32_t i = 0; i < pool.n; i++) {
+		const struct host_buffer *buffer = &pool.buffer[i];
+		fputs(i ? ",\n   {" : "\n   {", stream);
+		text_member(stream, "tensor", plan->graph->tensor[buffer->tensor].name);
+		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u}", buffer->offset, buffer->bytes,
+			buffer->first, buffer->last);
+	}
+	if (pool.n)
+		fputs("]},\n", stream);
+	host_pool_free(&pool);
+	return true;
+}
+
 /* ---- the rest ------------------------------------------------------------------------------- */
 
 static void write_shard(const struct plan *plan, FILE *stream)
@@ -208,6 +230,8 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	fputs("},\n", stream);
 	write_order(plan, stream);
 	write_layout(plan, stream);
+	if (!write_host(plan, stream))
+		return false;
 	write_shard(plan, stream);
 	if (factors) {
 		fputs(",\n", stream);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "host_pool.h"
 #include "pipeline_json.h"
 #include "report.h"
 
@@ -81,6 +82,12 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	double load = plan->layout->load > 0 ? (double)plan->layout->load : 1;
 	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan->arena_bytes / load - 1));
 	line(stream, "live buffers at most", plan->layout->load, remark);
+	struct host_pool host;
+	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
+		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.n, (long long)host.load);
+		line(stream, "host memory", host.arena, remark);
+	}
+	host_pool_free(&host);
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
 		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
 	line(stream, "caching allocator", plan->caching_bytes, remark);

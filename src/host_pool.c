@@ -1,0 +1,65 @@
+/* host_pool.c: see host_pool.h. */
+#include "host_pool.h"
+#include "solver/layout.h"
+
+static enum status collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+{
+	size_t room = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+			continue;
+		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage, last = position[op];
+		FOR_ROW(i, &graph->users, copy)
+			if (position[graph->users.item[i]] > last)
+				last = position[graph->users.item[i]];
+		if (!mem_reserve(&pool->buffer, &room, pool->n + 1, sizeof *pool->buffer))
+			return NO_MEMORY;
+		pool->buffer[pool->n++] = (struct host_buffer){ tensor, position[op], last,
+			align_up(graph->storage[graph->tensor[tensor].storage].bytes, alignment), 0 };
+	}
+	return OK;
+}
+
+static enum status lay_out(struct host_pool *pool, int64_t alignment)
+{
+	struct arena arena = { 0 };
+	struct buffers buffers = { .n = pool->n, .lower = arena_alloc(&arena, pool->n, sizeof *buffers.lower),
+				   .upper = arena_alloc(&arena, pool->n, sizeof *buffers.upper),
+				   .size = arena_alloc(&arena, pool->n, sizeof *buffers.size) };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = alignment };
+	struct control control = { 0 };
+	struct layout layout = { 0 };
+	enum status status = buffers.lower && buffers.upper && buffers.size ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < pool->n && status == OK; i++) {
+		buffers.lower[i] = pool->buffer[i].first;
+		buffers.upper[i] = (int64_t)pool->buffer[i].last + 1;
+		buffers.size[i] = pool->buffer[i].bytes;
+	}
+	if (status == OK)
+		status = layout_solve(&buffers, &options, &control, &layout, NULL);
+	for (uint32_t i = 0; i < pool->n && status == OK; i++)
+		pool->buffer[i].offset = layout.offset[i];
+	pool->arena = layout.arena;
+	pool->load = layout.load;
+	layout_free(&layout);
+	arena_free(&arena);
+	return status;
+}
+
+enum status host_pool_make(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+{
+	*pool = (struct host_pool){ 0 };
+	enum status status = collect(graph, position, alignment, pool);
+	if (status == OK && pool->n > 0)
+		status = lay_out(pool, alignment);
+	if (status != OK)
+		host_pool_free(pool);
+	return status;
+}
+
+void host_pool_free(struct host_pool *pool)
+{
+	mem_free(pool->buffer);
+	*pool = (struct host_pool){ 0 };
+}
