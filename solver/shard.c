@@ -13,6 +13,7 @@
 #define DUAL_PASSES 3
 #define DECODE_FORESTS 3
 #define REPAIR_ROUNDS 12
+#define WALK_EVERY 4
 #define SEARCH_NODES 2000      /* larger problems are never closed by searching */
 
 struct shard_run {
@@ -24,7 +25,9 @@ struct shard_run {
 	struct shard_plan *plan;
 	struct error *error;
 	uint32_t *choice;          /* the best choice within the limit, as the model counts; valid while cost < INFINITY */
+	uint32_t *plain;           /* the best one that no walk has touched: where a walk has got stuck, shaking starts from here */
 	double cost, bound;        /* the best ones */
+	double plain_cost;
 	double *best_multiplier, *best_message; /* of the best bound */
 	double *subgradient, *square; /* [slots] bytes over the limit; a fading mean of their squares */
 	double relaxation, last;   /* of the step; the bound when it was last looked at */
@@ -48,13 +51,19 @@ static bool found(const struct shard_run *run)
 
 /* ---- choices ------------------------------------------------------------------------------------------------ */
 
-/* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. */
-static void offer(struct shard_run *run)
+/* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. plain: it doesn't come from a walk. */
+static void offer(struct shard_run *run, bool plain)
 {
 	struct shard_primal *primal = &run->primal;
 	shard_primal_polish(primal);
 	double cost = shard_primal_cost(primal);
-	if (cost >= run->cost || cost >= run->model.penalty / 2 || shard_primal_load(primal) > run->model.limit)
+	if (cost >= (plain ? run->plain_cost : run->cost) || cost >= run->model.penalty / 2 || shard_primal_load(primal) > run->model.limit)
+		return;
+	if (plain) {
+		run->plain_cost = cost;
+		memcpy(run->plain, primal->choice, run->model.nodes * sizeof *run->plain);
+	}
+	if (cost >= run->cost)
 		return;
 	run->cost = cost;
 	memcpy(run->choice, primal->choice, run->model.nodes * sizeof *run->choice);
@@ -71,7 +80,7 @@ static void decode(struct shard_run *run)
 	for (uint32_t slot = 0; slot < run->model.slots; slot++)
 		run->subgradient[slot] = primal->load[slot] - run->model.limit;
 	if (shard_primal_repair(primal, run->dual.multiplier, REPAIR_ROUNDS))
-		offer(run);
+		offer(run, true);
 }
 
 /* From the best choice, forests under prices that are off by a random factor per stretch of slots: up to 2, 4, 8 or 16, to get away from
@@ -81,7 +90,8 @@ static void shake(struct shard_run *run)
 	struct shard_primal *primal = &run->primal;
 	const struct shard_model *model = &run->model;
 	double factor = 1, strength = (double)(1 + random_next(&primal->random) % 4);
-	memcpy(primal->choice, run->choice, model->nodes * sizeof *run->choice);
+	bool plain = run->steps % 2 == 0 && isfinite(run->plain_cost);
+	memcpy(primal->choice, plain ? run->plain : run->choice, model->nodes * sizeof *run->choice);
 	for (uint32_t slot = 0; slot < model->slots; slot++) {
 		if (random_next(&primal->random) % (1 + model->slots / 16) == 0 || slot == 0)
 			factor = exp2(strength * ((double)(random_next(&primal->random) % 1024) / 512 - 1));
@@ -91,7 +101,15 @@ static void shake(struct shard_run *run)
 	for (int i = 0; i < DECODE_FORESTS; i++)
 		shard_primal_forest(primal, primal->priced);
 	if (shard_primal_repair(primal, primal->pressure, REPAIR_ROUNDS))
-		offer(run);
+		offer(run, plain);
+}
+
+/* Trees of the best choice, solved anew under the prices of the moment. */
+static void walk(struct shard_run *run, uint64_t ticks)
+{
+	memcpy(run->primal.choice, run->choice, run->model.nodes * sizeof *run->choice);
+	shard_primal_walk(&run->primal, run->dual.priced, ticks);
+	offer(run, false);
 }
 
 /* ---- multipliers -------------------------------------------------------------------------------------------- */
@@ -169,13 +187,15 @@ static enum status improve(struct shard_run *run)
 		decode(run);
 		if (found(run) && control_status(run->control) != CANCELLED)
 			shake(run);
+		if (found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED)
+			walk(run, ticks / 2);
 		run->steps++;
-		spent += ticks;
+		spent += ticks + ticks / (2 * WALK_EVERY);
 		status = try_search(run, spent);
 		if (status == OK)
 			step(run);
 		control_report(run->control, "shard", -1, found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
-	} while (status == OK && !closed(run) && !run->searched && !control_spend(run->control, ticks));
+	} while (status == OK && !closed(run) && !run->searched && !control_spend(run->control, ticks + ticks / (2 * WALK_EVERY)));
 	return status;
 }
 
@@ -215,18 +235,19 @@ static enum status run_begin(struct shard_run *run)
 	if (status == OK)
 		status = shard_primal_begin(&run->primal, &run->model, run->control);
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
+	run->plain = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->plain);
 	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
 	run->best_message = arena_alloc(&run->arena, run->model.messages, sizeof *run->best_message);
 	run->subgradient = arena_alloc(&run->arena, run->model.slots, sizeof *run->subgradient);
 	run->square = arena_alloc(&run->arena, run->model.slots, sizeof *run->square);
-	bool full = run->choice && run->best_multiplier && run->best_message && run->subgradient && run->square;
+	bool full = run->choice && run->plain && run->best_multiplier && run->best_message && run->subgradient && run->square;
 	return status != OK || full ? status : NO_MEMORY;
 }
 
 enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,
 	struct shard_plan *plan, struct error *error)
 {
-	struct shard_run run = { .problem = problem, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY,
+	struct shard_run run = { .problem = problem, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY, .plain_cost = (double)INFINITY,
 				 .bound = -(double)INFINITY, .last = -(double)INFINITY, .relaxation = 0.3 };
 	*plan = (struct shard_plan) { 0 };
 	enum status status = shard_problem_valid(problem, error);

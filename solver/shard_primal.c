@@ -18,6 +18,7 @@ enum status shard_primal_begin(struct shard_primal *primal, const struct shard_m
 	uint32_t nodes = model->nodes, strategies = model->first[nodes];
 	*primal = (struct shard_primal) { .model = model, .control = control };
 	primal->choice = arena_alloc(arena, nodes, sizeof *primal->choice);
+	primal->best = arena_alloc(arena, nodes, sizeof *primal->best);
 	primal->load = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->load);
 	primal->shuffled = arena_alloc(arena, nodes, sizeof *primal->shuffled);
 	primal->value = arena_alloc(arena, strategies, sizeof *primal->value);
@@ -32,7 +33,7 @@ enum status shard_primal_begin(struct shard_primal *primal, const struct shard_m
 	primal->slack = shard_slack_new(arena, model->slots);
 	primal->candidate = arena_alloc(arena, model->widest, sizeof *primal->candidate);
 	primal->room = arena_alloc(arena, model->most_pieces, sizeof *primal->room);
-	if (!primal->choice || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
+	if (!primal->choice || !primal->best || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
 	    || !primal->order || !primal->inside || !primal->answer || !primal->pressure || !primal->before || !primal->priced
 	    || !primal->slack || !primal->candidate || !primal->room)
 		return NO_MEMORY;
@@ -212,10 +213,9 @@ static void rise(struct shard_primal *primal, uint32_t node, uint32_t edge)
 	}
 }
 
-void shard_primal_forest(struct shard_primal *primal, const double *cost)
+void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_t count)
 {
 	const struct shard_model *model = primal->model;
-	uint32_t count = draw_forest(primal);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node = primal->order[i], width = shard_width(model, node);
 		double *value = primal->value + model->first[node];
@@ -234,4 +234,9 @@ void shard_primal_forest(struct shard_primal *primal, const double *cost)
 		primal->choice[node] = edge == NONE ? cheapest(primal->value + model->first[node], shard_width(model, node))
 			: primal->answer[shard_into(model, edge, shard_other(model, edge, node)) + primal->choice[shard_other(model, edge, node)]];
 	}
+}
+
+void shard_primal_forest(struct shard_primal *primal, const double *cost)
+{
+	shard_primal_solve(primal, cost, draw_forest(primal));
 }

@@ -11,7 +11,7 @@ struct candidate { double value, weight; uint32_t strategy; };   /* a strategy w
 struct shard_primal {
 	const struct shard_model *model;
 	const struct control *control; /* asked whether to go on between two forests */
-	uint32_t *choice;          /* [nodes] */
+	uint32_t *choice, *best;   /* [nodes]; best of a walk */
 	double *load;              /* [slots] bytes of the choice, kept by shard_primal_load() */
 	uint64_t random;
 	uint32_t *shuffled;        /* [nodes] */
@@ -44,10 +44,19 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
  * O(pairs of strategies). */
 void shard_primal_forest(struct shard_primal *primal, const double *cost);
 
+/* The same for the forest that order lists (count nodes, parents first), with parent and inside. */
+void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_t count);
+
 /* Raises the price of memory where it is short until the choice is within the limit, or a number of rounds is over;
  * forests move the choice. multiplier: where prices begin. True: within the limit. */
 bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, uint32_t rounds);
 /* Lets single nodes move to cheaper strategies that fit. The choice must be within the limit, and stays so. */
 void shard_primal_polish(struct shard_primal *primal);
+/* Moves the slack as a node goes from one strategy to another. */
+void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to);
+
+/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at its price. The choice
+ * must be within the limit, stays so, and is never dearer at the end. */
+void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);
 
 #endif

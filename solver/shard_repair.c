@@ -34,8 +34,7 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 	return shard_primal_load(primal) <= model->limit;
 }
 
-/* Moves the slack as the node goes from one strategy to another. */
-static void move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
+void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to)
 {
 	const struct shard_model *model = primal->model;
 	FOR_PIECES(piece, model, node)
@@ -89,7 +88,7 @@ static bool improve(struct shard_primal *primal, uint32_t node)
 			hard = k;
 			continue;
 		}
-		move(primal, node, now, p);
+		shard_primal_move(primal, node, now, p);
 		primal->choice[node] = p;
 		return candidate[i].value < before;
 	}

@@ -1,8 +1,10 @@
 /* unit_shard.c: sharding problems against brute force; certificates; the reader. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "solver/shard_primal.h"
 #include "src/problem_json.h"
 #include "support.h"
 
@@ -141,6 +143,44 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 		}
 		shard_plan_free(&plan);
 	}
+}
+
+/* A walk under any prices stays within the limit and never ends dearer; most of them end cheaper. */
+Test(shard, walks_stay_within_the_limit)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	uint32_t walks = 0, cheaper = 0;
+	for (int round = 0; round < 1000; round++) {
+		struct shard_model model;
+		struct shard_primal primal;
+		struct control control = { 0 };
+		struct error error;
+		draw(&sample, round % 5, &seed);
+		enum status status = shard_model_build(&model, &sample.problem, &error);
+		if (sample.problem.limit < 0)
+			model.limit = (double)INFINITY;
+		if (status == OK && shard_primal_begin(&primal, &model, &control) == OK) {
+			double priced[NODES * STRATEGIES];
+			for (uint32_t i = 0; i < model.first[model.nodes]; i++)
+				priced[i] = model.unary[i] + (double)below(&seed, 20);
+			for (uint32_t node = 0; node < model.nodes; node++)
+				primal.choice[node] = (uint32_t)below(&seed, shard_width(&model, node));
+			double before = shard_primal_cost(&primal);
+			primal.random = seed;
+			if (shard_primal_load(&primal) <= model.limit) {
+				shard_primal_walk(&primal, priced, 2000);
+				double after = shard_primal_cost(&primal);
+				cr_assert(after <= before && shard_primal_load(&primal) <= model.limit, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+				walks++;
+				cheaper += after < before;
+			}
+			shard_primal_free(&primal);
+		}
+		shard_model_free(&model);
+	}
+	cr_assert(walks > 200 && cheaper > walks / 2, "%u of %u walks", cheaper, walks);
+	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(shard, any_multipliers_and_messages_prove_a_bound_below_the_optimum)
