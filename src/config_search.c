@@ -254,7 +254,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				if (!heads && tp == request->tp)
 					snprintf(searching->unsplit, sizeof searching->unsplit, "tp %u divides neither heads nor the feed-forward width", tp);
 				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
-					snprintf(searching->unsplit, sizeof searching->unsplit, "%s %u doesn't divide the sequence", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
+					snprintf(searching->unsplit, sizeof searching->unsplit, "the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
 				if (!heads || !rows)
 					continue;
 				config.tp = tp;
