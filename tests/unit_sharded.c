@@ -203,6 +203,34 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario allows. */
+Test(sharded, what_does_not_divide_is_cut_all_the_same)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *on = plan_of(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of(&planner, graph,
+		"devices=8 strategy=megatron tp=8 padding=off");
+	struct error error = { 0 };
+	cr_assert(strstr(on->sharded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", on->sharded->notes);
+	cr_assert(strstr(off->sharded->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", off->sharded->notes);
+	cr_assert(on->sharded->cost.usage < off->sharded->cost.usage && on->sharded->cost.total < off->sharded->cost.total);
+	char *text = print(on);
+	cr_assert_eq(check_text(graph, text, &error), OK, "%s", error.text);
+	json_t *file = json_loads(text, 0, NULL);
+	json_object_set_new(json_object_get(file, "scenario"), "padding", json_string("off"));
+	char *changed = json_dumps(file, 0);
+	cr_assert_eq(check_text(graph, changed, &error), INFEASIBLE);
+	cr_assert(strstr(error.text, "can't be cut into so many pieces"), "%s", error.text);
+	free(changed);
+	json_decref(file);
+	free(text);
+	plan_release(on);
+	plan_release(off);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(sharded, a_pin_is_kept)
 {
 	struct planner planner = { .store = store_new() };

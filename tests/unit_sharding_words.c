@@ -48,6 +48,11 @@ Test(sharding_words, placements)
 	check(&units, "h.0.mlp.c_fc.weight", P, 0, "[Partial(), Shard(0)]", NULL, NULL);
 	/* 3 * heads * head size */
 	check(&units, "h.0.attn.c_attn.weight", R, 1, "[Replicate(), _StridedShard(0, split_factor=3)]", NULL, NULL);
+	/* 50257 words in pieces of 12565, a dim of their own; 768 = 12 heads * 64 by 8: pieces of 2 heads, where others cut 96 rows */
+	check(&units, "wte.weight", 0, R, "[Shard(0), Replicate()]", NULL, "{devices=[4,1,2]<=[8] last_tile_dim_replicate}");
+	mesh.axis[0].size = 8;
+	check(&units, "h.0.attn.c_proj.weight", 1, R, NULL, NULL, NULL);
+	mesh.axis[0].size = 4;
 	units_free(&units);
 	rules_free(rules);
 	graph_release(graph);
