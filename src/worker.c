@@ -26,6 +26,7 @@ struct request {
 
 struct worker {
 	struct planner planner;     /* the thread's own */
+	struct outlook *base;       /* what previews by the model start from; the thread's own */
 	double reported;            /* when progress woke the reader last; the thread's own */
 	pthread_t thread;
 	atomic_bool cancel;         /* stop at once: superseded, ended, or the user wants it */
@@ -158,7 +159,13 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
 	struct error error;
 	enum status status;
-	struct outlook *now = outlook_find(&stage, request->graph, &from->scenario, mesh, &error, &status);
+	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
+		outlook_release(worker->base);
+		worker->base = NULL;
+	}
+	if (!worker->base)
+		worker->base = outlook_find(&stage, request->graph, &from->scenario, mesh, &error, &status);
+	const struct outlook *now = worker->base;
 	/* What a search chose stays unless the devices' degrees are what is asked about. */
 	bool same = true;
 	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
@@ -173,7 +180,6 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
 	}
 	outlook_release(then);
-	outlook_release(now);
 	return then;
 }
 
@@ -405,6 +411,7 @@ void worker_free(struct worker *worker)
 	request_done(&worker->next);
 	request_done(&worker->preview);
 	plan_release(worker->published);
+	outlook_release(worker->base);
 	planner_done(&worker->planner);
 	close(worker->wake[0]);
 	close(worker->wake[1]);

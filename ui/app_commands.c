@@ -129,6 +129,7 @@ static void suggest_export(struct app *app)
 {
 	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
 		{ &view_overview, "svg", "timeline", " --view timeline" }, { &view_map, "svg", "map", " --view map" }, { &view_graph, "svg", "graph", "" },
+		{ &view_devices, "svg", "mesh", " --view mesh" },
 	};
 	char text[LINE_SIZE], name[60];
 	const char *kind = "screen", *what = views[app->view]->name, *options = "";
@@ -138,6 +139,10 @@ static void suggest_export(struct app *app)
 			what = figures[i].name;
 			options = figures[i].options;
 		}
+	if (views[app->view] == &view_devices && app->plan && app->plan->pipelined) {
+		what = "pipeline";
+		options = " --view pipeline";
+	}
 	snprintf(name, sizeof name, "%s", app->model.plan ? app->model.plan->input->name : "");
 	for (char *at = name; *at; at++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))

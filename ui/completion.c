@@ -5,7 +5,7 @@
 
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };
-static const char *const export_views = "graph|modules|ops|layers|alive|segments|timeline|map|around:";
+static const char *const export_views = "graph|modules|ops|layers|alive|segments|timeline|map|pipeline|mesh|around:";
 static const char *const export_kinds_text = "native|json|csv|factors|text|dot|svg|pdf|png|tikz|gnuplot|trace|memory_viz|model_explorer|minimalloc|screen";
 
 /* Adds head + word when word begins with part. */
