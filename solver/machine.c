@@ -43,6 +43,12 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 	return time > machine->launch ? time : machine->launch;
 }
 
+int64_t machine_host_time(const struct machine *machine, int64_t bytes)
+{
+	struct mesh_axis axis = { .size = 2, .near_size = 2, .near = machine->host };
+	return collective_time(&axis, COLLECTIVE_SEND, bytes);
+}
+
 bool machine_is_matrix(const struct rule *rule)
 {
 	return rule->cost == COST_CONTRACTION || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;

@@ -28,6 +28,7 @@ struct machine {
 	uint16_t attention;              /* thousandths of that which attention in one kernel reaches, in estimates of whole steps; 0: all */
 	uint16_t fused;                  /* thousandths of the traffic of other ops that fused kernels leave, in estimates of whole steps */
 	struct link near, far;           /* as reached, within a node and between nodes */
+	struct link host;                /* to the memory of the node's processors, one direction */
 };
 
 /* Share of the peak, in thousandths, at a size. */
@@ -38,5 +39,8 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 bool machine_is_matrix(const struct rule *rule);
 /* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */
 enum machine_format machine_format_of(const struct graph *graph, uint32_t op);
+
+/* The time of a copy to the host's memory or back. */
+int64_t machine_host_time(const struct machine *machine, int64_t bytes);
 
 #endif

@@ -71,7 +71,8 @@ static void place_collective(struct finding *finding, uint32_t op)
 		in += graph->tensor[graph->reads.item[i]].bytes;
 		written |= graph->tensor[graph->reads.item[i]].writer != NONE;
 	}
-	cut->side[op] = first != NONE ? cut->side[first] : SIDE_UPDATE;
+	bool leaves = strcmp(graph->op[op].type, "tidemark.offload") == 0;    /* at once, whenever it comes back */
+	cut->side[op] = leaves ? SIDE_FORWARD : first != NONE ? cut->side[first] : SIDE_UPDATE;
 	finding->follows[op] = written && (first == NONE || out <= in);
 	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
 }
@@ -243,7 +244,7 @@ static void find_joint(struct finding *finding)
 			uint32_t op = graph->users.item[i];
 			for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && cut->side[op] == SIDE_UPDATE; j++)
 				if (storage_of(graph, graph->inplace[j].in) == s) {
-					cut->joint[s] |= rank != NONE && rank != cut_rank(cut, op);
+					cut->joint[s] |= cut->of_tied[op] != NONE || (rank != NONE && rank != cut_rank(cut, op));
 					rank = cut_rank(cut, op);
 				}
 		}
@@ -415,8 +416,8 @@ enum status pipeline_cut_find(const struct graph *device, const struct graph *wh
 		order_pieces(&finding);
 		find_owners(&finding);
 		gather_updates(&finding);
-		find_joint(&finding);
 		find_tied(&finding);
+		find_joint(&finding);
 	}
 	arena_free(&finding.scratch);
 	if (!fine)

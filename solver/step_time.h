@@ -12,7 +12,7 @@
 #include "graph.h"
 #include "mesh.h"
 
-#define STREAMS_MAX (1 + MESH_AXES)
+#define STREAMS_MAX (2 + MESH_AXES)
 
 struct step_model {
 	uint32_t ops, streams;

@@ -49,6 +49,18 @@ static const struct row {
 } rows[DEVICE_COUNT] = { DEVICES(X) };
 #undef X
 
+/* To the host: PCI Express of the device's generation, 16 lanes, less a fifth for packets and set-up; a processor's memory is its own. */
+static struct link host_link(enum device device)
+{
+	switch (device) {
+	case DEVICE_V100_16: case DEVICE_V100_32: return (struct link) { 5000000, RATE(12.6, 1e9) };   /* PCIe 3: 15.75 GB/s */
+	case DEVICE_H100_PCIE: case DEVICE_H100_80: case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256:
+		return (struct link) { 5000000, RATE(50.4, 1e9) };                                          /* PCIe 5: 63 GB/s */
+	case DEVICE_CPU: return (struct link) { 0, 0 };
+	default: return (struct link) { 5000000, RATE(25.2, 1e9) };                                     /* PCIe 4: 31.5 GB/s */
+	}
+}
+
 struct device_preset device_preset(enum device device)
 {
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
@@ -60,6 +72,7 @@ struct device_preset device_preset(enum device device)
 	preset.machine.attention = profile->attention;
 	preset.machine.fused = profile->fused;
 	preset.machine.launch = profile->launch * INT64_C(1000);
+	preset.machine.host = host_link(device);
 	preset.machine.near.rate = preset.machine.near.rate / 1000 * profile->near_share;
 	preset.machine.far.rate = preset.machine.far.rate / 1000 * profile->far_share;
 	if (device == DEVICE_NONE)

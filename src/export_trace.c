@@ -64,7 +64,7 @@ static void write_step(const struct plan *plan, FILE *stream)
 	const struct step_model *model = &plan->time->model;
 	write_name("process_name", PROCESS_STEP, 0, "simulated step", stream);
 	for (uint32_t s = 0; s < model->streams; s++)
-		write_name("thread_name", PROCESS_STEP, s + 1, s ? plan->sharded->sharding.mesh.axis[s - 1].name : "computation", stream);
+		write_name("thread_name", PROCESS_STEP, s + 1, plan_time_stream(plan->sharded, s), stream);
 	for (uint32_t i = 0; i < model->ops; i++) {
 		uint32_t op = model->sequence[i];
 		const struct op *of = &plan->graph->op[model->of[op]];

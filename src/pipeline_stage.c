@@ -99,7 +99,7 @@ static enum status time_blocks(struct piping *piping)
 	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, &piping->blocks, own, piping->blocks.blocks, piping->blocks.blocks, &cut);
 	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
 		struct block_cost *cost = &piping->cost[cut.piece[op]];
-		if (!piping->times.hidden[op] && cut.side[op] != SIDE_UPDATE)
+		if (!piping->times.hidden[op] && !piping->times.host[op] && cut.side[op] != SIDE_UPDATE)
 			*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
 	}
 	if (status == OK)
@@ -314,7 +314,7 @@ static void measure_rest(struct piping *piping, uint32_t r)
 	struct pipeline_rank *rank = &pipelined->rank[r];
 	int64_t once = 0, each = 0, backward = 0, compute = 0;
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
-		bool link = piping->times.hidden[op] || piping->times.link[op];
+		bool link = piping->times.hidden[op] || piping->times.link[op] || piping->times.host[op];
 		int64_t time = piping->times.time[op];
 		if (cut_rank(cut, op) != r)
 			continue;
@@ -337,20 +337,27 @@ static enum status play(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	const struct pipeline_cut *cut = &pipelined->cut;
+	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
+	if (!host)
+		return NO_MEMORY;
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
 		const struct op *of = &cut->graph->op[op];
 		if (cut->side[op] == SIDE_UPDATE)
 			continue;
 		piece->ops++;
-		if (!piping->times.hidden[op])
+		if (!piping->times.hidden[op] && !piping->times.host[op])
 			*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += piping->times.time[op];
+		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
 		if (of->phase == PHASE_FORWARD && *of->module) {
 			piece->first = piece->first ? piece->first : of->module;
 			piece->last = of->module;
 		}
 	}
-	for (uint32_t k = 0; k < pieces_of(piping); k++) {
+	for (uint32_t k = 0; k < pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
+		struct pipeline_piece *piece = &pipelined->piece[k];
+		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
+		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
 		pipelined->forward[k] = pipelined->piece[k].forward;
 		pipelined->backward[k] = pipelined->piece[k].backward;
 	}

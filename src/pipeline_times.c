@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "pipeline_times.h"
+#include "plan_time.h"
 #include "solver/op_time.h"
 
 /* The tensor of the whole step that a collective moves: what the first of a chain reads. */
@@ -49,12 +50,16 @@ enum status device_times_find(const struct sharded *sharded, const struct op_wor
 	times->time = arena_alloc(&times->arena, device->ops, sizeof *times->time);
 	times->hidden = arena_alloc(&times->arena, device->ops, sizeof *times->hidden);
 	times->link = arena_alloc(&times->arena, device->ops, sizeof *times->link);
-	bool fine = times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
+	times->host = arena_alloc(&times->arena, device->ops, sizeof *times->host);
+	bool fine = times->host && times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
 	for (uint32_t op = 0; fine && op < device->ops; op++) {
 		enum collective collective;
 		uint32_t axis, of = graph_find_op(whole, device->op[op].name);
 		int64_t bytes;
-		if (of != NONE) {
+		if (plan_time_host(device, op, &bytes)) {
+			times->time[op] = machine_host_time(machine, bytes);
+			times->host[op] = true;
+		} else if (of != NONE) {
 			times->time[op] = compute_time(sharded, work, machine, op, of);
 		} else if (sharded_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, op);

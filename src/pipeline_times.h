@@ -9,6 +9,7 @@ struct device_times {
 	int64_t *time;             /* [ops of the device's graph] picoseconds, collectives inside included */
 	bool *hidden;              /* [ops] a collective of gradients or parameters, which runs beside computation */
 	bool *link;                /* [ops] any other collective */
+	bool *host;                /* [ops] a copy to the host's memory or back, beside computation */
 	struct arena arena;
 };
 

@@ -56,6 +56,14 @@ static int64_t computes(const struct timing *timing, uint32_t op)
 	return machine_time(&timing->machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
 }
 
+bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
+{
+	bool out = strcmp(graph->op[op].type, "tidemark.offload") == 0, back = strcmp(graph->op[op].type, "tidemark.fetch") == 0;
+	const struct csr *moved = out ? &graph->reads : &graph->writes;
+	*bytes = (out || back) && csr_length(moved, op) > 0 ? graph->tensor[moved->item[moved->start[op]]].bytes : 0;
+	return out || back;
+}
+
 static void time_op(struct timing *timing, uint32_t op)
 {
 	const struct mesh *mesh = &timing->sharded->sharding.mesh;
@@ -69,6 +77,11 @@ static void time_op(struct timing *timing, uint32_t op)
 		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
 		return;
 	}
+	if (plan_time_host(timing->graph, op, &bytes)) {
+		costs->stream[op] = 1 + mesh->axes;
+		costs->time[op] = machine_host_time(&timing->machine, bytes);
+		return;
+	}
 	costs->time[op] = computes(timing, op);
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
@@ -79,7 +92,11 @@ static bool find_costs(struct timing *timing)
 {
 	struct step_costs *costs = &timing->costs;
 	uint32_t ops = timing->graph->ops;
-	costs->axes = timing->sharded->sharding.mesh.axes;
+	int64_t ignored;
+	bool host = false;
+	for (uint32_t op = 0; op < ops; op++)
+		host |= plan_time_host(timing->graph, op, &ignored);
+	costs->axes = timing->sharded->sharding.mesh.axes + host;
 	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
 	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
 	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
@@ -114,4 +131,10 @@ void plan_time_free(struct plan_time *time)
 	step_time_free(&time->time);
 	step_model_free(&time->model);
 	mem_free(time);
+}
+
+const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
+{
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : "host";
 }

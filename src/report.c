@@ -32,7 +32,7 @@ static void write_time(const struct plan *plan, FILE *stream)
 	char text[32];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
-		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan->sharded->sharding.mesh.axis[s - 1].name, (double)time->exposed[s] * 1e-9,
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
 	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: part by part, without the order\n", "step, estimated",
 		(double)plan->sharded->cost.total * 1e-9);

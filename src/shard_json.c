@@ -108,7 +108,7 @@ static void write_streams(const struct plan *plan, FILE *stream)
 	const struct step_time *time = &plan->time->time;
 	fputs(",\n  \"streams\": [", stream);
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
-		fprintf(stream, "%s{\"stream\": \"%s\", ", s ? ",\n   " : "\n   ", s ? plan->sharded->sharding.mesh.axis[s - 1].name : "computation");
+		fprintf(stream, "%s{\"stream\": \"%s\", ", s ? ",\n   " : "\n   ", plan_time_stream(plan->sharded, s));
 		write_seconds(stream, "busy_seconds", time->busy[s]);
 		fputs(", ", stream);
 		write_seconds(stream, "exposed_seconds", time->exposed[s]);

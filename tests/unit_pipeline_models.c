@@ -88,6 +88,44 @@ Test(pipeline_models, memory_of_korthikantis_models_through_whole_plans)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* What is offloaded waits in the host's memory, in no copy here; its copies take time beside computation, and what takes longer counts. */
+Test(pipeline_models, offloaded_activations_are_not_in_flight)
+{
+	static const char *const words[] = { "devices=2", "pp=2", "batch=4", "microbatches=4", NULL };
+	struct graph *graph = model_graph("gpt2", 2, 1, true, RECOMPUTE_NONE);
+	struct scenario scenario;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	set(&scenario, words);
+	struct pipelined *before = pipeline_of(graph, &scenario);
+	const struct graph *first = before->rank[0].graph;
+	uint32_t largest = NONE;
+	for (uint32_t t = 0; t < first->tensors; t++) {
+		const char *name = first->tensor[t].name, *end = strstr(name, ".in_flight");
+		if (end && (largest == NONE || first->tensor[t].bytes > first->tensor[largest].bytes))
+			largest = t;
+	}
+	cr_assert_neq(largest, NONE);
+	char pin[200];
+	snprintf(pin, sizeof pin, "offload %.*s", (int)(strstr(first->tensor[largest].name, ".in_flight") - first->tensor[largest].name), first->tensor[largest].name);
+	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+	struct pipelined *after = pipeline_of(graph, &scenario);
+	cr_expect_eq(before->rank[0].kept - after->rank[0].kept, 2 * first->tensor[largest].bytes, "%s: two microbatches in flight, %lld of %lld bytes", pin,
+		(long long)(before->rank[0].kept - after->rank[0].kept), (long long)first->tensor[largest].bytes);
+	cr_expect_lt(after->rank[0].peak, before->rank[0].peak);
+	struct machine machine;
+	scenario_machine(&scenario, &machine);
+	int64_t copied = machine_host_time(&machine, first->tensor[largest].bytes);
+	cr_expect(after->forward[0] == (copied > before->forward[0] ? copied : before->forward[0]), "%lld", (long long)after->forward[0]);
+	machine.host.rate /= 2;
+	cr_expect_gt(machine_host_time(&machine, first->tensor[largest].bytes), copied);
+	pipelined_release(before);
+	pipelined_release(after);
+	scenario_done(&scenario);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* ---- a search's figures --------------------------------------------------------------------------------------------------- */
 
 struct asked { const char *name; int64_t layers; };

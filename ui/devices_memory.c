@@ -81,7 +81,7 @@ static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 	frame_right(frame, BYTES_END, y, ROLE_LABEL, "exposed");
 	frame_right(frame, TIME_END, y++, ROLE_LABEL, "idle");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++, y++) {
-		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, s ? plan->sharded->sharding.mesh.axis[s - 1].name : "computation");
+		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, plan_time_stream(plan->sharded, s));
 		frame_right(frame, COUNT_END, y, ROLE_TEXT, time_text(time->busy[s], text, sizeof text));
 		if (s > 0)
 			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT, time_text(time->exposed[s], text, sizeof text));
