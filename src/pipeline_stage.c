@@ -30,6 +30,14 @@ void pipelined_release(void *pointer)
 	mem_free(pipelined);
 }
 
+size_t pipelined_bytes(const struct pipelined *pipelined)
+{
+	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
+	for (uint32_t r = 0; r < pipelined->ranks; r++)
+		bytes += pipelined->rank[r].graph->arena.bytes;
+	return bytes;
+}
+
 /* ---- what is asked for ------------------------------------------------------------------------------------------------ */
 
 static uint32_t degree(const struct scenario *scenario, enum knob_id knob)

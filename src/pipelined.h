@@ -53,5 +53,7 @@ struct pipelined {
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
+/* Bytes that it keeps. */
+size_t pipelined_bytes(const struct pipelined *pipelined);
 
 #endif

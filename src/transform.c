@@ -373,6 +373,9 @@ static struct graph *run_pipeline(struct job *job)
 		job->status = fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
 		return NULL;
 	}
+	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks, idle = value(job, K_devices) - used;
+	if (idle > 0)
+		note(job, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
 	if (job->pipelined->moved)
 		note(job, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
 	job->fit_peak = job->pipelined->ranks > 1 ? job->pipelined->estimate : -1;
@@ -469,7 +472,8 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		job->status = fail(job->error, NO_MEMORY, "out of memory");
 		return NULL;
 	}
-	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0);
+	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0)
+		+ (job->pipelined && step->run == run_pipeline ? pipelined_bytes(job->pipelined) : 0);
 	store_keep(job->stage->store, &key, transformed_retain(result), bytes, transformed_release);
 	return result;
 }
