@@ -180,25 +180,27 @@ Test(layout_pools, the_cheapest_spills_are_found_and_proved)
 	cr_assert_geq(proved + infeasible, rounds * 95 / 100, "%d proved, %d infeasible, %d unknown", proved, infeasible, unknown);
 }
 
-Test(layout_pools, larger_ones_hold_and_their_bounds_are_bounds)
+Test(layout_pools, what_finds_room_in_the_last_pool_is_always_found_a_place)
 {
 	uint64_t seed = test_seed();
 	struct pooled pooled;
-	int found = 0;
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < 16; round++) {
 		struct pooled_layout result;
 		struct error error;
-		draw_pooled(&pooled, (uint32_t)(20 + below(&seed, 40)), (uint32_t)(2 + below(&seed, 2)), round % 8, round % 2, &seed);
-		enum status status = solve(&pooled, 1000000, &result, &error);
+		int kind = round % 8;
+		uint32_t pools = (uint32_t)(2 + below(&seed, 2));
+		draw_pooled(&pooled, (uint32_t)(20 + below(&seed, 40)), pools, kind, round % 2, &seed);
+		pooled.capacity[pools - 1] = 0;
+		pooled.pools.candidates = (struct csr){ NULL, NULL };
+		enum status status = solve(&pooled, 200000, &result, &error);
 		struct error wrong = { 0 };
-		cr_assert(status == OK || status == INFEASIBLE || status == LIMIT);
+		/* Pins may contradict each other wherever they are. */
+		cr_assert(status == OK || kind & PINNED, "SEED=%llu round %d: %d %s", (unsigned long long)test_seed(), round, status, error.text);
 		if (status == OK)
 			cr_assert_eq(layout_check_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, 1, &result, &wrong), OK,
 				     "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, wrong.text);
-		found += status == OK;
 		pooled_layout_free(&result);
 	}
-	cr_assert_geq(found, 5);
 }
 
 Test(layout_pools, an_overflow_says_where)
