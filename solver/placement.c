@@ -22,6 +22,24 @@ enum status sharding_new(const struct units *units, const struct mesh *mesh, str
 	return OK;
 }
 
+enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding)
+{
+	const struct graph *graph = units->graph;
+	enum status status = sharding_new(units, &of->mesh, sharding);
+	if (status != OK)
+		return status;
+	struct sharding own = *sharding;
+	memcpy(own.split, of->split, graph->ops * sizeof *own.split);
+	memcpy(own.produced, of->produced, graph->tensors * sizeof *own.produced);
+	memcpy(own.needed, of->needed, graph->reads.start[graph->ops] * sizeof *own.needed);
+	*sharding = *of;
+	sharding->split = own.split;
+	sharding->produced = own.produced;
+	sharding->needed = own.needed;
+	sharding->arena = own.arena;
+	return OK;
+}
+
 void sharding_free(struct sharding *sharding)
 {
 	arena_free(&sharding->arena);

@@ -79,6 +79,8 @@ struct sharding {
 /* An empty decision: everything whole on every device. */
 enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);
 void sharding_free(struct sharding *sharding);
+/* A decision like another one. OK or NO_MEMORY. */
+enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
 /* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */
 void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split);
 

@@ -71,6 +71,28 @@ static enum status least_memory(struct sharding_job *job, struct sharding *shard
 	return status;
 }
 
+/* Takes over a sharding. */
+static void keep_other(struct sharding_job *job, struct sharding *sharding)
+{
+	if (job->options->others && sharding->split && job->report->others < SHARDING_OTHERS)
+		job->report->other[job->report->others++] = *sharding;
+	else
+		sharding_free(sharding);
+}
+
+/* What comes and goes beside what stays is not counted: a plan with more slack may take less once it is planned. */
+static enum status with_more_slack(struct sharding_job *job, int64_t least)
+{
+	struct sharding sharding;
+	struct sharding_cost cost;
+	struct sharding_report before = *job->report;
+	int64_t limit = more_by(least, job->options->slack + SHARDING_MORE_SLACK);
+	enum status status = sharding_search(job, limit, false, NULL, 0, &sharding, &cost);
+	*job->report = before;
+	keep_other(job, &sharding);
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
 static enum status minred(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost least, cost;
@@ -92,9 +114,11 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 		cost = least;
 		status = status == INFEASIBLE ? OK : status;
 	} else {
-		sharding_free(&first);
+		keep_other(job, &first);
 	}
 	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
+		return NO_MEMORY;
+	if (usable(status) && job->options->others && with_more_slack(job, least.usage) != OK)
 		return NO_MEMORY;
 	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
 		status = INFEASIBLE;
@@ -190,6 +214,8 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 
 void sharding_report_free(struct sharding_report *report)
 {
+	for (uint32_t i = 0; i < report->others; i++)
+		sharding_free(&report->other[i]);
 	arena_free(&report->arena);
 	*report = (struct sharding_report) { 0 };
 }

@@ -30,6 +30,7 @@ struct sharding_options {
 	const struct placement_pin *pin;
 	uint32_t pins;
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
+	bool others;                     /* minred: report the shardings of least memory and of more slack, too */
 };
 #define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)
 
@@ -39,6 +40,9 @@ struct sharding_candidate {
 	int64_t cost, usage;             /* picoseconds; bytes. cost SHARD_FORBIDDEN: doesn't fit together */
 	bool chosen;
 };
+
+#define SHARDING_OTHERS 2
+#define SHARDING_MORE_SLACK 25           /* percent of the least memory, of the other one with more slack */
 
 struct sharding_report {
 	struct sharding_cost cost;       /* of the sharding, summed anew */
@@ -54,6 +58,8 @@ struct sharding_report {
 	const char *space;               /* static text: which shardings were looked at */
 	uint32_t candidates;
 	struct sharding_candidate *candidate;
+	struct sharding other[SHARDING_OTHERS];  /* see options */
+	uint32_t others;
 	struct arena arena;
 };
 

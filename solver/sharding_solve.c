@@ -8,6 +8,7 @@
 #define ROUGH_PAIRS 40000000    /* costs of pairs that copies written out may have */
 #define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
+#define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
 
@@ -204,9 +205,11 @@ static bool better(const struct sharding_cost *a, const struct sharding_cost *b,
 }
 
 /* Decides one axis anew; true where that is better. */
-static bool improve(struct sharding_job *job, uint32_t axis, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost, enum status *status)
 {
+	struct sharding_job part = *of, *job = &part;
+	part.effort /= AXIS_SHARE;
 	struct sharding_aim aim = { (uint8_t)(1 << axis), sharding, limit, memory, pin, pins };
 	struct sharding found;
 	struct sharding_cost of_found;

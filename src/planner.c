@@ -233,6 +233,61 @@ static struct plan *choose(struct stage_context *stage, struct plan *first, stru
 	return best;
 }
 
+/* ---- minred: planned memory decides ------------------------------------------------------------ */
+
+#define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
+
+/* A rival's complete plan; NULL where it can't come near the arena. */
+static struct plan *plan_rival(struct stage_context *stage, const struct plan *first, uint32_t rival, struct error *error, enum status *status)
+{
+	stage->rival = rival;
+	struct transformed *transformed = stage_transform(stage, first->input, &first->scenario, false, error, status);
+	struct plan *plan = transformed ? plan_graph(stage, first->input, &first->scenario, transformed, transformed->graph, true, error, status) : NULL;
+	bool near = plan && plan->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
+	plan_release(plan);
+	plan = near ? plan_graph(stage, first->input, &first->scenario, transformed, transformed->graph, false, error, status) : NULL;
+	transformed_release(transformed);
+	return plan;
+}
+
+/* What search and experts count is what stays; order and layout add what comes and goes. Of the plans whose arenas are within the slack of
+ * the least, and not above that of any expert's, the fastest; then the smallest. Takes over the first plan. */
+static struct plan *judge(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
+{
+	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
+	uint32_t rivals = !first->sharded || first->pipelined || first->limited ? 0 : first->sharded->rivals, i;
+	int64_t least = first->arena_bytes, experts = INT64_MAX;
+	stage->fit_margin = first->fit_margin;
+	stage->first = first->sharded;
+	for (i = 1; i <= rivals && (*status == OK || *status == INFEASIBLE || *status == BAD_INPUT); i++) {
+		plan[i] = plan_rival(stage, first, i, error, status);
+		int64_t arena = plan[i] ? plan[i]->arena_bytes : INT64_MAX;
+		least = arena < least ? arena : least;
+		experts = i <= first->sharded->experts && arena < experts ? arena : experts;
+	}
+	int64_t limit = least + least / 100 * first->scenario.value[K_slack], budget = plan_budget(first);
+	limit = experts < limit ? experts : limit;
+	limit = budget >= least && budget < limit ? budget : limit;
+	for (uint32_t k = 0; k < i; k++) {
+		if (!plan[k] || plan[k]->arena_bytes > limit)
+			continue;
+		int64_t ours = plan_step_time(plan[k]), theirs = best ? plan_step_time(best) : INT64_MAX;
+		if (!best || ours < theirs || (ours == theirs && plan[k]->arena_bytes < best->arena_bytes))
+			best = plan[k];
+	}
+	for (uint32_t k = 0; k < i; k++)
+		if (plan[k] != best)
+			plan_release(plan[k]);
+	if (rivals > 0 && *status == CANCELLED)
+		best->limited = true;
+	if (*status != NO_MEMORY && *status != LIMIT)
+		*status = OK;
+	if (*status == OK)
+		return best;
+	plan_release(best);
+	return NULL;
+}
+
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error, enum status *status)
 {
@@ -243,7 +298,9 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	*status = check_pins(input, scenario, error);
 	struct plan *plan = *status == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error, status) : NULL;
-	return plan && depth != PLAN_QUICK ? choose(&stage, plan, error, status) : plan;
+	if (plan && depth != PLAN_QUICK)
+		plan = choose(&stage, plan, error, status);
+	return plan && depth != PLAN_QUICK ? judge(&stage, plan, error, status) : plan;
 }
 
 void planner_done(struct planner *planner)

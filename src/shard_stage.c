@@ -49,7 +49,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
-void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick)
+void shard_key_add(struct key *key, const struct scenario *scenario, const struct stage_context *stage, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
 		K_inter_latency, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
@@ -57,8 +57,10 @@ void shard_key_add(struct key *key, const struct scenario *scenario, int64_t mar
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
 		key_add(key, (uint64_t)scenario->value[searched[i]]);
-	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
-		key_add(key, (uint64_t)margin);
+	if (scenario_searches(scenario) && !scenario_pipelines(scenario)) {
+		key_add(key, (uint64_t)stage->fit_margin);
+		key_add(key, stage->rival);
+	}
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -71,6 +73,8 @@ void shard_key_add(struct key *key, const struct scenario *scenario, int64_t mar
 	}
 }
 
+struct choice { struct degrees degrees; int zero; struct sharding_cost cost; uint32_t candidate; bool any; };
+
 /* What a strategy decides with. */
 struct job {
 	struct stage_context *stage;
@@ -78,6 +82,9 @@ struct job {
 	const struct scenario *scenario;
 	struct shard_clock clock;
 	int64_t cap;                 /* bytes that may stay on a device; < 0: any */
+	struct choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
+	uint32_t experts;
+	bool others;                 /* what minred passes by is wanted */
 	struct shard_candidate candidate[CANDIDATES_MAX];
 	uint32_t candidates;
 	char notes[NOTES_BYTES];
@@ -144,7 +151,17 @@ static void add_found(struct job *job, const struct sharding_candidate *found)
 	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage, found->usage, found->cost < SHARD_FORBIDDEN, found->chosen };
 }
 
-struct choice { struct degrees degrees; int zero; struct sharding_cost cost; uint32_t candidate; bool any; };
+/* Keeps those that take least: planned, one of them may take less than what is searched. */
+static void keep_expert(struct job *job, const struct choice *next)
+{
+	uint32_t i = job->experts;
+	for (; i > 0 && next->cost.usage < job->expert[i - 1].cost.usage; i--)
+		if (i < SHARD_EXPERTS)
+			job->expert[i] = job->expert[i - 1];
+	if (i < SHARD_EXPERTS)
+		job->expert[i] = *next;
+	job->experts += job->experts < SHARD_EXPERTS;
+}
 
 /* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
 static enum status best_expert(struct job *job, uint32_t most, struct choice *best)
@@ -172,6 +189,8 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 			next.candidate = job->candidates;
 			add_candidate(job, text, &next.cost);
 			sharding_free(&sharding);
+			if (scenario_strategy(job->scenario) == STRATEGY_MINRED)
+				keep_expert(job, &next);
 			if (status == OK && (!best->any || better(job, &next.cost, &best->cost)))
 				*best = next;
 		}
@@ -254,7 +273,8 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 	struct sharding_options *options)
 {
 	*options = (struct sharding_options){ .strategy = scenario_strategy(job->scenario), .roles = roles, .memory = job->cap,
-		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin };
+		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
+		.others = job->others };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
@@ -284,6 +304,20 @@ static void list_found(struct job *job, const struct sharding *sharding, const s
 	job->candidate[job->candidates - 1].chosen = true;
 }
 
+/* The candidates of an earlier result, with another one chosen. */
+static void list_again(struct job *job, const struct sharded *first, const struct sharded *chosen)
+{
+	bool there = false;
+	for (uint32_t i = 0; i < first->candidates; i++) {
+		struct shard_candidate *candidate = &job->candidate[job->candidates++];
+		*candidate = first->candidate[i];
+		candidate->chosen = !there && candidate->time == chosen->cost.total && candidate->usage == chosen->cost.usage;
+		there |= candidate->chosen;
+	}
+	if (!there)
+		list_found(job, &chosen->sharding, &chosen->cost);
+}
+
 /* minred: within the slack above the least memory the faster one is better. */
 static bool improves(const struct job *job, const struct sharding_report *report, const struct sharding_cost *expert)
 {
@@ -302,6 +336,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	struct sharding_options options = { .pins = 0 };
 	struct sharding found = { 0 };
 	struct mesh mesh = sharding->mesh;
+	job->others = true;
 	enum status status = search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
@@ -350,6 +385,44 @@ static struct sharded *build(struct job *job, struct sharding *sharding, enum st
 	return sharded_of(job->shared, sharding, &job->clock, job->error, status);
 }
 
+/* minred: what experts write and what the search passed by, for the planner to compare with. */
+static enum status add_rivals(struct job *job, struct sharding_report *report, struct sharded *sharded)
+{
+	enum status status = OK;
+	for (uint32_t i = 0; i < job->experts && status == OK; i++) {
+		struct axis_roles roles[MESH_AXES];
+		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &sharded->rival[i], roles);
+		sharded->rivals += status == OK;
+	}
+	sharded->experts = sharded->rivals;
+	for (; report->others > 0; report->others--)
+		sharded->rival[sharded->rivals++] = report->other[report->others - 1];
+	return status;
+}
+
+/* The plan of a rival: what was looked at is as with the first one. */
+static struct sharded *rival_of(struct job *job, const struct sharded *first, uint32_t rival, enum status *status)
+{
+	struct sharding sharding;
+	*status = sharding_copy(&job->shared->units, &first->rival[rival], &sharding);
+	struct sharded *sharded = *status == OK ? build(job, &sharding, status) : NULL;
+	if (!sharded)
+		return NULL;
+	list_again(job, first, sharded);
+	snprintf(job->notes, sizeof job->notes, "%s", first->notes);
+	note(job->notes, rival < first->experts ? "planned, this expert's sharding is better than what the search found"
+		: "planned, this sharding is better than the one of the least time within the slack");
+	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
+	sharded->points = first->points;
+	sharded->space = first->space;
+	sharded->folded = first->folded;
+	if (describe(job, sharded))
+		return sharded;
+	*status = NO_MEMORY;
+	sharded_release(sharded);
+	return NULL;
+}
+
 static struct sharded *decide(struct job *job, bool quick, enum status *status)
 {
 	const struct units *units = &job->shared->units;
@@ -381,7 +454,7 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 		report.objective = -1;
 		sharded = build(job, &sharding, status);
 	}
-	if (sharded && !describe(job, sharded)) {
+	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &report, sharded) == NO_MEMORY))) {
 		*status = fail(job->error, NO_MEMORY, "out of memory");
 		sharded_release(sharded);
 		sharded = NULL;
@@ -408,6 +481,10 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 		*status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (*status == OK)
 			sharded = build(&job, &sharding, status);
+	} else if (stage->rival > 0) {
+		sharded = rival_of(&job, stage->first, stage->rival - 1, status);
+		if (*status == NO_MEMORY)
+			fail(error, NO_MEMORY, "out of memory");
 	} else {
 		sharded = decide(&job, quick, status);
 	}

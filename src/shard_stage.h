@@ -26,7 +26,7 @@ struct shared_units *shared_units_retain(struct shared_units *shared);
 void shared_units_release(void *shared);
 
 /* Adds to a key what sharding depends on besides the graph. */
-void shard_key_add(struct key *key, const struct scenario *scenario, int64_t margin, bool quick);
+void shard_key_add(struct key *key, const struct scenario *scenario, const struct stage_context *stage, bool quick);
 
 /* Shards a graph as the scenario asks. quick: by roles alone, whatever the strategy. A new reference (its key is the caller's to
  * set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of devices, a placement pin that

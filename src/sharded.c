@@ -17,6 +17,8 @@ void sharded_release(void *pointer)
 		return;
 	shared_units_release(sharded->shared);
 	sharding_free(&sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals; i++)
+		sharding_free(&sharded->rival[i]);
 	graph_release(sharded->device);
 	arena_free(&sharded->arena);
 	mem_free(sharded);

@@ -41,6 +41,9 @@ struct shard_proof {
 	const char *kind;           /* static text: how the bound came about */
 };
 
+#define SHARD_EXPERTS 3
+#define SHARD_RIVALS (SHARD_EXPERTS + SHARDING_OTHERS)
+
 struct sharded {
 	struct shared_units *shared;
 	struct sharding sharding;   /* of shared->graph */
@@ -56,6 +59,9 @@ struct sharded {
 	uint32_t candidates;
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
 	uint32_t points;
+	/* minred: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */
+	struct sharding rival[SHARD_RIVALS];
+	uint32_t rivals, experts;
 	uint32_t folded;            /* ops that copies of equal layers stand for: decided once for all of them */
 	const char *space;          /* static text: which shardings were looked at; NULL: just this one */
 	struct key key;             /* of all that it depends on */

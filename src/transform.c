@@ -442,7 +442,7 @@ static struct key step_key(const struct step *step, const struct job *job)
 		else if (step->knobs[i] == READS_PIPELINE)
 			pipeline_key_add(&key, job->scenario, job->stage->fit_margin);
 		else if (step->knobs[i] == READS_SHARD)
-			shard_key_add(&key, job->scenario, job->stage->fit_margin, job->quick);
+			shard_key_add(&key, job->scenario, job->stage, job->quick);
 		else
 			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
 	}
