@@ -125,17 +125,12 @@ int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t
 
 int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis)
 {
-	const struct graph *graph = units->graph;
-	int8_t along = split.on[axis];
-	const struct unit *of = &units->unit[units->unit_start[op] + (uint32_t)along];
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	int64_t elements = 1;
-	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
-		elements *= units->part[i].size;
+	const struct unit *unit = units->unit + units->unit_start[op];
+	int64_t points = unit[split.on[axis]].points;
 	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] == along)
-			split.on[a] = UNIT_NONE;
-	return of->inside > 0 ? split_share(units, mesh, op, split, elements / of->size * 4) : 0;
+		if (split.on[a] >= 0 && unit[split.on[a]].inside > 0)
+			split.on[a] = UNIT_NONE;       /* what is reduced has no such dim */
+	return split_share(units, mesh, op, split, points * 4);
 }
 
 void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape)

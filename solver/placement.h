@@ -25,9 +25,9 @@ struct split { int8_t on[MESH_AXES]; };
 
 /* role: enum factor_role; even: its pieces must be equal; factor: its class in units.factors */
 struct part { int64_t size; uint8_t dim, role; bool even; uint32_t factor; };
-/* inside: all-reduces that the op itself makes when it is split along the unit, each of one float per point of the first result
- * without the unit (the row maxima and sums of a softmax over a sharded vocabulary). */
-struct unit { int64_t size; uint8_t role; bool reduced; uint8_t inside; };
+/* inside: all-reduces that the op itself makes when it is split along the unit, each of points floats on the whole mesh: the row maxima
+ * and sums of a softmax over a sharded vocabulary, the statistics of a batch norm over a sharded batch. */
+struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; };
 
 /* What can be split in a graph. */
 struct units {
@@ -94,8 +94,7 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 /* A device's share, rounded up, of what a whole op takes (FLOPs, bytes of workspace). */
 int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole);
-/* Bytes of one of the all-reduces inside an op over an axis that splits it along such a unit: a device's share of its first result's
- * elements less the unit, 4 bytes each. */
+/* Bytes of one of the all-reduces inside an op over an axis that splits it along such a unit: a device's share of its points, 4 bytes each. */
 int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis);
 /* Extents of one device's piece, of the largest where they are unequal, into shape[rank of the tensor]. */
 void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape);

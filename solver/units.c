@@ -196,12 +196,19 @@ static bool fill_parts(struct refining *refining)
 /* A local factor of an op and the parts that carry it in one argument. */
 struct carried { uint32_t argument, first, count; };
 
+/* Small all-reduces inside ops; see inside_of(). */
+struct inside {
+	const char *type;
+	uint8_t rounds, floats;       /* floats per point in one of them */
+	bool whole;                   /* results without the dim are whole then, like the statistics that are reduced */
+};
+
 struct finding {
 	struct units *units;
 	struct binding binding;
 	uint32_t op, arguments;
 	bool fits;                    /* the rule, to the op's shapes */
-	uint8_t inside;               /* all-reduces that let the op do without a whole dim; 0: it can't */
+	const struct inside *inside;  /* all-reduces that let the op do without a whole dim; NULL: it can't */
 	/* of the op's local factors */
 	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
 	bool *bad;                    /* [factors] can't be split */
@@ -267,6 +274,21 @@ static bool add_unit(struct finding *finding, struct unit unit)
 	return true;
 }
 
+/* Floats of an all-reduce inside: a point for each of the first result's elements less all dims that are reduced. */
+static int64_t reduced_points(const struct finding *finding)
+{
+	const struct binding *binding = &finding->binding;
+	const struct units *units = finding->units;
+	uint32_t result = argument_tensor(units->graph, finding->op, binding->operands);
+	int64_t points = finding->inside->floats;
+	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
+		points *= units->part[i].size;
+	for (uint32_t f = 0; f < binding->factors; f++)
+		if (binding->factor[f].marks & FACTOR_WHOLE)
+			points /= binding->factor[f].size > 0 ? binding->factor[f].size : 1;
+	return points;
+}
+
 /* The units of one local factor: its parts, the same in every argument that has it. */
 static bool add_factor(struct finding *finding, uint32_t factor)
 {
@@ -274,7 +296,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
 	uint8_t marks = binding->factor[factor].marks;
 	bool everywhere = true;
-	bool inside = (marks & FACTOR_WHOLE) && finding->inside > 0;
+	bool inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
 	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
 		return true;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
@@ -284,17 +306,20 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 			model = &carried[k];
 		everywhere = everywhere && (k < binding->operands || carried[k].count > 0);
 	}
-	if (!model || (!everywhere && !(marks & FACTOR_REDUCED)))
+	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
 		return true;
 	const struct units *units = finding->units;
 	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
 	for (uint32_t j = 0; j < model->count; j++) {
-		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, !everywhere, inside ? finding->inside : 0 }))
+		if (!add_unit(finding, (struct unit) { part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
+			inside ? finding->inside->rounds : 0 }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		for (uint32_t k = 0; k < finding->arguments; k++)
 			if (carried[k].count > 0)
 				place[k] = (int8_t)(carried[k].first + j);
+			else if (whole)
+				continue;
 			else if (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1)))
 				place[k] = PLACE_PARTIAL;
 	}
@@ -323,7 +348,7 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
 	for (uint32_t j = 0; j < inside.count; j++) {
-		if (!add_unit(finding, (struct unit) { part[j].size, part[j].role, false, 0 }))
+		if (!add_unit(finding, (struct unit) { .size = part[j].size, .role = part[j].role }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		place[inside.argument] = (int8_t)(inside.first + j);
@@ -407,7 +432,7 @@ static bool add_slots(struct finding *finding)
 		}
 		if (size < 2)
 			continue;
-		if (!add_unit(finding, (struct unit) { size, role, false, 0 }))
+		if (!add_unit(finding, (struct unit) { .size = size, .role = role }))
 			return false;
 		at = (uint32_t)(finding->places - finding->arguments);
 		for (uint32_t k = 0; k < finding->arguments; k++) {
@@ -481,16 +506,18 @@ static bool floating(const struct graph *graph, uint32_t op)
 }
 
 /* Ops over a whole dim that can be computed on shards of it with a few small all-reduces: maxima and sums of rows (Megatron's
- * vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence). */
-static uint8_t inside_of(const struct rule *rule)
+ * vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence), sums and squares of channels (batch norm over
+ * a sharded batch, as PyTorch's SyncBatchNorm: what it computes is what one device would). */
+static const struct inside *inside_of(const struct rule *rule)
 {
-	static const struct { const char *type; uint8_t rounds; } table[] = { { "aten._softmax", 2 }, { "aten._log_softmax", 2 },
-		{ "aten._softmax_backward_data", 1 }, { "aten._log_softmax_backward_data", 1 },
-		{ "tidemark.cross_entropy", 2 }, { "tidemark.cross_entropy_backward", 2 } };
+	static const struct inside table[] = { { "aten._softmax", 2, 1, false }, { "aten._log_softmax", 2, 1, false },
+		{ "aten._softmax_backward_data", 1, 1, false }, { "aten._log_softmax_backward_data", 1, 1, false },
+		{ "tidemark.cross_entropy", 2, 1, false }, { "tidemark.cross_entropy_backward", 2, 1, false },
+		{ "aten.native_batch_norm", 1, 2, true }, { "aten.native_batch_norm_backward", 1, 2, true } };
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (strcmp(rule->type, table[i].type) == 0)
-			return table[i].rounds;
-	return 0;
+			return &table[i];
+	return NULL;
 }
 
 static bool fill_units(struct finding *finding, const struct rules *rules)
@@ -505,7 +532,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		finding->op = op;
-		finding->inside = rule ? inside_of(rule) : 0;
+		finding->inside = rule ? inside_of(rule) : NULL;
 		if (rule && !find_op(finding, rule))
 			return false;
 		units->linear[op] = rule && finding->fits && is_linear(graph, rule, op) && floating(graph, op);
@@ -570,6 +597,7 @@ uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
 	for (uint32_t u = units->unit_start[op]; u < units->unit_start[op + 1]; u++) {
 		hash = hash_join(hash_join(hash, (uint64_t)units->unit[u].size), units->unit[u].role);
 		hash = hash_join(hash, (uint64_t)units->unit[u].reduced << 8 | units->unit[u].inside);
+		hash = hash_join(hash, (uint64_t)units->unit[u].points);
 		for (uint32_t k = 0; k < arguments; k++)
 			hash = hash_join(hash, (uint8_t)units_place(units, op, (int8_t)(u - units->unit_start[op]), k));
 	}

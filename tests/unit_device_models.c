@@ -127,6 +127,45 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Statistics of a batch norm are summed over the devices; activations stay where they are. */
+Test(device_models, data_parallel_convolutions_gather_no_activations)
+{
+	struct rules *rules = rules_new();
+	struct mesh mesh = mesh_of(2, 1);
+	uint32_t reduced = 0;
+	size_t m = 0;
+	while (strcmp(tiny[m].name, "resnet18") != 0)
+		m++;
+	struct graph *graph = tiny_step(m, &trainings[0]);
+	struct units units;
+	struct sharding sharding;
+	struct axis_roles roles[2] = { roles_data, roles_data };
+	struct error error = { 0 };
+	enum status status;
+	mesh.axes = 1;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+	struct graph *device = device_graph_build(&units, &sharding, 0, &error, &status);
+	cr_assert_not_null(device, "%s", error.text);
+	for (uint32_t op = 0; op < device->ops; op++)
+		cr_assert(strncmp(device->op[op].type, "comm.", 5) != 0 || strcmp(device->op[op].type, "comm.all_reduce") == 0, "%s", device->op[op].name);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (!strstr(graph->op[op].type, "batch_norm"))
+			continue;
+		uint32_t channels = (uint32_t)graph->tensor[graph->reads.item[graph->reads.start[op]]].shape[1];
+		cr_assert(sharding.split[op].on[0] >= 0, "%s", graph->op[op].name);
+		cr_assert_eq(unit_inside_bytes(&units, &mesh, op, sharding.split[op], 0), 2 * 4 * (int64_t)channels, "%s", graph->op[op].name);
+		reduced++;
+	}
+	cr_assert_eq(reduced, 40);
+	graph_release(device);
+	sharding_free(&sharding);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(device_models, random_shardings_compute_the_dense_result)
 {
 	struct rules *rules = rules_new();
