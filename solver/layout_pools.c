@@ -280,8 +280,15 @@ static enum status lay_out(struct solve *solve, uint32_t pool, const uint32_t *r
 	options.capacity = solve->pools->capacity[pool];
 	options.effort = effort;
 	enum status status = choose(solve, part, &chosen);
-	if (status == OK)
+	if (status == OK && control_status(solve->control) == OK)
 		status = layout_solve_linked(&chosen.buffers, &chosen.links, &options, solve->control, &part->linked, &error);
+	/* Stopped: the first layout there is, so that there is something to show. */
+	if (!part->linked.layout.offset && (status == OK || status == CANCELLED || status == LIMIT)) {
+		struct control none = { 0 };
+		linked_layout_free(&part->linked);
+		options.effort = 0;
+		status = layout_solve_linked(&chosen.buffers, &chosen.links, &options, &none, &part->linked, &error);
+	}
 	arena_free(&chosen.arena);
 	return status;
 }
@@ -640,6 +647,8 @@ enum status layout_solve_pools(const struct buffers *buffers, const struct layou
 	if (solve.found && (status == OK || status == CANCELLED)) {
 		enum status finished = finish(&solve);
 		status = finished != OK ? finished : status;
+		if (status == OK && !result->proved)
+			status = control_status(control) == CANCELLED ? CANCELLED : OK;
 	} else if (status == OK) {
 		status = fail(error, LIMIT, "no assignment to the pools was found");
 	} else if (status == INFEASIBLE && error && !error->text[0]) {

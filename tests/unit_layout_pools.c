@@ -203,6 +203,25 @@ Test(layout_pools, what_finds_room_in_the_last_pool_is_always_found_a_place)
 	}
 }
 
+Test(layout_pools, what_is_stopped_at_once_still_fits)
+{
+	uint64_t seed = test_seed();
+	struct pooled pooled;
+	draw_pooled(&pooled, 30, 2, PLAIN, true, &seed);
+	pooled.capacity[0] = 20;
+	pooled.capacity[1] = 0;
+	pooled.pools.candidates = (struct csr){ NULL, NULL };
+	atomic_bool stop = true;
+	struct control control = { .cancel = &stop };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = UINT64_MAX };
+	struct pooled_layout result;
+	struct error error;
+	enum status status = layout_solve_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, &options, &control, &result, &error);
+	cr_assert(status == CANCELLED || (status == OK && result.proved));
+	cr_assert_eq(layout_check_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, 1, &result, &error), OK, "%s", error.text);
+	pooled_layout_free(&result);
+}
+
 Test(layout_pools, an_overflow_says_where)
 {
 	int64_t lower[] = { 0, 5 }, upper[] = { 9, 9 }, size[] = { 8, 8 }, capacity[] = { 8, 4 };
