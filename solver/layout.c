@@ -258,26 +258,56 @@ static enum status try_peak(struct attempt *attempt, bool around, uint64_t effor
 }
 
 #define SLICE_EFFORT UINT64_C(6000000)
-#define PEAK_EFFORT 4000   /* more for each buffer */
+#define PEAK_EFFORT 1500   /* more for each buffer, */
+#define PEAK_MOST UINT64_C(250000000) /* up to so much */
+
+static uint64_t peak_effort(const struct attempt *attempt)
+{
+	uint64_t effort = (uint64_t)attempt->part.n * PEAK_EFFORT;
+	return SLICE_EFFORT + (effort < PEAK_MOST ? effort : PEAK_MOST);
+}
+
+/* Of many buffers for the first time. */
+static uint64_t first_peak_effort(const struct attempt *attempt, const struct layout_options *options)
+{
+	uint64_t least = peak_effort(attempt), effort = options->effort / 4;
+	return effort < least ? least : effort < 16 * least ? effort : 16 * least;
+}
+
+static bool peak_helps(const struct attempt *attempt)
+{
+	const struct layout_model *part = &attempt->part;
+	return !part->pins && !part->gapped && !part->windowed && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
+}
 
 /* Windows, wheel and search in turns, with twice the effort each time: which of them is quick differs from instance to
  * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
+static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
+{
+	enum status status = OK;
+	uint64_t slice = SLICE_EFFORT;
+	for (size_t turn = 0; status == OK && control->ticks < end && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
+		uint64_t share = (end - control->ticks) / 4 + 1, effort = slice < share ? slice : share, more = slice + peak_effort(attempt);
+		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
+		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
+		if (status == OK && search_helps(attempt))
+			status = try_search(attempt, options, effort, control);
+		if (status == OK && peak_helps(attempt))
+			status = try_peak(attempt, turn % 2, more, control);
+	}
+	return status;
+}
+
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	enum status status = try_cheap(attempt, control);
-	uint64_t left = UINT64_MAX - control->ticks, slice = SLICE_EFFORT;
+	uint64_t left = UINT64_MAX - control->ticks;
 	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
-	for (size_t turn = 0; status == OK && control->ticks < end && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
-		uint64_t share = (end - control->ticks) / 4 + 1, effort = slice < share ? slice : share;
-		uint64_t more = effort + attempt->part.n * PEAK_EFFORT;
-		bool plain = !attempt->part.pins && !attempt->part.gapped && !attempt->part.windowed;
-		if (plain)
-			status = try_peak(attempt, turn % 2, more < share ? more : share, control);
-		if (status == OK && wheel_helps(attempt))
-			status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
-		if (status == OK && search_helps(attempt))
-			status = try_search(attempt, options, effort, control);
-	}
+	/* Too far for the wheel, and too many for the exact search. */
+	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) && !wheel_helps(attempt))
+		status = try_peak(attempt, false, first_peak_effort(attempt, options), control);
+	if (status == OK)
+		status = take_turns(attempt, options, end, control);
 	left = control->ticks < end ? end - control->ticks : 0;
 	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
 }

@@ -11,6 +11,7 @@ static const struct layout_recipe fits[] = {
 };
 #define FITS (sizeof fits / sizeof *fits)
 #define FIT_MOST 20000     /* buffers, for the quadratic fits */
+#define MANY 100000        /* buffers */
 #define DIVE_TICKS UINT64_C(1000000000) /* no more dives after so many */
 
 struct cheap {
@@ -43,13 +44,15 @@ static enum status try_all(struct cheap *cheap, int64_t enough, const struct lay
 	uint64_t start = control->ticks;
 	enum status status = OK;
 	for (size_t i = 0; skyline && i < LAYOUT_DIVES && status == OK && *cheap->height > enough && control->ticks - start < DIVE_TICKS; i++) {
-		if (layout_dives[i].critical && !plain)
+		/* Of many buffers there are few dives: two that differ come first. */
+		const struct layout_recipe *recipe = &layout_dives[model->n > MANY && (i == 1 || i == 3) ? 4 - i : i];
+		if (recipe->critical && !plain)
 			continue;
-		status = try(cheap, &layout_dives[i], true, &better, control);
-		if (better)
-			*dive = &layout_dives[i];
-		if (better)
-			*name = layout_dives[i].name;
+		status = try(cheap, recipe, true, &better, control);
+		if (better) {
+			*dive = recipe;
+			*name = recipe->name;
+		}
 	}
 	for (size_t i = 0; i < FITS && status == OK && *cheap->height > enough && (model->n <= FIT_MOST || !skyline); i++) {
 		status = try(cheap, &fits[i], false, &better, control);

@@ -11,79 +11,93 @@
 static const double shares[] = { 0.8, 0.97, 0.99, 0.95, 0.9, 0.999, 0.7, 0.5, 0.85 };
 #define SHARES (sizeof shares / sizeof *shares)
 #define SEARCH_MOST 4096   /* buffers of a window, for the exact search */
+#define MANY 50000         /* buffers */
+#define WINDOWS 64         /* windows, at most */
 
 struct peak {
 	const struct layout_model *model;
 	int64_t enough;
+	int64_t target;            /* within which the layout that is being made can still be */
 	int64_t *offset;           /* [n] -1: not placed yet */
 	uint32_t *buffer;          /* [n] scratch */
 	struct control *control;
 };
 
-static void find_window(const struct peak *peak, double share, uint32_t *first, uint32_t *last)
+struct stretch { uint32_t first, last; };
+
+/* The windows of a share: one, or one for each time that the load is as full, where those are few and far apart. */
+static uint32_t find_windows(const struct peak *peak, double share, bool apart, struct stretch *window)
 {
 	const struct layout_model *model = peak->model;
 	double full = share * (double)peak->enough;
-	*first = *last = model->max_section;
+	uint32_t count = 0, near = apart ? model->sections / WINDOWS : model->sections;
 	for (uint32_t s = 0; s < model->sections; s++) {
 		if ((double)model->load[s] < full)
 			continue;
-		*first = s < *first ? s : *first;
-		*last = s;
+		if (count == 0 || s - window[count - 1].last > near)
+			window[count++] = (struct stretch){ s, s + 1 };
+		window[count - 1].last = s + 1;
 	}
-	++*last;
+	return count;
 }
 
-/* The layout of a part, exact where it is small and effort > 0. */
-static enum status solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, bool *fits)
+/* The layout of a part, exact where it is small and effort > 0; its height, in units of the whole. */
+static enum status solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
 {
 	const struct layout_recipe *dive;
 	const char *name;
-	int64_t height = INT64_MAX, bound = part->max_load, enough = peak->enough / (part->unit / peak->model->unit);
-	enum status status = layout_cheap(part, enough, offset, &height, &dive, &name, peak->control);
-	if (status == OK && height > enough && effort > 0 && part->n <= SEARCH_MOST)
-		status = layout_exact(part, enough, true, effort, offset, &height, &bound, NULL, peak->control);
-	*fits = height <= enough;
+	int64_t scale = part->unit / peak->model->unit, bound = part->max_load, enough = peak->target / scale;
+	*height = INT64_MAX;
+	enum status status = layout_cheap(part, enough, offset, height, &dive, &name, peak->control);
+	if (status == OK && *height > enough && effort > 0 && part->n <= SEARCH_MOST)
+		status = layout_exact(part, enough, true, effort, offset, height, &bound, NULL, peak->control);
+	*height = *height < INT64_MAX ? *height * scale : INT64_MAX;
 	return status;
 }
 
-/* Places what lives in sections [first, last) and is not placed yet around what is. *fits: within the height wanted. */
-static enum status place(struct peak *peak, uint32_t first, uint32_t last, uint64_t effort, bool *fits)
+/* Places what lives in sections [first, last) and is not placed yet around what is. What is higher than the target raises it. */
+static enum status place(struct peak *peak, uint32_t first, uint32_t last, uint64_t effort)
 {
 	const struct layout_model *model = peak->model;
 	struct layout_model part;
+	int64_t height;
 	uint32_t n = 0;
 	for (uint32_t b = 0; b < model->n; b++)
 		if (model->first[b] < last && first < model->last[b])
 			peak->buffer[n++] = b;
-	*fits = true;
-	if (n == 0)
+	control_spend(peak->control, model->n);
+	if (n == 0 || first == last)
 		return OK;
 	enum status status = layout_model_clip(model, peak->buffer, n, first, last, peak->offset, &part);
 	if (status != OK)
 		return status;
 	int64_t *offset = mem_alloc(n, sizeof *offset);
-	status = offset ? solve_part(peak, &part, effort, offset, fits) : NO_MEMORY;
+	status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
+	if (status == OK && height > peak->target)
+		peak->target = height;
 	mem_free(offset);
 	layout_model_free(&part);
 	return status;
 }
 
-/* A layout in peak->offset if the window itself fits: *found. */
-static enum status try_window(struct peak *peak, double share, uint64_t effort, bool *found)
+/* A layout in peak->offset, if it may be lower than `height`: *found. */
+static enum status try_window(struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
 {
-	uint32_t first, last;
-	bool fits;
-	for (uint32_t b = 0; b < peak->model->n; b++)
+	struct stretch window[WINDOWS + 1];
+	uint32_t count = find_windows(peak, share, apart, window);
+	enum status status = OK;
+	peak->target = peak->enough;
+	*found = count > (apart ? 1 : 0);
+	for (uint32_t b = 0; b < peak->model->n && *found; b++)
 		peak->offset[b] = -1;
-	find_window(peak, share, &first, &last);
-	enum status status = place(peak, first, last, effort, found);
-	if (status == OK && *found)
-		status = place(peak, 0, first, 0, &fits);
-	if (status == OK && *found)
-		status = place(peak, last, peak->model->sections, 0, &fits);
+	for (uint32_t i = 0; i < count && status == OK && *found; i++) {
+		status = place(peak, window[i].first, window[i].last, effort);
+		*found = peak->target < height;
+	}
+	for (uint32_t i = 0; i <= count && status == OK && *found; i++)
+		status = place(peak, i ? window[i - 1].last : 0, i < count ? window[i].first : peak->model->sections, 0);
 	return status;
 }
 
@@ -92,14 +106,17 @@ static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offs
 {
 	const struct layout_model *model = peak->model;
 	enum status status = OK;
-	for (size_t i = 0; i < SHARES && status == OK && *height > peak->enough; i++) {
+	for (size_t i = 0; i < 2 * SHARES && status == OK && *height > peak->enough; i++) {
 		bool found;
-		status = try_window(peak, shares[i], effort / SHARES / 2, &found);
+		/* What is most of very many buffers is no easier than all of them. */
+		if (i > 0 && i % 2 == 0 && model->n > MANY)
+			continue;
+		status = try_window(peak, shares[i / 2], i % 2, effort / SHARES / 4, *height, &found);
 		if (status != OK || !found)
 			continue;
 		int64_t reached = layout_model_height(model, peak->offset);
 		if (reached > peak->enough && effort > 0)
-			status = layout_region(model, peak->enough, effort / SHARES / 2, peak->offset, &reached, peak->control);
+			status = layout_region(model, peak->enough, effort / SHARES / 4, peak->offset, &reached, peak->control);
 		if (status != NO_MEMORY && reached < *height) {
 			memcpy(offset, peak->offset, model->n * sizeof *offset);
 			*height = reached;

@@ -115,7 +115,7 @@ static void set_free(struct region *region, uint32_t from, uint32_t most, uint32
 	/* Alignments count from the ground. */
 	if (model->aligned)
 		region->bottom = 0;
-	control_spend(region->control, model->n);
+	control_spend(region->control, 32 * (uint64_t)model->n);
 }
 
 /* ---- obstacles ----------------------------------------------------------------------------------------------------- */

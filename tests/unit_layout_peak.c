@@ -68,14 +68,16 @@ Test(region, finds_the_smallest_arena_of_few_buffers)
 	cr_assert_gt(worse, 20);
 }
 
-/* A training step: forward buffers that live until their backward counterpart, temporaries, gradients that stay. */
-static void draw_step(struct sample *sample, uint32_t layers, uint64_t *seed)
+/* A training step: forward buffers that live until their backward counterpart, temporaries, gradients that stay. Or two:
+ * the second begins half way through the first. */
+static void draw_step(struct sample *sample, uint32_t layers, bool twice, uint64_t *seed)
 {
-	uint32_t n = 0;
-	int64_t end = 4 * layers + 2;
+	uint32_t n = 0, half = twice ? layers / 2 : layers;
+	int64_t length = 4 * half + 2;
 	memset(sample, 0, sizeof *sample);
 	for (uint32_t i = 0; i < layers; i++) {
-		int64_t forward = 2 * i, backward = end - 2 * i - 2, activation = 4 + below(seed, 20);
+		int64_t start = i < half ? 0 : length / 2, end = start + length;
+		int64_t forward = start + 2 * (i % half), backward = end - 2 * (i % half) - 2, activation = 4 + below(seed, 20);
 		int64_t life[4][2] = { { forward, backward + 1 }, { forward, forward + 2 }, { backward, end }, { backward, backward + 2 } };
 		int64_t size[4] = { activation, 1 + below(seed, 12), 1 + below(seed, 4), 1 + activation / 2 + below(seed, 8) };
 		for (int k = 0; k < 4; k++, n++) {
@@ -94,7 +96,7 @@ static void improves(improve *step)
 	struct control control = { 0 };
 	int better = 0, at_load = 0, rounds = 60;
 	for (int round = 0; round < rounds; round++) {
-		draw_step(&sample, 10, &seed);
+		draw_step(&sample, 10, round % 2, &seed);
 		struct layout_model model;
 		int64_t offset[MOST], again[MOST];
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
@@ -131,7 +133,7 @@ Test(peak, stopped_anywhere_the_layout_is_whole)
 	uint64_t seed = test_seed();
 	struct sample sample;
 	for (int round = 0; round < 300; round++) {
-		draw_step(&sample, 8, &seed);
+		draw_step(&sample, 8, round / 2 % 2, &seed);
 		struct layout_model model;
 		int64_t offset[MOST];
 		struct control control = { .limit = 1 + (uint64_t)below(&seed, 100000) };
@@ -151,7 +153,7 @@ static void exhaust(improve *step)
 	struct sample sample;
 	struct layout_model model;
 	int64_t offset[MOST];
-	draw_step(&sample, 6, &seed);
+	draw_step(&sample, 6, true, &seed);
 	cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 	int64_t start = bad_layout(&model, offset);
 	for (long n = 0;; n++) {
