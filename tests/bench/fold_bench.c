@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 2; i < argc; i++) {
 		struct bench bench = { 0 };
-		int64_t layers = atoll(argv[i]);
+		int64_t layers = strtoll(argv[i], NULL, 10);
 		if (!set_up(&bench, argv[1], layers)) {
 			fprintf(stderr, "fold_bench: %s with %lld layers can't be built\n", argv[1], (long long)layers);
 			return 1;

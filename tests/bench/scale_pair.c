@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		return 2;
 	struct graph *given = open_graph(argv[1]), *real = open_graph(argv[2]), *scaled;
-	struct scale_request request = { atoll(argv[3]), atoll(argv[4]) };
+	struct scale_request request = { strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10) };
 	struct rules *rules = rules_new();
 	struct factors factors;
 	struct scale_report report;
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	if (status != OK) {
 		printf("unavailable: %s\n", error.text);
 	} else {
-		compare(scaled, real, getenv("VERBOSE") ? atoi(getenv("VERBOSE")) : 0);
+		compare(scaled, real, getenv("VERBOSE") ? (int)strtol(getenv("VERBOSE"), NULL, 10) : 0);
 		printf("  copies %u sums %u whole %u ambiguous %u", report.copies, report.sums, report.whole_slices, report.ambiguous);
 	}
 	printf("  factors %.1f ms, scale %.1f ms\n", 1e3 * (found - start), 1e3 * (end - found));
