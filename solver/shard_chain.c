@@ -16,6 +16,7 @@
 #define TICKS_LEAST 5000000
 #define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
 #define LARGE 200000           /* entries of tables from which on strategies are looked through */
+#define QUICK 8000000          /* entries that one more pass goes over in the end */
 #define CLOSER 8               /* and again where the gap has shrunk by so much */
 #define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
 #define GROWTH 16              /* of the share, from round to round; less after one that was too large */
@@ -39,6 +40,9 @@ struct run {
 	int64_t bound;
 	struct price price;        /* of the best bound, alpha 0: there is none yet; */
 	wide weight;               /* and the least weight of a plan at it */
+	struct price all_price;    /* the best with all strategies in the model, and its bound */
+	int64_t all_bound;
+	size_t all_entries;        /* of that model's tables */
 	bool exhausted;            /* all that could be better has been searched */
 };
 
@@ -359,6 +363,14 @@ static bool set_price(const struct run *run, int64_t beta, int64_t alpha, struct
 	return false;
 }
 
+static size_t entries(const struct run *run)
+{
+	size_t sum = run->search.core.entries;
+	for (uint32_t i = 0; i < run->model.links; i++)
+		sum += run->search.copy[i].tree.entries;
+	return sum;
+}
+
 /* The best plan at a price, and the bound that the price is. */
 static enum status look(struct run *run, struct price price, struct vertex *found)
 {
@@ -373,6 +385,11 @@ static enum status look(struct run *run, struct price price, struct vertex *foun
 		run->bound = bound;
 		run->price = price;
 		run->weight = whole_weight(run, run->search.weight);
+	}
+	if (price.alpha > 0 && !run->wanted && (bound > run->all_bound || !run->all_price.alpha)) {
+		run->all_price = price;
+		run->all_bound = bound;
+		run->all_entries = entries(run);
 	}
 	if (control_status(run->control) == CANCELLED)
 		return CANCELLED;
@@ -422,14 +439,6 @@ static enum status look_through(struct run *run)
 	}
 	mem_free(least);
 	return open_model(run);
-}
-
-static size_t entries(const struct run *run)
-{
-	size_t sum = run->search.core.entries;
-	for (uint32_t i = 0; i < run->model.links; i++)
-		sum += run->search.copy[i].tree.entries;
-	return sum;
 }
 
 /* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
@@ -608,9 +617,36 @@ static enum status search_plans(struct run *run)
 
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
+/* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that is quick. */
+static enum status finish_price(struct run *run)
+{
+	struct chain_plan *plan = run->plan;
+	bool again = run->wanted && run->price.alpha > 0 && run->all_entries < QUICK;
+	if (again) {
+		run->wanted = NULL;
+		enum status status = open_model(run);
+		if (status != OK)
+			return status == NO_MEMORY ? NO_MEMORY : OK;
+		if (!weighable(run, run->price))
+			set_price(run, run->price.beta, run->price.alpha, &run->price);
+		weigh(run, run->price.alpha, run->price.beta);
+		int64_t bound = bound_at(run, run->search.weight);
+		if (bound > run->all_bound || !run->all_price.alpha) {
+			run->all_price = run->price;
+			run->all_bound = bound;
+		}
+	}
+	plan->alpha = run->all_price.alpha;
+	plan->beta = run->all_price.beta;
+	plan->priced = run->all_bound;
+	return OK;
+}
+
 static enum status finish(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
+	if (finish_price(run) != OK)
+		return NO_MEMORY;
 	plan->bound = run->bound < run->cost ? run->bound : run->cost;
 	plan->bound_kind = run->exhausted ? "exhausted search" : "exact DP";
 	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);

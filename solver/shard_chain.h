@@ -39,6 +39,8 @@ struct chain_plan {
 	int64_t cost, usage;
 	int64_t bound;                         /* no choice within the limit costs less */
 	bool proved;
+	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound(). alpha 0: none. */
+	int64_t alpha, beta, priced;
 	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "exhausted search" */
 	uint32_t states, arcs;                 /* of the largest program: states between copies; arcs of the integer program, where one was needed */
 	struct arena arena;
@@ -58,6 +60,9 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 void chain_plan_free(struct chain_plan *plan);
 /* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */
 enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
+/* The bound that a price beta / alpha is, rounded up to a whole cost: with every copy written out, by a plain elimination in integers that knows nothing of
+ * the solver's. BAD_INPUT: not a price of this chain. LIMIT: too large for that. O(copies * elimination of one). */
+enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
 /* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k. */
 enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error);
 

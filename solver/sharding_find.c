@@ -153,10 +153,23 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 	return OK;
 }
 
+/* Without the cap first, where that is quick: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most. */
+static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	int64_t memory = job->options->memory;
+	if (memory >= 0 && !has_several_axes(job->mesh)) {
+		enum status status = sharding_search(job, -1, false, NULL, 0, sharding, cost);
+		if (status != OK || cost->usage <= memory)
+			return status;
+		sharding_free(sharding);
+	}
+	return sharding_search(job, memory, false, NULL, 0, sharding, cost);
+}
+
 static enum status least_time(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost cost;
-	enum status status = sharding_search(job, job->options->memory, false, NULL, 0, sharding, &cost);
+	enum status status = search_within(job, sharding, &cost);
 	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
 		return NO_MEMORY;
 	if (status == INFEASIBLE && sharding->split && cost.usage <= job->options->memory)

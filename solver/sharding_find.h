@@ -51,6 +51,8 @@ struct sharding_report {
 	int64_t objective, bound;
 	bool proved;
 	const char *bound_kind;          /* static text */
+	/* A price of bytes that stay, beta / alpha, and the bound that it shows alone within limit; alpha 0: none. See sharding_priced(). */
+	int64_t alpha, beta, priced, limit;
 	int64_t least_usage;             /* least bytes that stay, of all shardings searched; < 0: not asked */
 	uint32_t nodes, choices, dropped; /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */
@@ -69,6 +71,10 @@ struct sharding_report {
 enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding *sharding, struct sharding_report *report, struct error *error);
 void sharding_report_free(struct sharding_report *report);
+
+/* What a price shows of all shardings within a limit: every op with all its strategies and every layer by itself, by shard_chain_bound(). LIMIT: too large. */
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
+	int64_t beta, int64_t *bound, struct error *error);
 
 /* The least time at each amount of memory: eps percent above the least. */
 struct sharding_point { uint32_t eps; enum status status; int64_t usage, redundant, time; };

@@ -15,6 +15,15 @@ struct sharding_job {
 	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
 };
 
+/* More than one axis of more than one device. */
+static inline bool has_several_axes(const struct mesh *mesh)
+{
+	uint32_t count = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		count += mesh->axis[a].size > 1;
+	return count > 1;
+}
+
 /* What one solve is asked for. */
 struct sharding_aim {
 	uint8_t free;                    /* axes that it decides */

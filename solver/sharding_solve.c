@@ -12,7 +12,8 @@
 
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
 
-static enum status build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
+/* All of it, before any strategy is left out. */
+static enum status build_whole(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
 {
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
@@ -32,6 +33,12 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 		status = network_build(job->units, job->mesh, &wanted, network, job->error);
 	}
 	mem_free(pin);
+	return status;
+}
+
+static enum status build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
+{
+	enum status status = build_whole(job, aim, network);
 	if (status != OK)
 		return status;
 	uint32_t choices = network->chain.first[network->chain.nodes];
@@ -48,14 +55,6 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 	if (status != OK)
 		network_free(network);
 	return status;
-}
-
-static bool several(const struct mesh *mesh)
-{
-	uint32_t count = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		count += mesh->axis[a].size > 1;
-	return count > 1;
 }
 
 /* How many edges an edge stands for, and how many pairs it has. */
@@ -104,7 +103,7 @@ static enum status solve_roughly(struct sharding_job *job, const struct network 
 {
 	struct shard_problem problem;
 	struct shard_plan rough;
-	struct shard_options options = { several(job->mesh) ? job->effort / 2 : job->effort };
+	struct shard_options options = { has_several_axes(job->mesh) ? job->effort / 2 : job->effort };
 	if (unfolded_pairs(&network->chain) > ROUGH_PAIRS)
 		return LIMIT;
 	size_t *start = arena_alloc(&plan->arena, network->chain.nodes + (size_t)1, sizeof *start);
@@ -156,6 +155,10 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 		job->report->bound_kind = "least of every op";
 	}
 	job->report->proved = false;
+	job->report->alpha = plan.alpha;
+	job->report->beta = plan.beta;
+	job->report->priced = plan.priced;
+	job->report->limit = aim->limit;
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
@@ -169,8 +172,6 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	return status;
 }
 
-/* ---- all axes ------------------------------------------------------------------------------------------------------- */
-
 static uint8_t all_axes(const struct mesh *mesh)
 {
 	uint8_t axes = 0;
@@ -178,6 +179,26 @@ static uint8_t all_axes(const struct mesh *mesh)
 		axes |= (uint8_t)((mesh->axis[a].size > 1) << a);
 	return axes;
 }
+
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
+	int64_t beta, int64_t *bound, struct error *error)
+{
+	struct sharding_report report;
+	struct sharding_job job = { units, mesh, options, NULL, &report, error, 0, NULL };
+	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
+	struct network network;
+	enum status status = build_whole(&job, &aim, &network);
+	if (status != OK)
+		return status;
+	network.chain.limit = limit;
+	status = shard_chain_valid(&network.chain, error);
+	if (status == OK)
+		status = shard_chain_bound(&network.chain, alpha, beta, bound, error);
+	network_free(&network);
+	return status;
+}
+
+/* ---- all axes ------------------------------------------------------------------------------------------------------- */
 
 /* About how many pairs of strategies the ops of a network have. */
 static double pairs_at_once(const struct sharding_job *job)
@@ -316,6 +337,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
 	job->report->bound = -1;
 	job->report->bound_kind = "";
+	job->report->alpha = 0;
 	enum status status = pairs_at_once(job) <= MOST_PAIRS ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	struct sharding_report together = *job->report;
 	if ((status == OK && together.proved) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
@@ -328,6 +350,10 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
 	}
 	job->report->bound = together.bound < 0 ? -1 : together.bound;
+	job->report->alpha = together.alpha;
+	job->report->beta = together.beta;
+	job->report->priced = together.priced;
+	job->report->limit = together.limit;
 	job->report->bound_kind = together.bound_kind;
 	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
 	job->report->objective = memory ? job->report->objective : cost->total + cost->ties;
@@ -341,7 +367,7 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	uint8_t axes = all_axes(job->mesh);
 	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
 	job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
-	if (!several(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
+	if (!has_several_axes(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
 		return sharding_solve(job, &aim, sharding, cost);
 	return search_several(job, axes, limit, memory, pin, pins, sharding, cost);
 }

@@ -116,7 +116,7 @@ static enum status read_scenario(struct check *check)
 static enum status check_shard(struct check *check, struct stage_context *stage, const struct sharded *sharded)
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
-	bool claimed = false;
+	const char *how = NULL;
 	enum status status = shard_check(shard, sharded, check->error);
 	if (status != OK)
 		return status;
@@ -125,9 +125,9 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 	if (status != OK)
 		return status;
 	passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	status = shard_check_bound(shard, stage, sharded, &check->scenario, &claimed, check->error);
-	if (status == OK && claimed)
-		passed(check, "the sharding's bound, searched again");
+	status = shard_check_bound(shard, stage, sharded, &check->scenario, &how, check->error);
+	if (status == OK && how)
+		passed(check, how);
 	return status;
 }
 

@@ -103,19 +103,50 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, stru
 	return status;
 }
 
-enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, bool *claimed,
+/* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
+static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
+	int64_t *shown, struct error *error)
+{
+	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit");
+	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound");
+	int64_t bound;
+	bool whole;
+	*shown = -1;
+	if (!multiplier)
+		return OK;
+	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_integer(claim))
+		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
+	struct shard_proof proof = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
+	enum status status = shard_price_again(stage, sharded, scenario, &proof, &bound, &whole, error);
+	if (status == LIMIT)
+		return OK;
+	if (status == OK && bound != json_integer_value(claim))
+		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %" PRId64 ", not %" PRId64, bound, (int64_t)json_integer_value(claim));
+	*shown = status == OK && whole ? bound : -1;
+	return status == BAD_INPUT ? INFEASIBLE : status;
+}
+
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
 	struct error *error)
 {
-	const json_t *claim = json_object_get(shard, "bound");
-	int64_t bound;
-	*claimed = json_is_integer(claim);
-	if (!*claimed)
+	const json_t *claim = json_object_get(shard, "bound"), *certificate = json_object_get(shard, "certificate");
+	int64_t bound, shown;
+	*how = NULL;
+	if (!json_is_integer(claim))
 		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
 	enum status status = expect(shard, "cost", sharded->cost.total + sharded->cost.ties, error);
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total + sharded->cost.ties))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound contradicts the cost");
 	if (status == OK)
-		status = shard_bound_again(stage, sharded, scenario, &bound, error);
+		status = check_price(certificate, stage, sharded, scenario, &shown, error);
+	if (status != OK)
+		return status;
+	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
+	if (shown >= json_integer_value(claim))
+		return OK;
+	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
+		: "the sharding's bound, searched again";
+	status = shard_bound_again(stage, sharded, scenario, &bound, error);
 	if (status == OK && bound < json_integer_value(claim))
 		return fail(error, INFEASIBLE, "the sharding's bound %" PRId64 " could not be confirmed by searching again", (int64_t)json_integer_value(claim));
 	return status;

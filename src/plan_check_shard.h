@@ -18,8 +18,9 @@ enum status shard_decision(void *context, const struct units *units, struct shar
 enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error);
 /* Runs the simulated step event by event, and compares a file's times with it. */
 enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
-/* Searches again for a bound that the file claims. *claimed: it claims one. */
-enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, bool *claimed,
+/* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says
+ * so; NULL: it claims none. */
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
 	struct error *error);
 
 #endif

@@ -130,6 +130,9 @@ static void write_proof(const struct shard_proof *proof, FILE *stream)
 	fprintf(stream, ", \"cost\": %" PRId64 ", \"bound\": %" PRId64 ", \"gap\": %.9f, \"proved\": %s, \"certificate\": {\"by\": ", proof->cost,
 		proof->bound, proof->cost > 0 ? (double)(proof->cost - proof->bound) / (double)proof->cost : 0.0, proof->proved ? "true" : "false");
 	json_write_text(stream, proof->kind);
+	if (proof->alpha > 0)
+		fprintf(stream, ", \"multiplier\": [%" PRId64 ", %" PRId64 "], \"limit\": %" PRId64 ", \"bound\": %" PRId64, proof->beta, proof->alpha, proof->limit,
+			proof->priced);
 	putc('}', stream);
 }
 

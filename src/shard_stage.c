@@ -241,7 +241,8 @@ static void note_report(struct job *job, const struct sharding_report *report, s
 	sharded->folded = report->folded;
 	if (report->bound >= 0 && cost >= report->bound)
 		sharded->proof = (struct shard_proof){ .picoseconds = true, .cost = cost, .bound = report->bound, .proved = cost == report->bound,
-			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind };
+			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind,
+			.alpha = report->alpha, .beta = report->beta, .priced = report->priced, .limit = report->limit };
 }
 
 /* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search counts. */
@@ -356,6 +357,27 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 		*points = SHARDING_CURVE_POINTS;
 		add_experts(job, curve);
 	}
+	return status;
+}
+
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct shard_proof *proof,
+	int64_t *bound, bool *whole, struct error *error)
+{
+	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct sharding_options options;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	job.cap = cap_of(stage, scenario);
+	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (proof->limit < 0 || proof->limit == job.cap);
+	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
+	struct placement_pin *pin = arena_alloc(&job.arena, scenario->pins, sizeof *pin);
+	if (status == OK)
+		status = pin ? find_fold(sharded->shared) : NO_MEMORY;
+	if (status == OK)
+		status = search_options(&job, mesh, NULL, pin, &options);
+	if (status == OK)
+		status = sharding_priced(&sharded->shared->units, mesh, &options, proof->limit, proof->alpha, proof->beta, bound, error);
+	shard_clock_close(&job.clock);
+	arena_free(&job.arena);
 	return status;
 }
 

@@ -39,6 +39,8 @@ struct shard_proof {
 	int64_t cost, bound;        /* bound: no sharding over this mesh costs less */
 	bool proved;                /* cost == bound */
 	const char *kind;           /* static text: how the bound came about */
+	/* A price of bytes that stay, in picoseconds: beta / alpha. Alone it shows that no sharding within limit costs less than priced; alpha 0: none. */
+	int64_t alpha, beta, priced, limit;
 };
 
 #define SHARD_EXPERTS 3

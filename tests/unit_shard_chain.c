@@ -80,6 +80,23 @@ static enum status solve(const struct shard_chain *chain, struct chain_plan *pla
 	return solve_within(chain, EFFORT, plan);
 }
 
+/* The plan's price shows what it says, any other one no more than the optimum; without usage's part it is the optimum without a limit. */
+static void check_price(const struct shard_chain *chain, const struct chain_plan *plan, int64_t best, int round)
+{
+	struct error error = { 0 };
+	int64_t bound;
+	cr_assert_gt(plan->alpha, 0);
+	cr_assert_eq(shard_chain_bound(chain, plan->alpha, plan->beta, &bound, &error), OK, "%s", error.text);
+	cr_assert(bound == plan->priced && bound <= best, "SEED=%llu round %d: price %lld / %lld shows %lld, not %lld; the optimum is %lld",
+		(unsigned long long)test_seed(), round, (long long)plan->beta, (long long)plan->alpha, (long long)bound, (long long)plan->priced, (long long)best);
+	if (chain->limit < 0)
+		cr_assert_eq(bound, best);
+	else
+		cr_assert(shard_chain_bound(chain, 1 + round % 9, round % 50, &bound, &error) == OK && bound <= best);
+	cr_assert_eq(shard_chain_bound(chain, 0, 1, &bound, &error), BAD_INPUT);
+	cr_assert_eq(shard_chain_bound(chain, 1, -1, &bound, &error), BAD_INPUT);
+}
+
 static void check(const struct shard_chain *chain, int round)
 {
 	struct chain_plan plan;
@@ -97,6 +114,7 @@ static void check(const struct shard_chain *chain, int round)
 			(long long)plan.cost, (long long)plan.bound, (long long)brute.best, plan.bound_kind ? plan.bound_kind : "");
 		cr_assert_eq(shard_chain_evaluate(chain, &plan, &cost, &usage, &error), OK, "%s", error.text);
 		cr_assert(cost == plan.cost && usage == plan.usage);
+		check_price(chain, &plan, brute.best, round);
 	}
 	chain_plan_free(&plan);
 }
