@@ -12,7 +12,7 @@
 
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
-#define PASSES_LEAST 8         /* over the tables of each model, and ticks besides, before effort counts */
+#define PASSES_LEAST 40        /* over the tables of each model, and ticks besides, before effort counts */
 #define TICKS_LEAST 5000000
 #define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
 #define LARGE 200000           /* entries of tables from which on strategies are looked through */
