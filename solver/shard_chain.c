@@ -422,7 +422,7 @@ static enum status look_through(struct run *run)
 	if (room < 0 || room >= CHAIN_WEIGHT_MAX)
 		return OK;
 	int64_t most = run->search.weight + (int64_t)room, *least = mem_alloc(chain->first[chain->nodes], sizeof *least);
-	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted);
+	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted;
 	if (!least || !wanted) {
 		mem_free(least);
 		return NO_MEMORY;
@@ -438,7 +438,13 @@ static enum status look_through(struct run *run)
 				keep_wanted(run, &run->search.copy[i].tree, model->link[i].var[node], node, most, least);
 	}
 	mem_free(least);
-	return open_model(run);
+	enum status status = open_model(run);
+	if (status == LIMIT && control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
+		run->wanted = before;
+		run->pruned_at = 1;
+		status = open_model(run);
+	}
+	return status;
 }
 
 /* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
