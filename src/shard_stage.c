@@ -8,6 +8,7 @@
 
 #define NOTES_BYTES 2000
 #define CANDIDATES_MAX 200
+#define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
 
@@ -226,7 +227,7 @@ static enum status find_fold(struct shared_units *shared)
 {
 	enum status status = OK;
 	if (!shared->folded)
-		status = fold_find(shared->graph, units_label, &shared->units, 2, &shared->fold);
+		status = fold_find(shared->graph, units_label, &shared->units, COPIES_LEAST, &shared->fold);
 	shared->folded = status == OK;
 	return status;
 }
