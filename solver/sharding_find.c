@@ -80,13 +80,14 @@ static void keep_other(struct sharding_job *job, struct sharding *sharding)
 		sharding_free(sharding);
 }
 
-/* What comes and goes beside what stays is not counted: a plan with more slack may take less once it is planned. */
-static enum status with_more_slack(struct sharding_job *job, int64_t least)
+/* What comes and goes beside what stays is not counted: the fastest without slack, or where there is none one with more, may take less once
+ * it is planned. */
+static enum status with_other_slack(struct sharding_job *job, int64_t least)
 {
 	struct sharding sharding;
 	struct sharding_cost cost;
 	struct sharding_report before = *job->report;
-	int64_t limit = more_by(least, job->options->slack + SHARDING_MORE_SLACK);
+	int64_t limit = more_by(least, job->options->slack > 0 ? 0 : SHARDING_MORE_SLACK);
 	enum status status = sharding_search(job, limit, false, NULL, 0, &sharding, &cost);
 	*job->report = before;
 	keep_other(job, &sharding);
@@ -118,7 +119,7 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 	}
 	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
 		return NO_MEMORY;
-	if (usable(status) && job->options->others && with_more_slack(job, least.usage) != OK)
+	if (usable(status) && job->options->others && with_other_slack(job, least.usage) != OK)
 		return NO_MEMORY;
 	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
 		status = INFEASIBLE;
