@@ -23,7 +23,7 @@ struct cheap {
 static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, bool dive, bool *better, struct control *control)
 {
 	const struct layout_model *model = cheap->model;
-	int64_t height;
+	int64_t height = 0;
 	enum status status = layout_rank(model, recipe->keys, cheap->order);
 	if (status == OK && dive)
 		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
