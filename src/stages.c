@@ -297,12 +297,20 @@ static enum status collect_buffers(const struct ordered *ordered, const struct l
 	return OK;
 }
 
+/* The caching allocator is simulated: it takes no wishes. */
+static bool is_simulated(const struct scenario *scenario)
+{
+	return scenario->value[K_layout] == LAYOUT_CACHING || scenario->value[K_layout] == LAYOUT_EXPANDABLE;
+}
+
 static enum status fix_offsets(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
 {
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_OFFSET)
 			continue;
+		if (is_simulated(scenario))
+			return fail(error, INFEASIBLE, "the caching allocator puts no tensor at a wanted offset: set another layout");
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
 			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
@@ -340,8 +348,7 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 		}
 	}
 	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);
-	int64_t strategy = scenario->value[K_layout];
-	if (status == OK && input->links.behind && (strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE))
+	if (status == OK && input->links.behind && is_simulated(scenario))
 		status = fail(error, INFEASIBLE, "the caching allocator lays no tensor behind another: set another layout");
 	return status;
 }
