@@ -1,26 +1,10 @@
 /* unit_view_devices.c: the Devices view of a step that is split, and what other views and drawings say of it. */
-#include <criterion/criterion.h>
-#include <locale.h>
-#include <string.h>
-
 #include "src/draw.h"
 #include "src/models.h"
 #include "src/plan_changes.h"
-#include "src/planner.h"
 #include "support.h"
 #include "ui/devices.h"
-
-enum { TENSORS = 3, GRAPH, DEVICES };
-
-struct fixture {
-	struct planner planner;
-	struct plan *plan;
-	struct plan_index index;
-	struct scenario scenario;
-	struct model model;
-	struct frame frame;
-	void *state[VIEWS];
-};
+#include "views_fixture.h"
 
 static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
 {
@@ -31,49 +15,7 @@ static void open_fixture(struct fixture *fixture, const char *const *set, int wi
 	config.layers = 1;
 	config.batch = 8;
 	config.seq = 32;
-	struct graph *graph = model_step("gpt", &config, &adam, &error, &status);
-	setlocale(LC_ALL, "C.UTF-8");
-	*fixture = (struct fixture){ .planner = { .store = store_new() } };
-	scenario_init(&fixture->scenario);
-	for (; *set; set++)
-		cr_assert_eq(scenario_set(&fixture->scenario, *set, &error), OK, "%s", error.text);
-	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, PLAN_QUICK, &error, &status);
-	cr_assert(fixture->plan, "%s", error.text);
-	graph_release(graph);
-	cr_assert_eq(plan_index_build(fixture->plan, &fixture->index), OK);
-	fixture->model = (struct model){ .scenario = &fixture->scenario, .storage = NONE };
-	model_take_plan(&fixture->model, fixture->plan, &fixture->index);
-	for (int i = 0; i < VIEWS; i++)
-		fixture->state[i] = mem_alloc(1, views[i]->state_size);
-	cr_assert(frame_resize(&fixture->frame, width, height));
-}
-
-static void close_fixture(struct fixture *fixture)
-{
-	for (int i = 0; i < VIEWS; i++) {
-		if (views[i]->free)
-			views[i]->free(fixture->state[i]);
-		mem_free(fixture->state[i]);
-	}
-	frame_free(&fixture->frame);
-	plan_index_free(&fixture->index);
-	plan_release(fixture->plan);
-	scenario_done(&fixture->scenario);
-	planner_done(&fixture->planner);
-}
-
-static void expect(struct fixture *fixture, int view, const char *wanted)
-{
-	frame_clear(&fixture->frame);
-	views[view]->draw(fixture->state[view], &fixture->model, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
-	cr_assert(text && strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
-	mem_free(text);
-}
-
-static void press(struct fixture *fixture, int view, enum command_id command)
-{
-	views[view]->command(fixture->state[view], &fixture->model, command);
+	open_fixture_with(fixture, model_step("gpt", &config, &adam, &error, &status), set, PLAN_QUICK, width, height);
 }
 
 /* To a part, from the one that is shown first. */

@@ -1,9 +1,5 @@
 /* Tests of the views as text: a hand-made graph, planned in program order, drawn into cells. */
-#include <criterion/criterion.h>
-#include <locale.h>
-
 #include "src/input.h"
-#include "src/planner.h"
 #include "support.h"
 #include "ui/chrome.h"
 #include "ui/completion.h"
@@ -11,21 +7,9 @@
 #include "ui/panel.h"
 #include "ui/schedule.h"
 #include "ui/segment_rows.h"
-#include "ui/view.h"
+#include "views_fixture.h"
 
 #define MIB (INT64_C(1) << 20)
-
-/* What a test looks at. */
-struct fixture {
-	struct planner planner;
-	struct plan *plan;
-	struct plan_index index;
-	struct scenario scenario;
-	struct model model;
-	struct frame frame;
-	const struct plan *run[1];
-	void *state[VIEWS];
-};
 
 static uint32_t add_tensor(struct draft *draft, const char *name, int64_t mib, enum kind kind)
 {
@@ -88,53 +72,7 @@ static struct graph *spike(uint32_t ops)
 
 static void open_fixture(struct fixture *fixture, struct graph *graph, int width, int height)
 {
-	struct error error = { 0 };
-	enum status status;
-	setlocale(LC_CTYPE, "C.UTF-8");
-	*fixture = (struct fixture){ .planner.store = store_new() };
-	scenario_init(&fixture->scenario);
-	fixture->scenario.value[K_order] = ORDER_PROGRAM;
-	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, PLAN_COMPLETE, &error, &status);
-	cr_assert(fixture->plan, "%s", error.text);
-	graph_release(graph);
-	cr_assert_eq(plan_index_build(fixture->plan, &fixture->index), OK);
-	fixture->run[0] = fixture->plan;
-	fixture->model = (struct model){ .scenario = &fixture->scenario, .run = fixture->run, .runs = 1, .storage = NONE };
-	model_take_plan(&fixture->model, fixture->plan, &fixture->index);
-	for (int i = 0; i < VIEWS; i++)
-		fixture->state[i] = mem_alloc(1, views[i]->state_size);
-	cr_assert(frame_resize(&fixture->frame, width, height));
-}
-
-static void close_fixture(struct fixture *fixture)
-{
-	for (int i = 0; i < VIEWS; i++) {
-		if (views[i]->free)
-			views[i]->free(fixture->state[i]);
-		mem_free(fixture->state[i]);
-	}
-	frame_free(&fixture->frame);
-	plan_index_free(&fixture->index);
-	plan_release(fixture->plan);
-	scenario_done(&fixture->scenario);
-	planner_done(&fixture->planner);
-}
-
-/* The view's screen as text; free with mem_free(). */
-static char *screen_of(struct fixture *fixture, int view)
-{
-	frame_clear(&fixture->frame);
-	views[view]->draw(fixture->state[view], &fixture->model, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
-	cr_assert(text);
-	return text;
-}
-
-static void expect(struct fixture *fixture, int view, const char *wanted)
-{
-	char *text = screen_of(fixture, view);
-	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
-	mem_free(text);
+	open_fixture_with(fixture, graph, (const char *const[]){ "order=program", NULL }, PLAN_COMPLETE, width, height);
 }
 
 static void expect_not(struct fixture *fixture, int view, const char *unwanted)
@@ -143,13 +81,6 @@ static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 	cr_assert_not(strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
 	mem_free(text);
 }
-
-static void press(struct fixture *fixture, int view, enum command_id command)
-{
-	views[view]->command(fixture->state[view], &fixture->model, command);
-}
-
-enum { OVERVIEW, MAP, ORDER, TENSORS, GRAPH, DEVICES, RUNS };
 
 Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 {
