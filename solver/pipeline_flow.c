@@ -73,7 +73,7 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 struct flowing {
 	const struct pipeline_cut *cut;
 	struct pipeline_flow *flow;
-	uint32_t room;
+	size_t room;
 	bool *runs;                /* [ops] of the rank that is looked at */
 	uint8_t *side;             /* [ops] */
 	uint32_t *stands;          /* [tensors] */
@@ -86,14 +86,8 @@ struct flowing {
 static enum status add_transfer(struct flowing *flowing, const struct transfer *transfer)
 {
 	struct pipeline_flow *flow = flowing->flow;
-	if (flow->transfers == flowing->room) {
-		uint32_t room = flowing->room ? 2 * flowing->room : 64;
-		struct transfer *grown = mem_resize(flow->transfer, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
-		flow->transfer = grown;
-		flowing->room = room;
-	}
+	if (!mem_reserve(&flow->transfer, &flowing->room, flow->transfers + 1, sizeof *flow->transfer))
+		return NO_MEMORY;
 	flow->transfer[flow->transfers++] = *transfer;
 	return OK;
 }

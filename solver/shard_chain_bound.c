@@ -33,9 +33,10 @@ struct auditing {
 	size_t *start;             /* [nodes + 1] node's copy k is variable start[node] + k */
 	uint32_t vars, *node_of;
 	struct table *table;
-	uint32_t tables, table_room;
+	uint32_t tables;
+	size_t table_room, entry_room;
 	struct entry *entry;       /* lists of the tables that know a variable */
-	uint32_t entries, entry_room, *first;
+	uint32_t entries, *first;
 	struct order_heap queue;
 	wide base;                 /* left out of all tables */
 	int64_t spread;            /* no sum of tables' entries is above */
@@ -50,14 +51,8 @@ static uint32_t width(const struct auditing *auditing, uint32_t var)
 
 static bool note(struct auditing *auditing, uint32_t var, uint32_t table)
 {
-	if (auditing->entries == auditing->entry_room) {
-		uint32_t room = auditing->entry_room ? 2 * auditing->entry_room : 1024;
-		struct entry *entry = mem_resize(auditing->entry, room, sizeof *entry);
-		if (!entry)
-			return false;
-		auditing->entry = entry;
-		auditing->entry_room = room;
-	}
+	if (!mem_reserve(&auditing->entry, &auditing->entry_room, auditing->entries + 1, sizeof *auditing->entry))
+		return false;
 	auditing->entry[auditing->entries] = (struct entry) { table, auditing->first[var] };
 	auditing->first[var] = auditing->entries++;
 	return true;
@@ -70,14 +65,8 @@ static enum status add_table(struct auditing *auditing, const uint32_t *var, uin
 	for (uint32_t i = 0; i < count; i++)
 		if ((size *= width(auditing, var[i])) > TABLE_MOST)
 			return LIMIT;
-	if (auditing->tables == auditing->table_room) {
-		uint32_t room = auditing->table_room ? 2 * auditing->table_room : 1024;
-		struct table *table = mem_resize(auditing->table, room, sizeof *table);
-		if (!table)
-			return NO_MEMORY;
-		auditing->table = table;
-		auditing->table_room = room;
-	}
+	if (!mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table))
+		return NO_MEMORY;
 	struct table *table = &auditing->table[auditing->tables];
 	*table = (struct table) { .count = count, .size = size, .weight = mem_alloc(size, sizeof *table->weight) };
 	memcpy(table->var, var, count * sizeof *var);

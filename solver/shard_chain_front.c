@@ -64,7 +64,7 @@ static uint32_t push_trail(struct chain_front *front, uint32_t before, uint32_t 
 
 /* ---- sets ------------------------------------------------------------------------------------------------------ */
 
-static int by_usage(const void *left, const void *right)
+int chain_points_by_usage(const void *left, const void *right)
 {
 	const struct chain_point *a = left, *b = right;
 	if (a->usage != b->usage)
@@ -81,7 +81,7 @@ uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 	uint32_t kept = 0;
 	if (count < 2)
 		return count;
-	qsort(list, count, sizeof *list, by_usage);
+	qsort(list, count, sizeof *list, chain_points_by_usage);
 	for (uint32_t i = 0; i < count; i++)
 		if (!kept || list[i].cost < list[kept - 1].cost)
 			list[kept++] = list[i];

@@ -45,6 +45,8 @@ size_t chain_front_rows(const struct chain_front *front, const struct chain_buck
 void chain_front_digits(const struct chain_front *front, const struct chain_bucket *bucket, size_t row, uint32_t *value);
 /* Values of all variables that a point decides, where those of its row are set; taken [factors]: its point of each link, where they are given. */
 void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value, uint32_t *taken);
+/* qsort's comparison of points: by usage, then cost; equal ones by what they are made of. */
+int chain_points_by_usage(const void *left, const void *right);
 /* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
 uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
 

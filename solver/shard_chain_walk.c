@@ -50,24 +50,12 @@ static void set_range(struct walking *walking, uint32_t copies)
 	walking->most = walking->alone ? (int64_t)((wide)walking->high * copies / length) + walking->more + 1 : INT64_MAX;
 }
 
-static int by_usage_then_cost(const void *left, const void *right)
-{
-	const struct chain_point *a = left, *b = right;
-	if (a->usage != b->usage)
-		return a->usage < b->usage ? -1 : 1;
-	if (a->cost != b->cost)
-		return a->cost < b->cost ? -1 : 1;
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	return (a->trail > b->trail) - (a->trail < b->trail);
-}
-
 /* Drops points that another one of the same usage is as good as. */
 static uint32_t filter_equal(struct chain_point *list, uint32_t count)
 {
 	uint32_t kept = 0;
 	if (count > 1)
-		qsort(list, count, sizeof *list, by_usage_then_cost);
+		qsort(list, count, sizeof *list, chain_points_by_usage);
 	for (uint32_t i = 0; i < count; i++)
 		if (!kept || list[i].usage != list[kept - 1].usage)
 			list[kept++] = list[i];
