@@ -17,8 +17,9 @@ static void write_word(FILE *stream, const char *word)
 	csv_text(stream, word ? word : "");
 }
 
-static void write_placements(const struct sharded *sharded, FILE *stream)
+static void write_placements(const struct plan *plan, FILE *stream)
 {
+	const struct sharded *sharded = plan->sharded;
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char text[400];
@@ -37,22 +38,24 @@ static void write_placements(const struct sharded *sharded, FILE *stream)
 	}
 }
 
-static void write_collectives(const struct sharded *sharded, FILE *stream)
+static void write_collectives(const struct plan *plan, FILE *stream)
 {
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			const struct traffic *traffic = &sharded->traffic[a][c];
+			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
-			fprintf(stream, "%s,%s,%u,%" PRId64 ",", sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes);
+			fprintf(stream, "%s,%s,%u,%" PRId64 ",", mesh->axis[a].name, collective_names[c], traffic->count, traffic->bytes);
 			seconds(stream, traffic->time);
 			putc('\n', stream);
 		}
 }
 
-static void write_candidates(const struct sharded *sharded, FILE *stream)
+static void write_candidates(const struct plan *plan, FILE *stream)
 {
+	const struct sharded *sharded = plan->sharded;
 	fputs("candidate,step_seconds,staying_bytes,possible,chosen\n", stream);
 	for (uint32_t i = 0; i < sharded->candidates; i++) {
 		const struct shard_candidate *candidate = &sharded->candidate[i];
@@ -67,8 +70,9 @@ static void write_candidates(const struct sharded *sharded, FILE *stream)
 	}
 }
 
-static void write_curve(const struct sharded *sharded, FILE *stream)
+static void write_curve(const struct plan *plan, FILE *stream)
 {
+	const struct sharded *sharded = plan->sharded;
 	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
@@ -78,7 +82,7 @@ static void write_curve(const struct sharded *sharded, FILE *stream)
 	}
 }
 
-static const struct { const char *view; void (*write)(const struct sharded *sharded, FILE *stream); } views[] = {
+static const struct { const char *view; void (*write)(const struct plan *plan, FILE *stream); } views[] = {
 	{ "placements", write_placements }, { "collectives", write_collectives }, { "candidates", write_candidates }, { "curve", write_curve },
 };
 
@@ -98,6 +102,6 @@ enum status shard_csv(const struct plan *plan, const char *view, FILE *stream, s
 		return fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
 		if (strcmp(views[i].view, view) == 0)
-			views[i].write(plan->sharded, stream);
+			views[i].write(plan, stream);
 	return OK;
 }

@@ -4,6 +4,7 @@
 #include "pipeline_times.h"
 #include "plan_time.h"
 #include "solver/op_time.h"
+#include "traffic.h"
 
 /* The tensor of the whole step that a collective moves: what the first of a chain reads. */
 static uint32_t moved_tensor(const struct sharded *sharded, uint32_t op)
@@ -61,7 +62,7 @@ enum status device_times_find(const struct sharded *sharded, const struct op_wor
 			times->host[op] = true;
 		} else if (of != NONE) {
 			times->time[op] = compute_time(sharded, work, machine, op, of);
-		} else if (sharded_collective(mesh, device, op, &axis, &collective, &bytes)) {
+		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, op);
 			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
 			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers);

@@ -6,6 +6,7 @@
 #include "pipelined.h"
 #include "plan_time.h"
 #include "sharded.h"
+#include "traffic.h"
 #include "solver/graph.h"
 #include "solver/layout.h"
 #include "solver/order.h"
@@ -29,6 +30,7 @@ struct plan {
 	struct scenario scenario;
 	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
 	const struct pipelined *pipelined; /* how it is cut into microbatches and pipeline ranks; NULL: it is not */
+	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct plan_stage *stage;     /* [pipelined->ranks] or NULL */
 

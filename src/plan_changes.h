@@ -7,7 +7,7 @@
 /* An op of the input: [0] in one plan, [1] in the other. Collectives count for the op that wrote what they move, or else reads it first. */
 struct plan_change {
 	const char *op;             /* a name of one of the plans' graphs */
-	int64_t sent[2];            /* bytes that a device sends */
+	int64_t sent[2];            /* bytes that a device sends, inside the op, too */
 	int64_t made[2];            /* bytes of the storages that the op, and collectives on its results, allocate */
 };
 

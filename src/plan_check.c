@@ -53,7 +53,7 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
-	enum status status = shard_check(shard, sharded, check->error);
+	enum status status = shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error);
 	if (status != OK)
 		return status;
 	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");

@@ -32,20 +32,22 @@ static int64_t moved_bytes(const struct graph *graph)
 	return sum;
 }
 
-/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary). */
-static int64_t moved_inside(const struct sharded *sharded)
+/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary), every time that they run. */
+static int64_t moved_inside(const struct sharded *sharded, const struct graph *graph)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	int64_t sum = 0;
-	for (uint32_t op = 0; op < units->graph->ops; op++)
-		for (uint32_t a = 0; a < mesh->axes; a++) {
+	for (uint32_t run = 0; run < graph->ops; run++) {
+		uint32_t op = sharded_op(sharded, graph, run);
+		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
 			int8_t unit = sharded->sharding.split[op].on[a];
 			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)
 				continue;
 			int64_t points = unit_inside_bytes(units, mesh, op, sharded->sharding.split[op], a);
 			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
 		}
+	}
 	return sum;
 }
 
@@ -89,7 +91,7 @@ enum status shard_check_time(const json_t *shard, const struct plan_time *time, 
 	return status;
 }
 
-enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error)
+enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
 	enum status status = expect(shard, "redundant_bytes", sharded->cost.redundant, error);
 	if (status == OK)
@@ -97,7 +99,7 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, stru
 	if (status == OK)
 		status = check_seconds(shard, "estimated_seconds", sharded->cost.total, error);
 	if (status == OK)
-		status = expect(shard, "comm_bytes", moved_bytes(sharded->device) + moved_inside(sharded), error);
+		status = expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error);
 	if (status == OK)
 		status = check_collectives(shard, error);
 	return status;

@@ -14,8 +14,8 @@ struct shard_claim { const json_t *shard; const struct scenario *scenario; };
  * what is impossible is INFEASIBLE with its name. */
 enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error);
 
-/* Compares the sums of a file with what its own placements, and the collectives of the device's graph, add up to. */
-enum status shard_check(const json_t *shard, const struct sharded *sharded, struct error *error);
+/* Compares the sums of a file with what its own placements, and the collectives of the graph that a device runs, add up to. */
+enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error);
 /* Runs the simulated step event by event, and compares a file's times with it. */
 enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
 /* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says

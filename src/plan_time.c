@@ -5,6 +5,7 @@
 #include "plan_time.h"
 #include "solver/blocks.h"
 #include "solver/op_time.h"
+#include "traffic.h"
 
 struct timing {
 	const struct graph *graph;       /* as planned */
@@ -15,23 +16,6 @@ struct timing {
 	struct step_costs costs;
 	struct arena arena;
 };
-
-/* The op of the whole step's graph that an op is, or that it runs again; NONE: a collective. */
-static uint32_t whole_op(const struct timing *timing, uint32_t op)
-{
-	static const char again[] = ".again";
-	const struct graph *whole = timing->sharded->shared->graph;
-	const char *name = timing->graph->op[op].name, *last = NULL;
-	uint32_t found = graph_find_op(whole, name);
-	char text[600];
-	for (const char *at = strstr(name, again); at; at = strstr(at + 1, again))
-		last = at;
-	if (found != NONE || !last || (size_t)(last - name) >= sizeof text)
-		return found;
-	memcpy(text, name, (size_t)(last - name));
-	text[last - name] = '\0';
-	return graph_find_op(whole, text);
-}
 
 /* A view takes no time. */
 static bool is_view(const struct graph *graph, uint32_t op)
@@ -69,10 +53,10 @@ static void time_op(struct timing *timing, uint32_t op)
 	const struct mesh *mesh = &timing->sharded->sharding.mesh;
 	struct step_costs *costs = &timing->costs;
 	enum collective collective;
-	uint32_t axis, whole = whole_op(timing, op);
+	uint32_t axis, whole = sharded_op(timing->sharded, timing->graph, op);
 	int64_t bytes;
 	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
-	if (sharded_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
+	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
 		costs->stream[op] = 1 + axis;
 		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
 		return;

@@ -60,6 +60,8 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->caching_bytes = laid_out->caching;
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
+	if (plan->sharded)
+		traffic_find(plan->sharded, plan->pipelined ? plan->sharded->device : plan->graph, &plan->traffic);
 	if (plan->sharded && !plan->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->order, plan->sharded, scenario, rules);
 	if (plan->sharded && !plan->pipelined && !plan->time) {

@@ -50,13 +50,13 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
 	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
-	line(stream, "sent by each device", sharded->comm_bytes, "");
+	line(stream, "sent by each device", plan->traffic.bytes, plan->pipelined ? "for a microbatch, on all ranks, without what goes between these" : "");
 	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		write_time(plan, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			const struct traffic *traffic = &sharded->traffic[a][c];
+			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->bytes > 0)
 				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name, collective_names[c],
 					bytes_text(traffic->bytes, text, sizeof text), traffic->count, (double)traffic->time * 1e-9);

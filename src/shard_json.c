@@ -84,17 +84,18 @@ static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, F
 	putc(']', stream);
 }
 
-static void write_traffic(const struct sharded *sharded, FILE *stream)
+static void write_traffic(const struct plan *plan, FILE *stream)
 {
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	bool first = true;
 	fputs(",\n  \"collectives\": [", stream);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			const struct traffic *traffic = &sharded->traffic[a][c];
+			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
 			fprintf(stream, "%s{\"axis\": \"%s\", \"collective\": \"%s\", \"count\": %u, \"bytes\": %" PRId64 ", ", first ? "\n   " : ",\n   ",
-				sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes);
+				mesh->axis[a].name, collective_names[c], traffic->count, traffic->bytes);
 			write_seconds(stream, "seconds", traffic->time);
 			putc('}', stream);
 			first = false;
@@ -226,7 +227,7 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 		return;
 	}
 	write_mesh(&sharded->sharding.mesh, stream);
-	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->cost.redundant, sharded->comm_bytes);
+	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->cost.redundant, plan->traffic.bytes);
 	write_seconds(stream, "step_seconds", plan_step_time(plan));
 	fputs(", ", stream);
 	write_seconds(stream, "estimated_seconds", sharded->cost.total);
@@ -235,7 +236,7 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 	fprintf(stream, ", \"staying_bytes\": %" PRId64 ", \"kept_bytes\": %" PRId64 ", \"saved_bytes\": %" PRId64 ", \"gradient_bytes\": %" PRId64,
 		sharded->cost.usage, sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
 	write_proof(&sharded->proof, stream);
-	write_traffic(sharded, stream);
+	write_traffic(plan, stream);
 	if (plan->time)
 		write_streams(plan, stream);
 	if (sharded->candidates)

@@ -18,13 +18,6 @@ struct shared_units {
 	atomic_uint references;
 };
 
-/* The collectives of one kind over one axis, summed over the step. */
-struct traffic {
-	uint32_t count;
-	int64_t bytes;              /* that each device sends */
-	int64_t time;               /* picoseconds, one after another */
-};
-
 /* A sharding that was looked at on the way. */
 struct shard_candidate {
 	const char *text;           /* "dp 2 x tp 4, ZeRO 3" */
@@ -53,9 +46,6 @@ struct sharded {
 	const char *notes;          /* what was assumed or could not be split: sentences, one a line */
 	int64_t *redundant;         /* [storages] of shared->graph: what a device holds beyond its share of one copy */
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
-	struct traffic traffic[MESH_AXES][COLLECTIVE_COUNT];
-	int64_t comm_bytes;         /* sent by each device */
-	int64_t comm_time;          /* picoseconds, one collective after the other */
 	struct shard_proof proof;
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
 	uint32_t candidates;
@@ -76,8 +66,8 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
-/* What an op of a device's graph sends: its axis, and bytes as collective_time() takes them. False: it is no collective. */
-bool sharded_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes);
+/* The op of the graph that was sharded, by its name in a device's graph, also where that runs it again; NONE: a collective's or a copy. */
+uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */

@@ -1,7 +1,4 @@
 /* sharded_build.c: from a decision to the graph of a device, and what it costs. */
-#include <stdio.h>
-#include <string.h>
-
 #include "devices.h"
 #include "shard_stage.h"
 #include "solver/device_graph.h"
@@ -27,84 +24,6 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 }
 
 /* ---- what a sharding costs --------------------------------------------------------------------------------------- */
-
-/* The axis that a collective of the device's graph runs over. */
-static uint32_t axis_of(const struct mesh *mesh, const struct op *op)
-{
-	const char *at = op->extra ? strstr(op->extra, "\"axis\":\"") : NULL;
-	char name[sizeof mesh->axis[0].name];
-	if (!at)
-		return NONE;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, "\""), at + 8);
-	return mesh_axis_named(mesh, name);
-}
-
-static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
-{
-	int64_t bytes = 0;
-	FOR_ROW(i, tensors, op)
-		bytes += graph->tensor[tensors->item[i]].bytes;
-	return bytes;
-}
-
-static void add_traffic(struct sharded *sharded, uint32_t axis, enum collective collective, uint32_t count, int64_t bytes)
-{
-	const struct mesh_axis *over = &sharded->sharding.mesh.axis[axis];
-	struct traffic *traffic = &sharded->traffic[axis][collective];
-	traffic->count += count;
-	traffic->bytes += count * collective_bytes(over, collective, bytes);
-	traffic->time += count * collective_time(over, collective, bytes);
-}
-
-bool sharded_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes)
-{
-	if (strncmp(graph->op[op].type, "comm.", 5) != 0)
-		return false;
-	int found = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
-	*axis = axis_of(mesh, &graph->op[op]);
-	if (found < 0 || *axis == NONE)
-		return false;
-	*collective = (enum collective)found;
-	*bytes = collective_of(&mesh->axis[*axis], *collective, bytes_of(graph, &graph->reads, op), bytes_of(graph, &graph->writes, op));
-	return true;
-}
-
-/* Sums over the collectives of the device's graph. */
-static void count_collectives(struct sharded *sharded)
-{
-	enum collective collective;
-	uint32_t axis;
-	int64_t bytes;
-	for (uint32_t op = 0; op < sharded->device->ops; op++)
-		if (sharded_collective(&sharded->sharding.mesh, sharded->device, op, &axis, &collective, &bytes))
-			add_traffic(sharded, axis, collective, 1, bytes);
-}
-
-/* And over those that ops make themselves. */
-static void count_inside(struct sharded *sharded)
-{
-	const struct units *units = &sharded->shared->units;
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	for (uint32_t op = 0; op < units->graph->ops; op++)
-		for (uint32_t a = 0; a < mesh->axes; a++) {
-			struct split split = sharded->sharding.split[op];
-			const struct unit *unit = split.on[a] >= 0 ? &units->unit[units->unit_start[op] + (uint32_t)split.on[a]] : NULL;
-			if (!unit || unit->inside == 0)
-				continue;
-			add_traffic(sharded, a, COLLECTIVE_ALL_REDUCE, unit->inside, unit_inside_bytes(units, mesh, op, split, a));
-		}
-}
-
-static void count_traffic(struct sharded *sharded)
-{
-	count_collectives(sharded);
-	count_inside(sharded);
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			sharded->comm_bytes += sharded->traffic[a][c].bytes;
-			sharded->comm_time += sharded->traffic[a][c].time;
-		}
-}
 
 enum status shard_clock_open(const struct stage_context *stage, const struct units *units, const struct scenario *scenario, struct shard_clock *clock)
 {
@@ -137,7 +56,6 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 		uint32_t root = graph->storage[s].root;
 		sharded->redundant[s] = placement_redundant(units, &sharded->sharding.mesh, root, sharded->sharding.produced[root]);
 	}
-	count_traffic(sharded);
 	return OK;
 }
 

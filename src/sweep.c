@@ -176,7 +176,7 @@ static void write_plan(FILE *line, const struct plan *plan)
 		plan->layout_bound_bytes, plan->layout_proved ? "true" : "false", plan->caching_bytes);
 	if (plan->sharded)
 		fprintf(line, ",\"redundant_bytes\":%" PRId64 ",\"comm_bytes\":%" PRId64 ",\"step_seconds\":%.9f", plan->sharded->cost.redundant,
-			plan->sharded->comm_bytes, (double)plan_step_time(plan) * 1e-12);
+			plan->traffic.bytes, (double)plan_step_time(plan) * 1e-12);
 }
 
 /* The whole line of scenario k. Its beginning, {"scenario":k, is what --resume looks for. */

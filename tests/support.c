@@ -4,6 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "src/plan_check.h"
+#include "src/plan_json.h"
+
 uint64_t test_seed(void)
 {
 	const char *seed = getenv("SEED");
@@ -69,4 +72,25 @@ int64_t program_peak(const struct graph *graph)
 	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
 	problem_free(&problem);
 	return peak;
+}
+
+char *plan_text(const struct plan *plan)
+{
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	plan_write_json(plan, NULL, false, stream);
+	fclose(stream);
+	return text;
+}
+
+enum status check_plan_text(const struct graph *graph, const char *text, struct error *error)
+{
+	char path[] = "/tmp/tidemark-plan-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	fputs(text, file);
+	fclose(file);
+	enum status status = plan_check(graph, path, NULL, NULL, error);
+	remove(path);
+	return status;
 }

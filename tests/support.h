@@ -4,6 +4,8 @@
 
 #include "solver/problem.h"
 
+struct plan;
+
 /* The seed of random tests: SEED from the environment, or a fixed one. Print it on failure. */
 uint64_t test_seed(void);
 
@@ -17,5 +19,10 @@ long memory_blocks(void);
 
 /* Bytes at the peak of a graph's program order, without workspace; -1 when out of memory. */
 int64_t program_peak(const struct graph *graph);
+
+/* A plan's file. Free it with free(). */
+char *plan_text(const struct plan *plan);
+/* What the independent check says of such a file. */
+enum status check_plan_text(const struct graph *graph, const char *text, struct error *error);
 
 #endif

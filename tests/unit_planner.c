@@ -4,8 +4,6 @@
 
 #include "random_graph.h"
 #include "src/input.h"
-#include "src/plan_check.h"
-#include "src/plan_json.h"
 #include "src/planner.h"
 #include "support.h"
 
@@ -25,16 +23,6 @@ static struct plan *plan(struct planner *planner, struct graph *graph, const str
 	struct plan *result = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
 	cr_assert_not_null(result, "%s", error.text);
 	return result;
-}
-
-static char *print(const struct plan *plan)
-{
-	char *text;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-	plan_write_json(plan, NULL, false, stream);
-	fclose(stream);
-	return text;
 }
 
 static void set(struct scenario *scenario, const char *assignment)
@@ -110,7 +98,7 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 	struct plan *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other, &status_fresh);
 	cr_assert_eq(status, status_fresh, "SEED=%llu: %s / %s", (unsigned long long)seed, error.text, other.text);
 	if (a && b) {
-		char *text = print(a), *text_fresh = print(b);
+		char *text = plan_text(a), *text_fresh = plan_text(b);
 		cr_assert_str_eq(text, text_fresh, "SEED=%llu", (unsigned long long)seed);
 		free(text);
 		free(text_fresh);
@@ -148,12 +136,9 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 static void check_with_file(const struct graph *graph, const struct plan *plan, uint64_t seed)
 {
 	struct error error = { 0 };
-	char path[] = "/tmp/tidemark-plan-XXXXXX";
-	FILE *file = fdopen(mkstemp(path), "w");
-	plan_write_json(plan, NULL, true, file);
-	fclose(file);
-	cr_assert_eq(plan_check(graph, path, NULL, NULL, &error), OK, "%s (SEED=%llu, %s)", error.text, (unsigned long long)seed, path);
-	remove(path);
+	char *text = plan_text(plan);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s (SEED=%llu)", error.text, (unsigned long long)seed);
+	free(text);
 }
 
 Test(planner, every_plan_passes_the_independent_check)

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "src/models.h"
-#include "src/plan_check.h"
-#include "src/plan_json.h"
+#include "src/plan_changes.h"
 #include "src/planner.h"
 #include "support.h"
 
@@ -54,27 +53,6 @@ static struct plan *plan_of(struct planner *planner, struct graph *graph, const 
 	return plan;
 }
 
-static char *print(const struct plan *plan)
-{
-	char *text;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-	plan_write_json(plan, NULL, false, stream);
-	fclose(stream);
-	return text;
-}
-
-static enum status check_text(const struct graph *graph, const char *text, struct error *error)
-{
-	char path[] = "/tmp/tidemark-sharded-XXXXXX";
-	FILE *file = fdopen(mkstemp(path), "w");
-	fputs(text, file);
-	fclose(file);
-	enum status status = plan_check(graph, path, NULL, NULL, error);
-	remove(path);
-	return status;
-}
-
 static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
 {
 	struct planner planner = { .store = store_new() };
@@ -105,12 +83,47 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		struct error error = { 0 };
 		struct graph *graph = model(cases[i].model, 8);
 		struct plan *plan = plan_of(&planner, graph, cases[i].words);
-		char *text = print(plan);
+		char *text = plan_text(plan);
 		cr_assert_not_null(plan->sharded, "%s", cases[i].words);
-		cr_assert(plan->sharded->comm_bytes > 0 && plan->sharded->cost.redundant >= 0, "%s", cases[i].words);
-		cr_assert_eq(check_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
-		cr_assert_eq(check_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		cr_assert(plan->traffic.bytes > 0 && plan->sharded->cost.redundant >= 0, "%s", cases[i].words);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		cr_assert_eq(check_plan_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		free(text);
+		plan_release(plan);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* With all-reduces inside ops: of a vocabulary that is padded, and of batches whose statistics are computed again. */
+Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
+{
+	static const struct { const char *model, *words; } cases[] = { { "gpt", "devices=8 strategy=megatron tp=8" }, { "resnet18", "devices=4 strategy=data" },
+		{ "resnet18", "devices=4 strategy=data recompute=auto memory=170MiB" } };
+	struct planner planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena arena = { 0 };
+		struct error error = { 0 };
+		struct plan_change *change;
+		struct graph *graph = model(cases[i].model, 8);
+		struct plan *one = plan_of(&planner, graph, "devices=1"), *plan = plan_of(&planner, graph, cases[i].words);
+		int64_t sent = 0, inside = 0;
+		uint32_t count;
+		cr_assert_eq(plan_changes(one, plan, &arena, &change, &count), OK);
+		for (uint32_t k = 0; k < count; k++)
+			sent += change[k].sent[1] - change[k].sent[0];
+		for (uint32_t op = 0; op < plan->graph->ops; op++)
+			inside += traffic_inside(plan->sharded, plan->graph, op);
+		cr_assert(inside > 0, "%s", cases[i].words);
+		cr_assert_eq(sent, plan->traffic.bytes, "%s: %lld", cases[i].words, (long long)(sent - plan->traffic.bytes));
+		cr_assert_eq(plan->time->time.busy[1], plan->traffic.time, "%s", cases[i].words);
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", cases[i].words, error.text);
+		cr_assert(i < 2 || strstr(text, ".again"), "nothing is computed again");
+		free(text);
+		arena_free(&arena);
+		plan_release(one);
 		plan_release(plan);
 		graph_release(graph);
 	}
@@ -125,7 +138,7 @@ static void lie(const struct graph *graph, const char *text, const char *part, c
 	json_t *plan = json_loads(text, 0, NULL), *shard = json_object_get(plan, "shard");
 	json_object_set_new(key ? json_object_get(shard, part) : shard, key ? key : part, value);
 	char *changed = json_dumps(plan, 0);
-	cr_assert_eq(check_text(graph, changed, &error), INFEASIBLE, "%s %s: %s", part, key ? key : "", error.text);
+	cr_assert_eq(check_plan_text(graph, changed, &error), INFEASIBLE, "%s %s: %s", part, key ? key : "", error.text);
 	cr_assert(strstr(error.text, why), "%s", error.text);
 	free(changed);
 	json_decref(plan);
@@ -144,7 +157,7 @@ Test(sharded, the_check_finds_what_is_not_so)
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=data");
-	char *text = print(plan);
+	char *text = plan_text(plan);
 	const char *weight = tensor_of_kind(graph, KIND_PARAMETER, 2), *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
 	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
 	lie(graph, text, "comm_bytes", NULL, json_integer(1), "comm_bytes is 1");
@@ -241,12 +254,12 @@ Test(sharded, what_does_not_divide_is_cut_all_the_same)
 	cr_assert(strstr(on->sharded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", on->sharded->notes);
 	cr_assert(strstr(off->sharded->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", off->sharded->notes);
 	cr_assert(on->sharded->cost.usage < off->sharded->cost.usage && on->sharded->cost.total < off->sharded->cost.total);
-	char *text = print(on);
-	cr_assert_eq(check_text(graph, text, &error), OK, "%s", error.text);
+	char *text = plan_text(on);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 	json_t *file = json_loads(text, 0, NULL);
 	json_object_set_new(json_object_get(file, "scenario"), "padding", json_string("off"));
 	char *changed = json_dumps(file, 0);
-	cr_assert_eq(check_text(graph, changed, &error), INFEASIBLE);
+	cr_assert_eq(check_plan_text(graph, changed, &error), INFEASIBLE);
 	cr_assert(strstr(error.text, "can't be cut into so many pieces"), "%s", error.text);
 	free(changed);
 	json_decref(file);
@@ -275,8 +288,8 @@ Test(sharded, a_pin_is_kept)
 	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
 	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
 	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
-	char *text = print(plan);
-	cr_assert_eq(check_text(graph, text, &error), OK, "%s", error.text);
+	char *text = plan_text(plan);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 	free(text);
 	plan_release(plan);
 	scenario_done(&scenario);
@@ -301,7 +314,7 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	cr_assert(again && again->sharded == four->sharded && again->offset == four->offset);
 	scenario_done(&scenario);
 	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
-	cr_assert(linked->sharded->comm_time > four->sharded->comm_time);
+	cr_assert(linked->traffic.time > four->traffic.time);
 	plan_release(one);
 	plan_release(whole);
 	plan_release(four);

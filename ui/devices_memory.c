@@ -104,13 +104,13 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 	frame_right(frame, TIME_END, 0, ROLE_LABEL, "time");
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
-			const struct traffic *traffic = &sharded->traffic[a][c];
+			const struct traffic *traffic = &model->plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
 			draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes, traffic->time);
 			count += traffic->count;
 		}
-	draw_line(frame, y++, ROLE_TITLE, "all", "", count, sharded->comm_bytes, sharded->comm_time);
+	draw_line(frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
 	if (!model->plan->time)
 		return y;
 	y = draw_streams(frame, y + 1, model->plan);
