@@ -601,3 +601,9 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name)
 {
 	return names_find(&graph->tensor_names, name);
 }
+
+bool graph_in_host(const struct graph *graph, uint32_t tensor)
+{
+	const struct tensor *of = &graph->tensor[tensor];
+	return of->bytes == 0 && of->writer != NONE && strcmp(graph->op[of->writer].type, "tidemark.offload") == 0;
+}

@@ -151,4 +151,7 @@ struct graph *graph_without_inplace(const struct graph *graph, struct error *err
 uint32_t graph_find_op(const struct graph *graph, const char *name);
 uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 
+/* A tensor of no bytes that an op "tidemark.offload" wrote: what it stands for waits in the host's memory for "tidemark.fetch". O(1). */
+bool graph_in_host(const struct graph *graph, uint32_t tensor);
+
 #endif

@@ -22,7 +22,9 @@ struct replay {
 	uint32_t *op;           /* [ops] the draft's op */
 	uint32_t *stack;        /* of ops to run again */
 	bool *done;             /* [ops] has run again */
-	uint32_t *fetched;      /* [storages] the op after which it waits in the host (graph), or NONE */
+	uint32_t *leaves;       /* [storages] the op after which it goes to the host (graph), or NONE */
+	uint32_t *host;         /* [storages] the draft's tensor while it waits there, else NONE */
+	bool *back;             /* [storages] has been fetched: views of it are made anew where they are needed */
 };
 
 static bool is_forward(const struct graph *graph, uint32_t op)
@@ -171,10 +173,26 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 
 /* ---- running again ------------------------------------------------------------------------------------- */
 
+/* Just another name: its op changes nothing. */
+static bool is_view(const struct graph *graph, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	bool view = graph->tensor[tensor].alias != NONE && writer != NONE;
+	for (uint32_t i = view ? graph->inplace_start[writer] : 0; view && i < graph->inplace_start[writer + 1]; i++)
+		view = graph->inplace[i].out != tensor;
+	return view;
+}
+
+static bool kept(const struct replay *replay, uint32_t tensor)
+{
+	uint32_t storage = storage_of(replay->graph, tensor);
+	return !replay->anew[storage] && !(replay->back[storage] && is_view(replay->graph, tensor));
+}
+
 static bool wanted_anew(const struct replay *replay, uint32_t tensor)
 {
 	uint32_t writer = replay->graph->tensor[tensor].writer;
-	return replay->anew[storage_of(replay->graph, tensor)] && is_forward(replay->graph, writer) && !replay->done[writer];
+	return is_forward(replay->graph, writer) && !replay->done[writer] && !kept(replay, tensor);
 }
 
 /* A copy of a tensor, called NAME.again; a view of what its root has become. */
@@ -233,20 +251,79 @@ static void run_again(struct replay *replay, uint32_t op)
 		fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
 	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
 		uint32_t tensor = graph->writes.item[i], in = NONE;
-		bool kept = !replay->anew[storage_of(graph, tensor)];
+		bool stays = kept(replay, tensor);
 		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
 			if (graph->inplace[j].out == tensor)
 				in = replay->tensor[graph->inplace[j].in];
-		if (kept && graph->tensor[tensor].alias != NONE)
+		if (stays && graph->tensor[tensor].alias != NONE)
 			continue;
 		uint32_t id = again_tensor(replay, tensor);
 		fine = id != NONE && draft_write(draft, copy, id) == OK && (in == NONE || draft_inplace(draft, copy, id, in) == OK);
-		if (!kept)
+		if (!stays)
 			replay->tensor[tensor] = id;
 	}
 	if (!fine && replay->build.status == OK)
 		replay->build.status = NO_MEMORY;
 }
+
+/* ---- offloading -------------------------------------------------------------------------------------------- */
+
+static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->leaves[s] = replay->host[s] = NONE;
+	for (uint32_t i = 0; i < offloads; i++) {
+		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
+		FOR_ROW(j, &graph->users, storage)
+			if (is_forward(graph, graph->users.item[j]))
+				last = graph->users.item[j];
+		if (replay->activations->saved[storage])
+			replay->leaves[storage] = last;
+	}
+}
+
+static uint32_t move(struct replay *replay, uint32_t storage, const char *type, uint32_t from, int64_t bytes)
+{
+	struct build *build = &replay->build;
+	uint32_t root = replay->graph->storage[storage].root;
+	build->phase = PHASE_COMMUNICATION;
+	build->module = replay->graph->op[replay->leaves[storage]].module;
+	build_op(build, type, IN(from));
+	uint32_t to = build_output(build, replay->graph->tensor[root].dtype, build_shape(build, replay->original[root]));
+	if (to != NONE)
+		draft_tensor_at(build->draft, to)->bytes = bytes;
+	return to;
+}
+
+/* After the last forward reader: the copy in the host, which takes no bytes of the device. */
+static void offload_storage(struct replay *replay, uint32_t storage)
+{
+	replay->host[storage] = move(replay, storage, "tidemark.offload", replay->original[replay->graph->storage[storage].root], 0);
+}
+
+/* Before the first reader after the pass: its way back. Views of it are made anew for their readers; what an op wrote in place is
+ * another name of what was fetched. */
+static void fetch_storage(struct replay *replay, uint32_t storage)
+{
+	struct build *build = &replay->build;
+	const struct graph *graph = replay->graph;
+	uint32_t root = graph->storage[storage].root;
+	replay->tensor[root] = move(replay, storage, "tidemark.fetch", replay->host[storage], graph->tensor[root].bytes);
+	replay->host[storage] = NONE;
+	replay->back[storage] = true;
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t member = graph->members.item[i];
+		if (member == root || is_view(graph, member) || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
+			continue;
+		uint32_t name = again_tensor(replay, member);
+		if (name != NONE && draft_write(build->draft, build->op, name) != OK)
+			build->status = NO_MEMORY;
+		replay->tensor[member] = name;
+	}
+}
+
+/* ---- what is read after the pass ------------------------------------------------------------------------------ */
 
 /* Readers of what an in-place op is about to overwrite, whose own results are written anew, must run before it. */
 static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *depth, uint32_t capacity)
@@ -270,12 +347,19 @@ static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *
 	}
 }
 
+static void bring_back(struct replay *replay, uint32_t tensor)
+{
+	if (replay->host[storage_of(replay->graph, tensor)] != NONE && replay->build.status == OK)
+		fetch_storage(replay, storage_of(replay->graph, tensor));
+}
+
 /* Writes a tensor anew with all that it needs. An op pushes others once, before it runs again: those that it reads from
  * and those that read what it overwrites, which the stack has room for. */
 static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
 	uint32_t depth = 0;
+	bring_back(replay, tensor);
 	if (!wanted_anew(replay, tensor))
 		return;
 	replay->stack[depth++] = graph->tensor[tensor].writer;
@@ -285,9 +369,11 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 			depth--;
 			continue;
 		}
-		FOR_ROW(i, &graph->reads, op)
+		FOR_ROW(i, &graph->reads, op) {
+			bring_back(replay, graph->reads.item[i]);
 			if (wanted_anew(replay, graph->reads.item[i]) && depth < capacity)
 				replay->stack[depth++] = graph->tensor[graph->reads.item[i]].writer;
+		}
 		if (depth == before)
 			push_before_overwrite(replay, op, &depth, capacity);
 		if (depth == before) {
@@ -297,72 +383,14 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 	}
 }
 
-/* ---- offloading -------------------------------------------------------------------------------------------- */
-
-static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
-{
-	const struct graph *graph = replay->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
-		replay->fetched[s] = NONE;
-	for (uint32_t i = 0; i < offloads; i++) {
-		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
-		FOR_ROW(j, &graph->users, storage)
-			if (is_forward(graph, graph->users.item[j]))
-				last = graph->users.item[j];
-		if (replay->activations->saved[storage])
-			replay->fetched[storage] = last;
-	}
-}
-
-/* After the last forward reader: the copy in the host, whose device bytes are none. Before the first reader after the
- * pass: its way back. The storage's tensors are views of what was fetched from then on. */
-static void offload_storage(struct replay *replay, uint32_t storage)
-{
-	struct build *build = &replay->build;
-	const struct graph *graph = replay->graph;
-	build->phase = PHASE_COMMUNICATION;
-	build->module = graph->op[replay->fetched[storage]].module;
-	build_op(build, "tidemark.offload", IN(replay->original[graph->storage[storage].root]));
-	uint32_t host = build_output(build, DTYPE_U8, SHAPE(0));
-	replay->tensor[graph->storage[storage].root] = host;
-}
-
-static void fetch_storage(struct replay *replay, uint32_t storage)
-{
-	struct build *build = &replay->build;
-	const struct graph *graph = replay->graph;
-	uint32_t root = graph->storage[storage].root;
-	build->phase = PHASE_COMMUNICATION;
-	build->module = graph->op[replay->fetched[storage]].module;
-	replay->fetched[storage] = NONE;
-	build_op(build, "tidemark.fetch", IN(replay->tensor[root]));
-	replay->tensor[root] = build_output(build, graph->tensor[root].dtype, build_shape(build, replay->original[root]));
-	if (build->status != OK)
-		return;
-	draft_tensor_at(build->draft, replay->tensor[root])->bytes = graph->tensor[root].bytes;
-	FOR_ROW(i, &graph->members, storage) {
-		uint32_t member = graph->members.item[i];
-		if (member == root || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
-			continue;
-		uint32_t view = again_tensor(replay, member);
-		if (view != NONE && draft_write(build->draft, build->op, view) != OK)
-			build->status = NO_MEMORY;
-		replay->tensor[member] = view;
-	}
-}
-
 /* ---- the whole ----------------------------------------------------------------------------------------------- */
 
 /* A later op: with what it reads written anew or fetched before it. Its views follow their roots. */
 static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], storage = storage_of(graph, tensor);
-		if (replay->fetched[storage] != NONE && replay->build.status == OK)
-			fetch_storage(replay, storage);
-		write_anew(replay, tensor, capacity);
-	}
+	FOR_ROW(i, &graph->reads, op)
+		write_anew(replay, graph->reads.item[i], capacity);
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], root = graph->storage[storage_of(graph, tensor)].root;
 		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK && replay->tensor[root] != replay->original[root])
@@ -377,13 +405,15 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
 	replay->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
-	replay->fetched = arena_alloc(arena, graph->storages, sizeof *replay->fetched);
+	replay->leaves = arena_alloc(arena, graph->storages, sizeof *replay->leaves);
+	replay->host = arena_alloc(arena, graph->storages, sizeof *replay->host);
+	replay->back = arena_alloc(arena, graph->storages, sizeof *replay->back);
 	replay->tensor = arena_alloc(arena, graph->tensors, sizeof *replay->tensor);
 	replay->original = arena_alloc(arena, graph->tensors, sizeof *replay->original);
 	replay->op = arena_alloc(arena, graph->ops, sizeof *replay->op);
 	replay->done = arena_alloc(arena, graph->ops, sizeof *replay->done);
 	replay->stack = arena_alloc(arena, capacity, sizeof *replay->stack);
-	if (!replay->build.draft || !replay->fetched || !replay->tensor || !replay->original || !replay->op || !replay->done ||
+	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor || !replay->original || !replay->op || !replay->done ||
 	    !replay->stack || !prepare_sets(replay, drop))
 		return NO_MEMORY;
 	note_offloads(replay, offload, offloads);
@@ -406,7 +436,7 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 		else
 			later_op(replay, op, capacity);
 		FOR_ROW(i, &graph->touches, op)
-			if (replay->fetched[graph->touches.item[i]] == op && replay->build.status == OK)
+			if (replay->leaves[graph->touches.item[i]] == op && replay->build.status == OK)
 				offload_storage(replay, graph->touches.item[i]);
 		status = replay->build.status;
 	}

@@ -202,7 +202,7 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 		same = same && from.on[a] == to.on[a];
 	if (same)
 		return OK;
-	if (!possible(&way, from))
+	if (graph_in_host(units->graph, tensor) || !possible(&way, from))
 		return INFEASIBLE;
 	find_candidates(&way, from);
 	struct arena arena = { 0 };

@@ -31,7 +31,8 @@ static bool alike(const struct units *units, uint32_t a, uint32_t b)
 {
 	const struct part *pa = units->part + units->part_start[a], *pb = units->part + units->part_start[b];
 	uint32_t parts = units->part_start[a + 1] - units->part_start[a];
-	if (parts != units->part_start[b + 1] - units->part_start[b] || units->graph->tensor[a].bytes != units->graph->tensor[b].bytes)
+	if (parts != units->part_start[b + 1] - units->part_start[b] || units->graph->tensor[a].bytes != units->graph->tensor[b].bytes
+		|| graph_in_host(units->graph, a) != graph_in_host(units->graph, b))
 		return false;
 	for (uint32_t i = 0; i < parts; i++)
 		if (pa[i].size != pb[i].size || pa[i].even != pb[i].even)

@@ -152,6 +152,8 @@ const struct rule rules_aten[] = {
 	{ "tidemark.swiglu_backward", ANY, COST_ELEMENT, "", "", NULL },
 	{ "tidemark.cross_entropy", "n+ v+^, n+ -> ", COST_ELEMENT, "0", "i0 i1", NULL }, /* of logits, in one kernel */
 	{ "tidemark.cross_entropy_backward", ", n v^, n -> n v", COST_ELEMENT, "", "", NULL },
+	{ "tidemark.offload", ANY, COST_ELEMENT, "", "", NULL }, /* every device moves its own piece */
+	{ "tidemark.fetch", ANY, COST_ELEMENT, "", "", NULL },
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL },
 	{ "tidemark.dispatch_backward", "e^ c^ h+, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL },

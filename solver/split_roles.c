@@ -194,9 +194,21 @@ static void mark_constant(const struct graph *graph, bool *constant)
 	}
 }
 
+/* The unit that takes operand 0 as it lies. */
+static int8_t as_it_lies(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	int8_t on = sharding->produced[operand(units->graph, op, 0)].on[axis];
+	for (uint32_t u = 0; on >= 0 && u < unit_count(units, op) && u < INT8_MAX; u++)
+		if (units_place(units, op, (int8_t)u, 0) == on)
+			return (int8_t)u;
+	return UNIT_NONE;
+}
+
 static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
+	if (csr_length(&graph->reads, op) == 1 && graph_in_host(graph, operand(graph, op, 0)))
+		return as_it_lies(units, sharding, op, axis);
 	if (roles->zero >= 1 && graph->op[op].phase == PHASE_UPDATE)
 		return state_unit(units, sharding, op, axis);
 	if (roles->zero == 3 && views_parameter(graph, op))

@@ -131,6 +131,46 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Every device moves its own piece: an eighth of activations, where strategies without a search cut them. */
+Test(sharded, what_is_offloaded_is_not_gathered_first)
+{
+	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2", "strategy=auto", "strategy=auto tp=2", "strategy=tap" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		struct scenario scenario;
+		struct error error = { 0 };
+		char text[200];
+		uint32_t pins = 0, moved = 0;
+		snprintf(text, sizeof text, "devices=8 %s", words[i]);
+		scenario_of(text, &scenario);
+		for (uint32_t t = 0; t < graph->tensors; t++)
+			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].rank == 3 && graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
+				snprintf(text, sizeof text, "pin offload %.100s", graph->tensor[t].name);
+				cr_assert_eq(scenario_pin(&scenario, text, &error), OK, "%s", error.text);
+				pins++;
+			}
+		struct plan *plan = plan_with(&planner, graph, &scenario);
+		for (uint32_t op = 0; op < plan->graph->ops; op++) {
+			if (strcmp(plan->graph->op[op].type, "tidemark.offload") != 0)
+				continue;
+			const struct tensor *tensor = &plan->graph->tensor[plan->graph->reads.item[plan->graph->reads.start[op]]];
+			cr_assert(strncmp(plan->graph->op[tensor->writer].type, "comm.", 5) != 0, "%s: %s", words[i], tensor->name);
+			cr_assert(i > 2 || tensor->bytes * 8 == graph->tensor[graph_find_tensor(graph, tensor->name)].bytes, "%s: %s", words[i], tensor->name);
+			moved++;
+		}
+		cr_assert(moved > 3 && moved <= pins, "%u of %u", moved, pins);
+		char *file = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, file, &error), OK, "%s: %s", words[i], error.text);
+		free(file);
+		plan_release(plan);
+		scenario_done(&scenario);
+	}
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* The plan file with one value of "shard" changed: path "placements", key a tensor. */
 static void lie(const struct graph *graph, const char *text, const char *part, const char *key, json_t *value, const char *why)
 {
