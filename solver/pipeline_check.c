@@ -380,6 +380,19 @@ static enum status check_waiting(struct check *check, uint32_t r)
 	return OK;
 }
 
+/* The host holds what every microbatch in flight has offloaded. */
+static enum status check_offloaded(struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const char *at = graph->op[op].extra ? strstr(graph->op[op].extra, "\"in_flight\":") : NULL;
+		unsigned long held = at ? strtoul(at + strlen("\"in_flight\":"), NULL, 10) : 1;
+		if (is(&graph->op[op], "tidemark.offload") && (held < check->in_flight[r].least || held > check->in_flight[r].most))
+			return wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
+	}
+	return OK;
+}
+
 /* ---- all ranks --------------------------------------------------------------------------------------------------------------- */
 
 static bool start(struct check *check)
@@ -418,6 +431,8 @@ enum status pipeline_check_ranks(const struct graph *device, struct graph *const
 		status = check_progress(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_waiting(&check, r);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		status = check_offloaded(&check, r);
 	arena_free(&check.arena);
 	return status;
 }

@@ -23,6 +23,7 @@ struct making {
 	uint32_t *held;            /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
 	uint32_t *holder;          /* [storages] the piece that they wait for */
 	bool *sent;                /* [transfers] */
+	int64_t in_host;           /* bytes of all microbatches that are offloaded */
 	uint32_t pass_send, before_send, pass;  /* the last send of the pass at hand and of the one before; the pass's number */
 	uint32_t flush;            /* the draft's op, or NONE */
 	uint32_t *ends, ended;     /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for, and perhaps others */
@@ -424,6 +425,27 @@ static void reduce_tied(struct making *making)
 		}
 }
 
+/* An offload says of how many microbatches the host holds what it moves. */
+static struct op op_here(struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	struct op op = graph->op[id];
+	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : NONE;
+	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1 ? making->held[storage_of(making, to)] : 0;
+	char member[40];
+	int64_t bytes;
+	if (held < 2)
+		return op;
+	bool large = __builtin_mul_overflow(held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
+	if (large || bytes > BYTES_MAX - making->in_host)
+		stop(making, fail(making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
+	else
+		making->in_host += bytes;
+	snprintf(member, sizeof member, "%s\"in_flight\":%u", op.extra && *op.extra ? "," : "", held);
+	op.extra = joined(making, op.extra ? op.extra : "", member);
+	return op;
+}
+
 static void copy_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
@@ -434,7 +456,8 @@ static void copy_op(struct making *making, uint32_t id)
 			receive(making, tensor, id);
 		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	}
-	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &graph->op[id])) : NONE;
+	struct op record = op_here(making, id);
+	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &record)) : NONE;
 	if (op == NONE)
 		return;
 	FOR_ROW(i, &graph->reads, id) {

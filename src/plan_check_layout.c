@@ -1,5 +1,6 @@
 /* plan_check_layout.c: buffers of a plan file overlap nowhere, pins hold, the arena's bound is one; what waits in host memory. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "group_pins.h"
@@ -339,29 +340,52 @@ static enum status check_waiting(struct check *check, const struct waiting *wait
 	return OK;
 }
 
-/* Every offload has its buffer in the host, in order of the ops. */
+/* What the other microbatches in flight have there of it; no bytes: nothing. */
+static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
+{
+	const char *at = check->graph->op[op].extra ? strstr(check->graph->op[op].extra, "\"in_flight\":") : NULL;
+	uint32_t flush = graph_find_op(check->graph, "pipeline.flush");
+	long long held = at ? strtoll(at + strlen("\"in_flight\":"), NULL, 10) : 1;
+	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush] };
+	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
+		waiting.bytes = 0;
+	return waiting;
+}
+
+/* Compares a file's buffer with what is needed, and takes its offset. */
+static enum status take_buffer(struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
+{
+	const char *name = check->graph->op[op].name;
+	json_int_t offset, bytes, first, last;
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last", &last) != 0 || offset < 0
+	    || offset > BYTES_MAX * 4)
+		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
+	if (bytes != needed->bytes || first != needed->first || last != needed->last)
+		return check_wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", name);
+	needed->offset = offset;
+	return OK;
+}
+
+/* Every offload has its buffer in the host, in order of the ops, and one behind it for other microbatches. */
 enum status check_host(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
-	struct waiting *waiting = arena_alloc(&check->arena, graph->ops, sizeof *waiting);
+	struct waiting *waiting = arena_alloc(&check->arena, 2 * (size_t)graph->ops, sizeof *waiting);
+	enum status status = waiting ? OK : fail(check->error, NO_MEMORY, "out of memory");
 	uint32_t count = 0;
-	if (!waiting)
-		return fail(check->error, NO_MEMORY, "out of memory");
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
-		struct waiting needed = sent_by(check, op);
-		json_int_t offset, bytes, first, last;
-		if (json_unpack(json_array_get(buffers, count), "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last",
-		    &last) != 0 || offset < 0)
-			return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", graph->op[op].name);
-		if (bytes != needed.bytes || first != needed.first || last != needed.last)
-			return check_wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", graph->op[op].name);
-		needed.offset = offset;
+		struct waiting needed = sent_by(check, op), others = others_of(check, op, needed.bytes);
+		status = take_buffer(check, json_array_get(buffers, count), op, &needed);
 		waiting[count++] = needed;
+		if (status != OK || others.bytes == 0)
+			continue;
+		status = take_buffer(check, json_array_get(buffers, count), op, &others);
+		waiting[count++] = others;
 	}
-	if (json_array_size(buffers) != count)
-		return check_wrong(check, "host memory has %zu buffers, but %u are offloaded", json_array_size(buffers), count);
-	return count ? check_waiting(check, waiting, count) : OK;
+	if (status == OK && json_array_size(buffers) != count)
+		return check_wrong(check, "host memory has %zu buffers, but %u are needed", json_array_size(buffers), count);
+	return status == OK && count ? check_waiting(check, waiting, count) : status;
 }

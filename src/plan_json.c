@@ -179,8 +179,11 @@ static bool write_host(const struct plan *plan, FILE *stream)
 		const struct host_buffer *buffer = &pool.buffer[i];
 		fputs(i ? ",\n   {" : "\n   {", stream);
 		text_member(stream, "tensor", plan->graph->tensor[buffer->tensor].name);
-		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u}", buffer->offset, buffer->bytes,
+		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u", buffer->offset, buffer->bytes,
 			buffer->first, buffer->last);
+		if (buffer->others)
+			fprintf(stream, ", \"other_microbatches\": %u", buffer->others);
+		putc('}', stream);
 	}
 	if (pool.n)
 		fputs("]},\n", stream);

@@ -84,7 +84,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "live buffers at most", plan->layout->load, remark);
 	struct host_pool host;
 	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
-		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.n, (long long)host.load);
+		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
 		line(stream, "host memory", host.arena, remark);
 	}
 	host_pool_free(&host);
