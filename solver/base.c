@@ -156,7 +156,11 @@ void csr_unique(struct csr *csr, uint32_t rows)
 	uint32_t kept = 0, begin = 0;
 	for (uint32_t row = 0; row < rows; row++) {
 		uint32_t end = csr->start[row + 1];
-		qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_ids);
+		bool sorted = true;
+		for (uint32_t i = begin + 1; i < end; i++)
+			sorted &= csr->item[i - 1] <= csr->item[i];
+		if (!sorted)
+			qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_ids);
 		csr->start[row] = kept;
 		for (uint32_t i = begin; i < end; i++)
 			if (i == begin || csr->item[i] != csr->item[i - 1])

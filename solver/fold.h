@@ -21,7 +21,7 @@ struct fold {
 	struct arena arena;
 };
 
-/* What makes two ops different besides their surroundings: type, phase, shapes, dtypes, rule. Sharding uses fold_label_op(). */
+/* What makes two ops different besides their surroundings: type, phase, shapes, dtypes, rule. Sharding uses units_label(). */
 typedef uint64_t fold_label(const struct graph *graph, uint32_t op, void *context);
 uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *context);
 

@@ -13,6 +13,22 @@ uint32_t mesh_devices(const struct mesh *mesh)
 	return devices;
 }
 
+static bool links_equal(const struct link *a, const struct link *b)
+{
+	return a->latency == b->latency && a->rate == b->rate;
+}
+
+bool mesh_equal(const struct mesh *a, const struct mesh *b)
+{
+	for (uint32_t i = 0; i < a->axes && i < b->axes; i++) {
+		const struct mesh_axis *of_a = &a->axis[i], *of_b = &b->axis[i];
+		if (of_a->size != of_b->size || of_a->near_size != of_b->near_size || !links_equal(&of_a->near, &of_b->near)
+			|| !links_equal(&of_a->far, &of_b->far))
+			return false;
+	}
+	return a->axes == b->axes && a->padding == b->padding;
+}
+
 uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis)
 {
 	uint32_t inner = 1;

@@ -31,6 +31,8 @@ struct mesh {
 };
 
 uint32_t mesh_devices(const struct mesh *mesh);
+/* True where everything costs and divides the same: all but the names. */
+bool mesh_equal(const struct mesh *a, const struct mesh *b);
 /* Coordinate of a device on an axis. */
 uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis);
 

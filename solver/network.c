@@ -3,18 +3,11 @@
 
 #include "network_build.h"
 
-/* tensor -> ops that read it, once each. */
-static enum status find_readers(struct building *building)
+/* Ops of the backward pass, and views of the forward pass that it reads. */
+static void find_reaches(const struct units *units, bool *reaches)
 {
-	const struct graph *graph = building->graph;
-	enum status status = csr_transpose(&building->arena, &graph->reads, graph->ops, graph->tensors, &building->readers);
-	if (status == OK)
-		csr_unique(&building->readers, graph->tensors);
-	return status;
-}
-
-void network_reaches(const struct graph *graph, const struct csr *readers, bool *reaches)
-{
+	const struct graph *graph = units->graph;
+	const struct csr *readers = &units->readers;
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		reaches[op] = graph->op[op].phase == PHASE_BACKWARD;
 		FOR_ROW(i, &graph->writes, op) {
@@ -32,8 +25,8 @@ static uint32_t in_first_copy(const struct building *building, uint32_t tensor)
 	const struct graph *graph = building->graph;
 	const struct fold *fold = building->options->fold;
 	uint32_t op = graph->tensor[tensor].writer, near = op;
-	if (op == NONE && csr_length(&building->readers, tensor) > 0)
-		near = building->readers.item[building->readers.start[tensor]];
+	if (op == NONE && csr_length(&building->units->readers, tensor) > 0)
+		near = building->units->readers.item[building->units->readers.start[tensor]];
 	if (!fold || near == NONE || fold->segment_of[near] == NONE)
 		return tensor;
 	const struct fold_segment *segment = &fold->segment[fold->segment_of[near]];
@@ -50,8 +43,6 @@ static enum status begin(struct building *building, struct network_options *opti
 	const struct graph *graph = building->graph;
 	struct network *network = building->network;
 	struct arena *arena = &network->arena;
-	if (find_readers(building) != OK)
-		return NO_MEMORY;
 	network->op_node = arena_alloc(arena, graph->ops, sizeof *network->op_node);
 	network->op_copy = arena_alloc(arena, graph->ops, sizeof *network->op_copy);
 	network->kept_node = arena_alloc(arena, graph->tensors, sizeof *network->kept_node);
@@ -66,7 +57,7 @@ static enum status begin(struct building *building, struct network_options *opti
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
 	for (uint32_t i = 0; i < network->chain.segments; i++)
 		network->chain.copies[i] = options->fold->segment[i].copies;
-	network_reaches(graph, &building->readers, building->reaches);
+	find_reaches(building->units, building->reaches);
 	for (uint32_t i = 0; i < options->pins; i++) {
 		pin[i] = options->pin[i];
 		pin[i].tensor = in_first_copy(building, pin[i].tensor);

@@ -12,7 +12,7 @@
 #include "placement.h"
 #include "shard_chain.h"
 
-/* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. */
+/* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
 struct op_clock {
 	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 	const void *context;

@@ -29,7 +29,6 @@ struct building {
 	struct network *network;
 	struct reshard_memo memo;
 	bool failed;                     /* out of memory while looking up a resharding */
-	struct csr readers;              /* tensor -> ops that read it, once each */
 	bool *reaches;                   /* [ops] a view that the backward pass reads, or an op of later phases */
 	uint32_t *node_class;            /* [op nodes, then kept nodes + 1] a node's first class of tensors */
 	uint32_t classes, *class_reading, *class_example;   /* [classes] into reading; a tensor */
@@ -51,11 +50,7 @@ enum status building_nodes(struct building *building);
 /* Nodes of second copies, and all edges. */
 enum status building_edges(struct building *building);
 
-/* Ops of the backward pass, and views of the forward pass that it reads. */
-void network_reaches(const struct graph *graph, const struct csr *readers, bool *reaches);
-
-/* Where a tensor lies for a choice of the node that writes or keeps it; argument_place: argument k of an op. */
+/* Where a tensor lies for a choice of the node that writes or keeps it. */
 struct placement choice_place(const struct building *building, uint32_t tensor, const struct network_choice *choice);
-struct placement argument_place(const struct units *units, uint32_t op, struct split split, uint32_t k);
 
 #endif

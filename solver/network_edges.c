@@ -219,7 +219,7 @@ static int64_t weigh(const struct building *building, uint32_t tensor, int64_t t
 {
 	if (time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	return sharding_hides(building->graph, tensor, &building->readers) ? time * building->options->exposed / 100 : time;
+	return sharding_hides(building->graph, tensor, &building->units->readers) ? time * building->options->exposed / 100 : time;
 }
 
 #define PLACES 256
@@ -266,7 +266,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 	/* A view that both passes read: its copy must be one that is counted. */
 	bool held = !building->options->plain && graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
 	FOR_ROW(i, &graph->reads, reading->op) {
-		struct placement need = argument_place(building->units, reading->op, choice->split, k++);
+		struct placement need = split_place(building->units, reading->op, choice->split, k++);
 		bool known = graph->reads.item[i] != reading->tensor || placement_equal(need, placement) || (second && placement_equal(need, *second));
 		for (uint32_t j = 0; j < count; j++)
 			known = known || placement_equal(need, seen[j]);
@@ -346,7 +346,7 @@ static bool reads_in_two(const struct building *building, const struct reading *
 		struct placement seen;
 		uint32_t count = 0, k = 0;
 		FOR_ROW(i, &graph->reads, reading->op) {
-			struct placement need = argument_place(building->units, reading->op, network->choice[c].split, k++);
+			struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);
 			if (graph->reads.item[i] != reading->tensor)
 				continue;
 			if (count++ > 0 && !placement_equal(need, seen))
@@ -370,7 +370,7 @@ static void note_needs(const struct building *building, uint32_t writer, uint32_
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
-				struct placement need = argument_place(building->units, reading->op, network->choice[c].split, k++);
+				struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);
 				uint32_t at_place = graph->reads.item[i] == reading->tensor ? note_place(needs, need) : PLACES;
 				if (at_place == PLACES || counted[at_place])
 					continue;

@@ -40,14 +40,6 @@ enum status building_choice(struct building *building, struct network_choice cho
 	return OK;
 }
 
-struct placement argument_place(const struct units *units, uint32_t op, struct split split, uint32_t k)
-{
-	struct placement placement;
-	for (int a = 0; a < MESH_AXES; a++)
-		placement.on[a] = units_place(units, op, split.on[a], k);
-	return placement;
-}
-
 struct placement choice_place(const struct building *building, uint32_t tensor, const struct network_choice *choice)
 {
 	const struct graph *graph = building->graph;
@@ -57,7 +49,7 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 	uint32_t k = csr_length(&graph->reads, op);
 	for (uint32_t i = graph->writes.start[op]; graph->writes.item[i] != tensor; i++)
 		k++;
-	return argument_place(building->units, op, choice->split, k);
+	return split_place(building->units, op, choice->split, k);
 }
 
 static uint32_t argument_of(const struct graph *graph, uint32_t op, uint32_t k)
@@ -112,7 +104,7 @@ static int64_t usage_of(const struct building *building, uint32_t op, struct spl
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
 			twice = twice || graph->tensor[argument_of(graph, op, j)].storage == graph->tensor[tensor].storage;
 		if (k < reads ? !twice && first_of_update(graph, tensor, op) : saved(graph, tensor)) {
-			int64_t more = placement_bytes(building->units, building->mesh, tensor, argument_place(building->units, op, split, k));
+			int64_t more = placement_bytes(building->units, building->mesh, tensor, split_place(building->units, op, split, k));
 			bytes += more;
 			*ties += sharding_tie(more);
 		}
@@ -144,7 +136,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 		return false;
 	for (uint32_t k = csr_length(&graph->reads, op); k < op_arguments(graph, op); k++) {
 		uint32_t tensor = argument_of(graph, op, k);
-		struct placement placement = argument_place(building->units, op, split, k);
+		struct placement placement = split_place(building->units, op, split, k);
 		for (uint32_t a = 0; a < building->mesh->axes; a++)
 			if (placement.on[a] == PLACE_PARTIAL && stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
 				return false;
@@ -156,7 +148,7 @@ static bool split_pinned_away(const struct building *building, uint32_t op, stru
 {
 	uint32_t k = csr_length(&building->graph->reads, op);
 	FOR_ROW(i, &building->graph->writes, op)
-		if (pinned_away(building, building->graph->writes.item[i], argument_place(building->units, op, split, k++)))
+		if (pinned_away(building, building->graph->writes.item[i], split_place(building->units, op, split, k++)))
 			return true;
 	return false;
 }
@@ -310,15 +302,15 @@ static enum status op_nodes(struct building *building)
 static bool read_by_copy(const struct building *building, uint32_t tensor, uint32_t *segment, uint32_t *copy)
 {
 	const struct fold *fold = building->options->fold;
-	FOR_ROW(i, &building->readers, tensor) {
-		uint32_t op = building->readers.item[i];
-		bool first = i == building->readers.start[tensor];
+	FOR_ROW(i, &building->units->readers, tensor) {
+		uint32_t op = building->units->readers.item[i];
+		bool first = i == building->units->readers.start[tensor];
 		if (fold->segment_of[op] == NONE || (!first && (fold->segment_of[op] != *segment || fold->copy_of[op] != *copy)))
 			return false;
 		*segment = fold->segment_of[op];
 		*copy = fold->copy_of[op];
 	}
-	return csr_length(&building->readers, tensor) > 0;
+	return csr_length(&building->units->readers, tensor) > 0;
 }
 
 /* The tensor that plays a kept tensor's part in another copy: NONE where there isn't one of its own. */
@@ -326,13 +318,13 @@ static uint32_t counterpart(const struct building *building, uint32_t tensor, ui
 {
 	const struct graph *graph = building->graph;
 	const struct fold *fold = building->options->fold;
-	uint32_t reader = building->readers.item[building->readers.start[tensor]], k = 0, where, which;
+	uint32_t reader = building->units->readers.item[building->units->readers.start[tensor]], k = 0, where, which;
 	const struct fold_segment *segment = &fold->segment[fold->segment_of[reader]];
 	while (argument_of(graph, reader, k) != tensor)
 		k++;
 	uint32_t other = argument_of(graph, segment->op[copy * segment->ops + fold->index_of[reader]], k);
 	if (graph->tensor[other].writer != NONE || !read_by_copy(building, other, &where, &which) || where != fold->segment_of[reader]
-		|| which != copy || csr_length(&building->readers, other) != csr_length(&building->readers, tensor)
+		|| which != copy || csr_length(&building->units->readers, other) != csr_length(&building->units->readers, tensor)
 		|| building->network->kept_node[other] != NONE)
 		return NONE;
 	return other;

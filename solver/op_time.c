@@ -59,10 +59,7 @@ static int64_t share_time(const void *context, const struct units *units, const 
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint32_t reads = csr_length(&graph->reads, op);
 		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		struct placement placement;
-		for (int a = 0; a < MESH_AXES; a++)
-			placement.on[a] = units_place(units, op, split.on[a], k);
-		bytes += placement_bytes(units, mesh, tensor, placement);
+		bytes += placement_bytes(units, mesh, tensor, split_place(units, op, split, k));
 	}
 	return machine_time(times->machine, kind & KIND_MATRIX, (enum machine_format)(kind >> FORMAT_SHIFT), flops, bytes)
 		+ op_inside_time(units, mesh, op, split, NULL, NULL);

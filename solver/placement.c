@@ -52,9 +52,7 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 	uint32_t reads = csr_length(&graph->reads, op), writes = csr_length(&graph->writes, op);
 	sharding->split[op] = split;
 	for (uint32_t k = 0; k < reads + writes; k++) {
-		struct placement placement;
-		for (int a = 0; a < MESH_AXES; a++)
-			placement.on[a] = units_place(units, op, split.on[a], k);
+		struct placement placement = split_place(units, op, split, k);
 		if (k < reads)
 			sharding->needed[graph->reads.start[op] + k] = placement;
 		else
@@ -100,10 +98,7 @@ bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t 
 	uint32_t reads = csr_length(&graph->reads, op);
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		struct placement placement;
-		for (int a = 0; a < MESH_AXES; a++)
-			placement.on[a] = units_place(units, op, split.on[a], k);
-		if (!placement_divides(units, mesh, tensor, placement))
+		if (!placement_divides(units, mesh, tensor, split_place(units, op, split, k)))
 			return false;
 	}
 	return true;

@@ -10,6 +10,8 @@
 #ifndef TIDEMARK_PLACEMENT_H
 #define TIDEMARK_PLACEMENT_H
 
+#include <string.h>
+
 #include "factors.h"
 #include "mesh.h"
 
@@ -40,12 +42,18 @@ struct units {
 	size_t *place_start;      /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
 	int8_t *place;
 	bool *linear;             /* [ops] UNIT_PARTIAL is possible */
+	/* Classes of what is alike: a split or a placement means the same to all members, and costs them the same. Tensors: bytes, type, shape,
+	 * parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units and arguments. */
+	uint32_t *tensor_class, *op_class, tensor_classes, op_classes;
+	struct csr readers;       /* tensor -> ops that read it, once each */
 	struct arena arena;
 };
 
 /* Finds parts and units. Opaque ops have no units; parts that no rule joins stay. OK or NO_MEMORY. Nearly linear. */
 enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units);
 void units_free(struct units *units);
+/* Its last step: the classes. O(arguments * units). */
+enum status units_find_alike(struct units *units);
 
 static inline uint32_t unit_count(const struct units *units, uint32_t op)
 {
@@ -58,10 +66,23 @@ static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
 }
 /* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a unit is
  * one that is added once (a bias beside a sum): one device adds it, the others nothing. */
-int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k);
+static inline int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
+{
+	if (unit < 0)
+		return unit == UNIT_NONE ? PLACE_WHOLE : PLACE_PARTIAL;
+	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
+}
+/* The same on all axes. */
+static inline struct placement split_place(const struct units *units, uint32_t op, struct split split, uint32_t k)
+{
+	struct placement placement;
+	for (int a = 0; a < MESH_AXES; a++)
+		placement.on[a] = units_place(units, op, split.on[a], k);
+	return placement;
+}
 
-/* A label for fold_find(), context being the units: ops that are alike can be split alike, their n-th units and parts mean the same.
- * Equal layers have equal ones; equal shapes alone have not (the weights of a query's and of an output's projection). O(units of the op). */
+/* A label for fold_find(), context being the units: the op's class. Equal layers have equal ones; equal shapes alone have not (the weights
+ * of a query's and of an output's projection). O(1). */
 uint64_t units_label(const struct graph *graph, uint32_t op, void *context);
 
 /* A decision for the whole graph. */
@@ -106,10 +127,11 @@ uint32_t placement_copies(const struct mesh *mesh, struct placement placement);
 char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size);
 static inline bool placement_equal(struct placement a, struct placement b)
 {
-	for (int i = 0; i < MESH_AXES; i++)
-		if (a.on[i] != b.on[i])
-			return false;
-	return true;
+	return memcmp(&a, &b, sizeof a) == 0;
+}
+static inline bool split_equal(struct split a, struct split b)
+{
+	return memcmp(&a, &b, sizeof a) == 0;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* reshard_memo.h: reshardings on one mesh, each found once: tensors of equal bytes and parts have equal ones. */
+/* reshard_memo.h: reshardings on one mesh, each found once: tensors that are alike have equal ones. */
 #ifndef TIDEMARK_RESHARD_MEMO_H
 #define TIDEMARK_RESHARD_MEMO_H
 
@@ -9,9 +9,6 @@ struct known;
 struct reshard_memo {
 	const struct units *units;
 	const struct mesh *mesh;
-	uint32_t *class_of, *model;      /* [tensors] class + 1, 0: not known yet; [classes] a tensor of it */
-	uint32_t *bucket;                /* hash table of classes + 1 */
-	uint32_t classes, class_mask;
 	struct known *known;             /* hash table */
 	size_t count, room;
 	struct arena arena;

@@ -6,14 +6,31 @@
 
 #define NEEDS_MAX 20
 
+enum { KEPT, SAVED, GRADIENT, TOTALS };
+
+/* A storage of which something stays: a tensor of it, as it is written, or as the op of a read of it has it. */
+struct staying { uint32_t tensor, read; uint8_t as; };
+
+/* The last that was asked of a class: copies of a layer mostly lie alike. */
+struct known_bytes { struct placement at; bool known; int64_t bytes, redundant; };
+struct known_time { struct split split; bool known; int64_t time; };
+
 struct sharding_sum {
 	const struct units *units;
 	const struct graph *graph;
 	const struct sharding *sharding;
+	struct mesh mesh;          /* of the sharding before */
 	struct op_clock clock;
 	uint32_t exposed;
-	struct csr readers;
+	/* of the graph alone */
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
+	struct staying *staying;   /* what stays of every storage, if anything does */
+	struct returning { uint32_t root, last; } *returning;  /* kept tensors that are written in place, and what that leaves */
+	uint32_t stayings, returnings;
+	/* of a sharding */
+	bool *moved;               /* [tensors] some reader needs it elsewhere */
+	struct known_bytes *bytes; /* [tensor classes] */
+	struct known_time *time;   /* [op classes] */
 	struct sharding_cost *cost;
 	struct reshard_memo memo;
 	struct need *need;         /* [NEEDS_MAX] scratch */
@@ -40,27 +57,94 @@ bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr
 	return false;
 }
 
+/* ---- of the graph alone --------------------------------------------------------------------------------------------- */
+
 static void find_late(struct sharding_sum *sum)
 {
 	const struct graph *graph = sum->graph;
+	const struct csr *readers = &sum->units->readers;
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		sum->late[op] = graph->op[op].phase == PHASE_BACKWARD;
 		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
 			continue;
 		FOR_ROW(i, &graph->writes, op)
 			if (graph->tensor[graph->writes.item[i]].alias != NONE)
-				FOR_ROW(j, &sum->readers, graph->writes.item[i])
-					sum->late[op] |= sum->late[sum->readers.item[j]];
+				FOR_ROW(j, readers, graph->writes.item[i])
+					sum->late[op] |= sum->late[readers->item[j]];
 	}
 }
 
-static void stay(struct sharding_sum *sum, int64_t *total, uint32_t tensor, struct placement placement)
+/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept. NONE: there is none. */
+static uint32_t last_left(const struct graph *graph, uint32_t root)
 {
-	int64_t bytes = placement_bytes(sum->units, &sum->sharding->mesh, tensor, placement);
-	*total += bytes;
-	sum->cost->usage += bytes;
-	sum->cost->ties += sharding_tie(bytes);
-	sum->cost->redundant += placement_redundant(sum->units, &sum->sharding->mesh, tensor, placement);
+	uint32_t storage = graph->tensor[root].storage, last = NONE, slot = 0;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == storage && graph->inplace[j].out != NONE) {
+				last = graph->inplace[j].out;
+				slot = op;
+			}
+	}
+	return last != NONE && graph->tensor[last].writer == slot ? last : NONE;
+}
+
+static void find_returning(struct sharding_sum *sum)
+{
+	const struct graph *graph = sum->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root;
+		bool kept = graph->tensor[root].writer == NONE && kind_persistent(graph->tensor[root].kind);
+		uint32_t last = kept ? last_left(graph, root) : NONE;
+		if (last != NONE)
+			sum->returning[sum->returnings++] = (struct returning) { root, last };
+	}
+}
+
+/* The first op of a phase that uses a storage, or NONE. */
+static uint32_t first_user(const struct graph *graph, uint32_t storage, enum phase phase)
+{
+	FOR_ROW(i, &graph->users, storage)
+		if (graph->op[graph->users.item[i]].phase == phase)
+			return graph->users.item[i];
+	return NONE;
+}
+
+static void add_staying(struct sharding_sum *sum, uint32_t tensor, uint32_t read, uint8_t as)
+{
+	sum->staying[sum->stayings++] = (struct staying) { tensor, read, as };
+}
+
+static void find_staying(struct sharding_sum *sum)
+{
+	const struct graph *graph = sum->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *of = &graph->storage[s];
+		if (of->allocator == NONE)
+			add_staying(sum, of->root, NONE, KEPT);
+		else if (!of->persistent && of->phase == PHASE_FORWARD && first_user(graph, s, PHASE_BACKWARD) != NONE)
+			add_staying(sum, of->root, NONE, SAVED);
+		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD ? first_user(graph, s, PHASE_UPDATE) : NONE;
+		for (uint32_t j = update == NONE ? 0 : graph->reads.start[update]; update != NONE && j < graph->reads.start[update + 1]; j++)
+			if (graph->tensor[graph->reads.item[j]].storage == s) {
+				add_staying(sum, graph->reads.item[j], j, GRADIENT);
+				break;
+			}
+	}
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+
+static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement placement)
+{
+	struct known_bytes *known = &sum->bytes[sum->units->tensor_class[tensor]];
+	if (!known->known || !placement_equal(known->at, placement))
+		*known = (struct known_bytes) { placement, true, placement_bytes(sum->units, &sum->mesh, tensor, placement),
+			placement_redundant(sum->units, &sum->mesh, tensor, placement) };
+	sum->cost->usage += known->bytes;
+	sum->cost->ties += sharding_tie(known->bytes);
+	sum->cost->redundant += known->redundant;
+	return known->bytes;
 }
 
 /* Adds a resharding's collectives; the exposed part of its time counts. */
@@ -70,7 +154,7 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hi
 	for (uint32_t i = 0; i < reshard->moves; i++) {
 		const struct reshard_move *step = &reshard->move[i];
 		cost->axis_time[step->axis] += step->time;
-		cost->axis_bytes[step->axis] += collective_bytes(&sum->sharding->mesh.axis[step->axis], step->collective, step->bytes);
+		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
 	cost->communication += hidden ? reshard->time * sum->exposed / 100 : reshard->time;
 }
@@ -99,8 +183,8 @@ static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct 
 	const struct graph *graph = sum->graph;
 	const struct sharding *sharding = sum->sharding;
 	*needs = 0;
-	FOR_ROW(i, &sum->readers, tensor) {
-		uint32_t op = sum->readers.item[i];
+	FOR_ROW(i, &sum->units->readers, tensor) {
+		uint32_t op = sum->units->readers.item[i];
 		uint8_t phase = graph->op[op].phase;
 		FOR_ROW(j, &graph->reads, op) {
 			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
@@ -170,84 +254,95 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 		}
 	}
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(sum, best[n], sharding_hides(graph, tensor, &sum->readers));
+		pay(sum, best[n], sharding_hides(graph, tensor, &sum->units->readers));
 		if (need[n].early && need[n].late)
-			stay(sum, &sum->cost->saved, tensor, need[n].at);
+			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
 	return status;
 }
 
-/* The last in-place write to a kept tensor: back to where it is kept. */
-static enum status sum_return(struct sharding_sum *sum, uint32_t root)
+/* Tensors that a reader needs elsewhere than where they are. */
+static void find_moved(struct sharding_sum *sum)
 {
-	const struct graph *graph = sum->graph;
-	uint32_t storage = graph->tensor[root].storage, last = NONE, slot = 0;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t op = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
-			if (graph->tensor[graph->inplace[j].in].storage == storage && graph->inplace[j].out != NONE) {
-				last = graph->inplace[j].out;
-				slot = op;
-			}
+	const struct csr *reads = &sum->graph->reads;
+	const struct sharding *sharding = sum->sharding;
+	memset(sum->moved, 0, sum->graph->tensors * sizeof *sum->moved);
+	for (uint32_t i = 0; i < reads->start[sum->graph->ops]; i++)
+		if (!placement_equal(sharding->needed[i], sharding->produced[reads->item[i]]))
+			sum->moved[reads->item[i]] = true;
+}
+
+static enum status sum_moved(struct sharding_sum *sum)
+{
+	enum status status = OK;
+	find_moved(sum);
+	for (uint32_t t = 0; t < sum->graph->tensors && status == OK; t++)
+		if (sum->moved[t])
+			status = sum_tensor(sum, t);
+	for (uint32_t i = 0; i < sum->returnings && status == OK; i++) {
+		const struct reshard *way;
+		const struct returning *back = &sum->returning[i];
+		status = reshard_memo_find(&sum->memo, back->last, sum->sharding->produced[back->last], sum->sharding->produced[back->root], &way);
+		if (status == OK)
+			pay(sum, way, false);
 	}
-	if (last == NONE || graph->tensor[last].writer != slot)
-		return OK;
-	const struct reshard *way;
-	enum status status = reshard_memo_find(&sum->memo, last, sum->sharding->produced[last], sum->sharding->produced[root], &way);
-	if (status == OK)
-		pay(sum, way, false);
 	return status;
 }
 
-static bool has_user(const struct graph *graph, uint32_t storage, enum phase phase)
+static void sum_staying(struct sharding_sum *sum)
 {
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->op[graph->users.item[i]].phase == phase)
-			return true;
-	return false;
+	int64_t total[TOTALS] = { 0 };
+	for (uint32_t i = 0; i < sum->stayings; i++) {
+		const struct staying *of = &sum->staying[i];
+		total[of->as] += stay(sum, of->tensor, of->read == NONE ? sum->sharding->produced[of->tensor] : sum->sharding->needed[of->read]);
+	}
+	sum->cost->kept += total[KEPT];
+	sum->cost->saved += total[SAVED];
+	sum->cost->gradients += total[GRADIENT];
 }
 
-/* What stays of a storage. */
-static void sum_storage(struct sharding_sum *sum, uint32_t storage)
+static void sum_time(struct sharding_sum *sum)
 {
-	const struct graph *graph = sum->graph;
-	const struct storage *of = &graph->storage[storage];
-	if (of->allocator == NONE) {
-		stay(sum, &sum->cost->kept, of->root, sum->sharding->produced[of->root]);
-	} else if (!of->persistent && of->phase == PHASE_FORWARD && has_user(graph, storage, PHASE_BACKWARD)) {
-		stay(sum, &sum->cost->saved, of->root, sum->sharding->produced[of->root]);
-	} else if (!of->persistent && of->phase == PHASE_BACKWARD && has_user(graph, storage, PHASE_UPDATE)) {
-		uint32_t i = graph->users.start[storage];
-		while (graph->op[graph->users.item[i]].phase != PHASE_UPDATE)
-			i++;
-		FOR_ROW(j, &graph->reads, graph->users.item[i])
-			if (graph->tensor[graph->reads.item[j]].storage == storage) {
-				stay(sum, &sum->cost->gradients, graph->reads.item[j], sum->sharding->needed[j]);
-				break;
-			}
+	const struct split *split = sum->sharding->split;
+	for (uint32_t op = 0; op < sum->graph->ops; op++) {
+		struct known_time *known = &sum->time[sum->units->op_class[op]];
+		if (!known->known || !split_equal(known->split, split[op]))
+			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
+		sum->cost->compute += known->time;
 	}
 }
 
-struct sharding_sum *sharding_sum_new(const struct units *units, const struct mesh *mesh, struct op_clock clock, uint32_t exposed)
+static enum status begin(struct sharding_sum *sum)
 {
+	const struct units *units = sum->units;
 	const struct graph *graph = units->graph;
-	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
-	if (!sum)
-		return NULL;
-	*sum = (struct sharding_sum) { .units = units, .graph = graph, .clock = clock, .exposed = exposed };
 	sum->late = arena_alloc(&sum->arena, graph->ops, sizeof *sum->late);
+	sum->staying = arena_alloc(&sum->arena, graph->storages, sizeof *sum->staying);
+	sum->returning = arena_alloc(&sum->arena, graph->storages, sizeof *sum->returning);
+	sum->moved = arena_alloc(&sum->arena, graph->tensors, sizeof *sum->moved);
+	sum->bytes = arena_alloc(&sum->arena, units->tensor_classes, sizeof *sum->bytes);
+	sum->time = arena_alloc(&sum->arena, units->op_classes, sizeof *sum->time);
 	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
 	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
 	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
-	enum status status = reshard_memo_begin(&sum->memo, units, mesh);
-	if (status != OK || !sum->late || !sum->need || !sum->way || !sum->best
-		|| csr_transpose(&sum->arena, &graph->reads, graph->ops, graph->tensors, &sum->readers) != OK) {
-		sharding_sum_free(sum);
-		return NULL;
-	}
-	csr_unique(&sum->readers, graph->tensors);
+	if (!sum->late || !sum->staying || !sum->returning || !sum->moved || !sum->bytes || !sum->time || !sum->need || !sum->way || !sum->best)
+		return NO_MEMORY;
 	find_late(sum);
-	return sum;
+	find_returning(sum);
+	find_staying(sum);
+	return reshard_memo_begin(&sum->memo, units, &sum->mesh);
+}
+
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed)
+{
+	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
+	if (!sum)
+		return NULL;
+	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed };
+	if (begin(sum) == OK)
+		return sum;
+	sharding_sum_free(sum);
+	return NULL;
 }
 
 void sharding_sum_free(struct sharding_sum *sum)
@@ -259,30 +354,38 @@ void sharding_sum_free(struct sharding_sum *sum)
 	mem_free(sum);
 }
 
+/* What is remembered is of one mesh. */
+static enum status turn_to(struct sharding_sum *sum, const struct mesh *mesh)
+{
+	if (sum->memo.known && mesh_equal(&sum->mesh, mesh))
+		return OK;
+	sum->mesh = *mesh;
+	memset(sum->bytes, 0, sum->units->tensor_classes * sizeof *sum->bytes);
+	memset(sum->time, 0, sum->units->op_classes * sizeof *sum->time);
+	reshard_memo_end(&sum->memo);
+	return reshard_memo_begin(&sum->memo, sum->units, &sum->mesh);
+}
+
 enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost)
 {
-	const struct graph *graph = sum->graph;
-	enum status status = OK;
 	*cost = (struct sharding_cost) { 0 };
 	sum->sharding = sharding;
 	sum->cost = cost;
-	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
-		status = sum_tensor(sum, t);
-		if (status == OK && graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE && kind_persistent(graph->tensor[t].kind))
-			status = sum_return(sum, t);
-	}
-	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
-		sum_storage(sum, s);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		cost->compute += sum->clock.takes(sum->clock.context, sum->units, &sharding->mesh, op, sharding->split[op]);
+	enum status status = turn_to(sum, &sharding->mesh);
+	if (status == OK)
+		status = sum_moved(sum);
+	if (status != OK)
+		return status;
+	sum_staying(sum);
+	sum_time(sum);
 	cost->total = cost->compute + cost->communication;
-	return status;
+	return OK;
 }
 
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
 	struct sharding_cost *cost)
 {
-	struct sharding_sum *sum = sharding_sum_new(units, &sharding->mesh, clock, exposed);
+	struct sharding_sum *sum = sharding_sum_new(units, clock, exposed);
 	enum status status = sum ? sharding_sum_cost(sum, sharding, cost) : NO_MEMORY;
 	sharding_sum_free(sum);
 	return status;

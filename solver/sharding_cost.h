@@ -21,10 +21,10 @@ struct sharding_cost {
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
 	struct sharding_cost *cost);
 
-/* The same for many shardings of a graph over one mesh: what doesn't depend on them is found once, and reshardings are remembered.
- * sharding_sum_new() is NULL where memory ends. */
+/* The same for many shardings of a graph: what doesn't depend on them is found once; reshardings, and what classes of tensors and ops last
+ * took, are remembered as long as the mesh is the same. sharding_sum_new() is NULL where memory ends. */
 struct sharding_sum;
-struct sharding_sum *sharding_sum_new(const struct units *units, const struct mesh *mesh, struct op_clock clock, uint32_t exposed);
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed);
 enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost);
 void sharding_sum_free(struct sharding_sum *sum);
 

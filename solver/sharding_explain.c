@@ -20,11 +20,10 @@ static int by_cost(const void *left, const void *right)
 enum status sharding_explain(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, const struct sharding *sharding,
 	uint32_t tensor, uint32_t axis, struct control *control, struct sharding_reason *reason, uint32_t room, uint32_t *count, struct error *error)
 {
-	struct sharding_report report = { 0 };
-	struct sharding_job job = { units, mesh, options, control, &report, error,
-		options->effort ? options->effort : SHARDING_EFFORT_DEFAULT, NULL };
+	struct sharding_report report;
+	struct sharding_job job;
 	int parts = (int)(units->part_start[tensor + 1] - units->part_start[tensor]);
-	enum status status = OK;
+	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
 	*count = 0;
 	for (int on = PLACE_PARTIAL; on < parts && *count < room && status == OK; on++) {
 		struct placement_pin pin = { tensor, (uint8_t)axis, (int8_t)on };
@@ -44,6 +43,7 @@ enum status sharding_explain(const struct units *units, const struct mesh *mesh,
 		sharding_free(&found);
 	}
 	qsort(reason, *count, sizeof *reason, by_cost);
+	sharding_job_end(&job);
 	return status;
 }
 

@@ -9,13 +9,6 @@ const char *const shard_strategy_names[STRATEGY_COUNT] = { SHARD_STRATEGIES(X) }
 
 const uint32_t sharding_curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
 
-static struct sharding_job job_of(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_report *report, struct error *error)
-{
-	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
-	return (struct sharding_job) { units, mesh, options, control, report, error, options->effort ? options->effort : SHARDING_EFFORT_DEFAULT, NULL };
-}
-
 static bool usable(enum status status)
 {
 	return status == OK || status == LIMIT || status == CANCELLED;
@@ -42,7 +35,7 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
 		return OK;
 	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
 	if (status == OK)
-		status = sharding_cost(job->units, &other, job->options->clock, job->options->exposed, &of_other);
+		status = sharding_sum_cost(job->sum, &other, &of_other);
 	bool fits = status == OK && (limit < 0 || of_other.usage <= limit), unfit = limit >= 0 && cost->usage > limit;
 	if (fits && (!sharding->split || unfit || of_other.total < cost->total)) {
 		sharding_free(sharding);
@@ -192,37 +185,29 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 	return status;
 }
 
+static enum status (*const strategies[STRATEGY_COUNT])(struct sharding_job *job, struct sharding *sharding) = {
+	by_roles, by_roles, by_roles, [STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
+
 enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding *sharding, struct sharding_report *report, struct error *error)
 {
-	struct sharding_job job = job_of(units, mesh, options, control, report, error);
-	enum status status;
+	struct sharding_job job;
+	enum status status = sharding_job_begin(&job, units, mesh, options, control, report, error);
 	*sharding = (struct sharding) { 0 };
-	switch (options->strategy) {
-	case STRATEGY_MINRED:
-		status = minred(&job, sharding);
-		break;
-	case STRATEGY_TAP:
-		status = sharding_tap(&job, sharding);
-		break;
-	case STRATEGY_AUTO:
-		status = least_time(&job, sharding);
-		break;
-	default:
-		status = by_roles(&job, sharding);
-		break;
-	}
+	if (status == OK)
+		status = strategies[options->strategy](&job, sharding);
 	if (status == LIMIT && sharding->split && (control->limit == 0 || control->ticks < control->limit))
 		status = OK;  /* its own effort is spent: report->bound says how good it is */
 	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)
 		status = NO_MEMORY;
 	if (sharding->split) {
-		enum status summed = sharding_cost(units, sharding, options->clock, options->exposed, &report->cost);
+		enum status summed = sharding_sum_cost(job.sum, sharding, &report->cost);
 		status = summed == OK ? status : summed;
 	}
 	if (status == OK && options->memory >= 0 && report->cost.usage > options->memory)
 		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld", (long long)report->cost.usage,
 			(long long)options->memory);
+	sharding_job_end(&job);
 	return status;
 }
 
@@ -238,10 +223,12 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
 {
 	struct sharding_report report;
-	struct sharding_job job = job_of(units, mesh, options, control, &report, error);
-	struct sharding_cost least;
-	struct sharding first;
-	enum status status = least_memory(&job, &first, &least);
+	struct sharding_job job;
+	struct sharding_cost least = { 0 };
+	struct sharding first = { 0 };
+	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
+	if (status == OK)
+		status = least_memory(&job, &first, &least);
 	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
 		struct sharding sharding;
 		struct sharding_cost cost;
@@ -255,5 +242,6 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 		sharding_free(&sharding);
 	}
 	sharding_free(&first);
+	sharding_job_end(&job);
 	return status;
 }

@@ -11,6 +11,7 @@ struct sharding_job {
 	struct control *control;
 	struct sharding_report *report;
 	struct error *error;
+	struct sharding_sum *sum;
 	uint64_t effort;                 /* of one solve */
 	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
 };
@@ -23,6 +24,11 @@ static inline bool has_several_axes(const struct mesh *mesh)
 		count += mesh->axis[a].size > 1;
 	return count > 1;
 }
+
+/* Begins a job, without a start; end it in any case. OK or NO_MEMORY. */
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_report *report, struct error *error);
+void sharding_job_end(struct sharding_job *job);
 
 /* What one solve is asked for. */
 struct sharding_aim {

@@ -10,6 +10,20 @@
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_report *report, struct error *error)
+{
+	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
+	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
+		.sum = sharding_sum_new(units, options->clock, options->exposed), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+	return job->sum ? OK : NO_MEMORY;
+}
+
+void sharding_job_end(struct sharding_job *job)
+{
+	sharding_sum_free(job->sum);
+}
+
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
 
 /* All of it, before any strategy is left out. */
@@ -162,7 +176,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
-			decoded = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+			decoded = sharding_sum_cost(job->sum, sharding, cost);
 		status = decoded == OK ? status : decoded;
 		job->report->objective = plan.cost;
 		job->report->proved = plan.proved;
@@ -184,7 +198,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	int64_t beta, int64_t *bound, struct error *error)
 {
 	struct sharding_report report;
-	struct sharding_job job = { units, mesh, options, NULL, &report, error, 0, NULL };
+	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error };
 	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
 	struct network network;
 	enum status status = build_whole(&job, &aim, &network);
@@ -281,7 +295,7 @@ static enum status descend_from(struct sharding_job *job, const struct axis_role
 {
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
 	if (status == OK)
-		status = sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+		status = sharding_sum_cost(job->sum, sharding, cost);
 	if (job->options->pins + pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->usage = INT64_MAX / 2;
 	return status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
@@ -327,7 +341,7 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);
 	sharding->late_axes = start->late_axes;
 	sharding->regather_axes = start->regather_axes;
-	return sharding_cost(job->units, sharding, job->options->clock, job->options->exposed, cost);
+	return sharding_sum_cost(job->sum, sharding, cost);
 }
 
 /* All axes together, for the bound and a start; then axis by axis what is exact, and sees no need for copies to be written out. */

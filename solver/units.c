@@ -1,7 +1,6 @@
 /* units.c: what the ops of a graph can be split along, from their rules. */
 #include <string.h>
 
-#include "fold.h"
 #include "placement.h"
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
@@ -561,6 +560,12 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 		if (!refining.refined || !refine_routes(&refining) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
+	if (status == OK)
+		status = csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers);
+	if (status == OK) {
+		csr_unique(&units->readers, graph->tensors);
+		status = units_find_alike(units);
+	}
 	mem_free(refining.refined);
 	mem_free(refining.item);
 	mem_free(finding.carried);
@@ -580,32 +585,9 @@ void units_free(struct units *units)
 	*units = (struct units) { 0 };
 }
 
-int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
-{
-	if (unit == UNIT_NONE)
-		return PLACE_WHOLE;
-	if (unit == UNIT_PARTIAL)
-		return PLACE_PARTIAL;
-	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
-}
-
 uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
 {
 	const struct units *units = context;
-	uint64_t hash = hash_join(fold_label_op(graph, op, NULL), units->linear[op]);
-	uint32_t arguments = op_arguments(graph, op), reads = csr_length(&graph->reads, op);
-	for (uint32_t u = units->unit_start[op]; u < units->unit_start[op + 1]; u++) {
-		hash = hash_join(hash_join(hash, (uint64_t)units->unit[u].size), units->unit[u].role);
-		hash = hash_join(hash, (uint64_t)units->unit[u].reduced << 8 | units->unit[u].inside);
-		hash = hash_join(hash, (uint64_t)units->unit[u].points);
-		for (uint32_t k = 0; k < arguments; k++)
-			hash = hash_join(hash, (uint8_t)units_place(units, op, (int8_t)(u - units->unit_start[op]), k));
-	}
-	for (uint32_t k = 0; k < arguments; k++) {
-		uint32_t t = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
-			hash = hash_join(hash_join(hash, (uint64_t)units->part[i].size), (uint64_t)units->part[i].dim << 16 | (uint64_t)units->part[i].even << 8 | units->part[i].role);
-		hash = hash_join(hash, arguments);
-	}
-	return hash;
+	(void)graph;
+	return units->op_class[op];
 }

@@ -169,7 +169,8 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 {
 	struct degrees degrees[DEGREES_MAX];
 	uint32_t count = degrees_of_search(job->scenario, degrees, most);
-	enum status status = OK;
+	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED);
+	enum status status = sum ? OK : fail(job->error, NO_MEMORY, "out of memory");
 	*best = (struct choice){ .any = false };
 	for (uint32_t i = 0; i < count; i++)
 		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
@@ -182,8 +183,8 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 				continue;
 			status = split(job, &degrees[i], next.zero, &sharding, roles);
 			if (status != OK)
-				return status;
-			status = sharding_cost(&job->shared->units, &sharding, job->clock.clock, SHARD_EXPOSED, &next.cost);
+				continue;
+			status = sharding_sum_cost(sum, &sharding, &next.cost);
 			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
 			if (next.zero > 0 && used < (int)sizeof text)
 				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
@@ -195,6 +196,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 			if (status == OK && (!best->any || better(job, &next.cost, &best->cost)))
 				*best = next;
 		}
+	sharding_sum_free(sum);
 	if (best->any && best->candidate < job->candidates)
 		job->candidate[best->candidate].chosen = true;
 	return status == OK && !best->any ? fail(job->error, BAD_INPUT, "no mesh has devices %" PRId64, job->scenario->value[K_devices]) : status;

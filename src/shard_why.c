@@ -64,9 +64,7 @@ static void add_writer(const struct sharded *sharded, uint32_t tensor, uint32_t 
 	struct split split = writing_split(sharded, tensor, axis, to.on[axis]);
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint32_t argument = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		struct placement place;
-		for (int a = 0; a < MESH_AXES; a++)
-			place.on[a] = units_place(units, op, split.on[a], k);
+		struct placement place = split_place(units, op, split, k);
 		if (k < reads)
 			add_way(sharded, argument, sharded->sharding.produced[argument], place, choice);
 		else if (argument == tensor)

@@ -131,7 +131,7 @@ static bool is_read(const struct graph *graph, uint32_t tensor)
 
 static void brute_force(const struct units *units, const struct mesh *mesh, struct op_clock clock, struct trying *trying)
 {
-	*trying = (struct trying) { .units = units, .sum = sharding_sum_new(units, mesh, clock, 100) };
+	*trying = (struct trying) { .units = units, .sum = sharding_sum_new(units, clock, 100) };
 	cr_assert(trying->sum && sharding_new(units, mesh, &trying->sharding) == OK);
 	for (uint32_t t = 0; t < units->graph->tensors; t++)
 		if (units->graph->tensor[t].writer == NONE && is_read(units->graph, t)) {

@@ -463,6 +463,44 @@ Test(sharding, the_network_counts_what_the_sharding_takes)
 	close_model(&setting);
 }
 
+/* What a sum remembers of other shardings, and of other meshes, changes nothing; computation and what is kept, summed anew. */
+Test(sharding, one_sum_for_many_shardings)
+{
+	static const struct axis_roles *const all[] = { &roles_data, &roles_tensor, &roles_tensor_sp, &roles_context };
+	struct setting setting;
+	uint64_t seed = test_seed(), random = seed;
+	open_model(&setting, "gpt", 3, 4, 128, 0, 2, 2);
+	const struct units *units = &setting.units;
+	struct op_clock clock = setting.options.clock;
+	struct sharding_sum *sum = sharding_sum_new(units, clock, 40);
+	for (int round = 0; round < 40; round++) {
+		struct mesh mesh = setting.mesh;
+		struct sharding sharding;
+		struct sharding_cost cost, anew;
+		struct axis_roles roles[MESH_AXES];
+		for (uint32_t a = 0; a < mesh.axes; a++) {
+			mesh.axis[a].size = 2u << random_next(&random) % 2;
+			mesh.axis[a].near_size = 1;
+			roles[a] = *all[random_next(&random) % 4];
+			roles[a].zero = (uint8_t)(random_next(&random) % 4);
+		}
+		cr_assert_eq(split_by_roles(units, &mesh, roles, &sharding), OK);
+		cr_assert_eq(sharding_sum_cost(sum, &sharding, &cost), OK);
+		cr_assert_eq(sharding_cost(units, &sharding, clock, 40, &anew), OK);
+		cr_assert_eq(memcmp(&cost, &anew, sizeof cost), 0, "SEED=%lu round %d", (unsigned long)seed, round);
+		for (uint32_t op = 0; op < units->graph->ops; op++)
+			cost.compute -= clock.takes(clock.context, units, &mesh, op, sharding.split[op]);
+		for (uint32_t t = 0; t < units->graph->tensors; t++)
+			if (units->graph->tensor[t].writer == NONE && units->graph->tensor[t].alias == NONE)
+				cost.kept -= placement_bytes(units, &mesh, t, sharding.produced[t]);
+		cr_assert(cost.compute == 0 && cost.kept == 0, "SEED=%lu round %d: %lld ps, %lld bytes too many", (unsigned long)seed, round,
+			(long long)cost.compute, (long long)cost.kept);
+		sharding_free(&sharding);
+	}
+	sharding_sum_free(sum);
+	close_model(&setting);
+}
+
 Test(sharding, least_redundancy_is_never_behind_megatron)
 {
 	struct setting setting;

@@ -1,5 +1,7 @@
 /* unit_units.c: what ops can be split along, and shardings by roles. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "solver/split_roles.h"
@@ -149,6 +151,74 @@ Test(units, expert_parallelism_has_four_exchanges_a_layer)
 	sharding_free(&sharding);
 	units_free(&units);
 	graph_release(graph);
+	rules_free(rules);
+}
+
+/* All that a class stands for, as text. */
+static void describe(const struct units *units, uint32_t id, bool is_op, FILE *out)
+{
+	const struct graph *graph = units->graph;
+	uint32_t arguments = is_op ? op_arguments(graph, id) : 1, reads = is_op ? csr_length(&graph->reads, id) : 0;
+	if (is_op)
+		fprintf(out, "%s %d %lld %lld %u %d", graph->op[id].type, graph->op[id].phase, (long long)graph->op[id].flops, (long long)graph->op[id].workspace,
+			reads, units->linear[id]);
+	for (uint32_t u = 0; is_op && u < unit_count(units, id); u++) {
+		const struct unit *unit = &units->unit[units->unit_start[id] + u];
+		fprintf(out, " [%lld %lld %d %d %d", (long long)unit->size, (long long)unit->points, unit->role, unit->reduced, unit->inside);
+		for (uint32_t k = 0; k < arguments; k++)
+			fprintf(out, " %d", units_place(units, id, (int8_t)u, k));
+	}
+	for (uint32_t k = 0; k < arguments; k++) {
+		uint32_t t = !is_op ? id : k < reads ? graph->reads.item[graph->reads.start[id] + k] : graph->writes.item[graph->writes.start[id] + k - reads];
+		fprintf(out, " (%lld %d %d", (long long)graph->tensor[t].bytes, graph->tensor[t].dtype, graph_in_host(graph, t));
+		for (uint32_t d = 0; d < graph->tensor[t].rank; d++)
+			fprintf(out, " %lld", graph->tensor[t].shape ? (long long)graph->tensor[t].shape[d] : -1);
+		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
+			fprintf(out, " %lld.%d.%d.%d", (long long)units->part[i].size, units->part[i].dim, units->part[i].role, units->part[i].even);
+	}
+}
+
+/* Members of a class have the text of its first member, and no two classes have the same. */
+static void check_classes(const struct units *units, bool are_ops)
+{
+	uint32_t members = are_ops ? units->graph->ops : units->graph->tensors, classes = are_ops ? units->op_classes : units->tensor_classes;
+	const uint32_t *class = are_ops ? units->op_class : units->tensor_class;
+	char **text = calloc(classes, sizeof *text);
+	for (uint32_t i = 0; i < members; i++) {
+		char *own;
+		size_t size;
+		FILE *out = open_memstream(&own, &size);
+		describe(units, i, are_ops, out);
+		fclose(out);
+		cr_assert_lt(class[i], classes);
+		for (uint32_t c = 0; c < classes; c++)
+			cr_assert(!text[c] || (strcmp(text[c], own) == 0) == (c == class[i]), "%u and class %u: %s", i, c, own);
+		if (text[class[i]])
+			free(own);
+		else
+			text[class[i]] = own;
+	}
+	for (uint32_t c = 0; c < classes; c++) {
+		cr_assert_not_null(text[c]);
+		free(text[c]);
+	}
+	free(text);
+}
+
+Test(units, classes_are_what_is_alike)
+{
+	static const char *const models[] = { "gpt", "llama", "moe", "resnet18" };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+		struct graph *graph = step_of(models[m], small(models[m]));
+		struct units units;
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		check_classes(&units, true);
+		check_classes(&units, false);
+		cr_assert_lt(3 * units.op_classes, 2 * graph->ops, "%s: %u classes of %u ops", models[m], units.op_classes, graph->ops);
+		units_free(&units);
+		graph_release(graph);
+	}
 	rules_free(rules);
 }
 
