@@ -3,13 +3,16 @@
  * Equal subgraphs are folded; for each unique one every pattern of its weights is tried: rows, columns or replicated, 3^V of them. A
  * pattern is routed through the graph in topological order: each op takes a split that accepts what its operands' producers give; a pattern
  * fails where there is none. Cost is communication alone, forward and backward. The best patterns of the subgraphs together are the plan.
+ *
+ * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be routed, results may be gathered.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "sharding_job.h"
 
-#define WEIGHTS_MAX 7            /* of a subgraph: 3^7 patterns; the largest ones */
+#define WEIGHTS_MAX 7            /* of a subgraph, all of whose patterns are tried: 3^7 */
+#define WEIGHTS_AT_ONCE 4        /* of more weights than that */
 #define UNSET UINT32_MAX
 enum { REPLICATED, ROWS, COLUMNS, PATTERNS };
 static const char *const pattern_names[PATTERNS] = { "replicated", "rows", "columns" };
@@ -23,7 +26,8 @@ struct tap {
 	uint32_t *chosen;            /* [nodes] the choice of a node, UNSET: none yet */
 	uint32_t *pattern;           /* [nodes] the choice that a weight's pattern asks for, UNSET: no weight */
 	int64_t most_flops;          /* of an op */
-	uint32_t trying;             /* the subgraph whose patterns are tried: a segment, segments: what is outside; else NONE */
+	bool *trying;                /* [nodes] weights whose patterns are tried */
+	bool gathers;                /* results may be gathered where an op needs them whole */
 	uint32_t failed;             /* the op where routing ended */
 	uint32_t room;               /* of candidates */
 	struct arena arena;
@@ -73,21 +77,17 @@ static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int patt
 	return best;
 }
 
-static uint32_t find_weights(const struct tap *tap, uint32_t segment, uint32_t weight[WEIGHTS_MAX])
+/* Weights of a subgraph, the largest first; count of them. */
+static uint32_t find_weights(const struct tap *tap, uint32_t segment, uint32_t *weight)
 {
 	const struct graph *graph = tap->graph;
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
 		if (tap->network.chain.segment[node] != segment || !is_weight(tap, node))
 			continue;
-		uint32_t at = count < WEIGHTS_MAX ? count++ : WEIGHTS_MAX - 1, id = tap->network.node[node].id;
-		if (at == WEIGHTS_MAX - 1 && count == WEIGHTS_MAX && tap->network.chain.nodes > 0 && weight[at] != 0
-			&& graph->tensor[tap->network.node[weight[at]].id].bytes >= graph->tensor[id].bytes)
-			continue;
-		while (at > 0 && graph->tensor[tap->network.node[weight[at - 1]].id].bytes < graph->tensor[id].bytes) {
+		uint32_t at = count++;
+		for (; at > 0 && graph->tensor[tap->network.node[weight[at - 1]].id].bytes < graph->tensor[tap->network.node[node].id].bytes; at--)
 			weight[at] = weight[at - 1];
-			at--;
-		}
 		weight[at] = node;
 	}
 	return count;
@@ -116,7 +116,7 @@ static const struct storage *storage_of(const struct tap *tap, uint32_t tensor)
 }
 
 /* How much an operand that is there so must be changed: 0, 1, or -1: no pattern does that. Weights stay as they are, whole tensors may be cut,
- * sums be reduced, a split batch be gathered. */
+ * sums be reduced, a split batch be gathered; all else, where nothing else can be routed. */
 static int misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t needs)
 {
 	const struct units *units = tap->job->units;
@@ -124,7 +124,7 @@ static int misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t need
 		return 0;
 	if (storage_of(tap, tensor)->kind == KIND_PARAMETER)
 		return needs == PLACE_PARTIAL ? 1 : -1;
-	return is < 0 || (needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH) ? 1 : -1;
+	return is < 0 || tap->gathers || (needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH) ? 1 : -1;
 }
 
 /* Operands that a split takes otherwise than they are given; -1: one of them can't be. */
@@ -178,10 +178,16 @@ static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
 	return sum;
 }
 
-static uint32_t chain_segment(const struct tap *tap, uint32_t node)
+/* An op that computes with a weight whose patterns are tried. */
+static bool uses_tried(const struct tap *tap, uint32_t op)
 {
-	uint32_t segment = tap->network.chain.segment[node];
-	return segment == NONE ? tap->network.chain.segments : segment;
+	bool tried = false;
+	FOR_ROW(i, &tap->graph->reads, op) {
+		const struct storage *storage = storage_of(tap, tap->graph->reads.item[i]);
+		uint32_t node = storage->kind == KIND_PARAMETER ? tap->network.kept_node[storage->root] : NONE;
+		tried |= node != NONE && tap->trying[node];
+	}
+	return tried && uses_weight(tap, op);
 }
 
 /* The op's best choice. Forward: ops with weights share their work, the others follow what they are given; backward: least communication. */
@@ -195,8 +201,7 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 		int unfit = misfits(tap, op, unit);
 		int64_t paid = pays(tap, node, c), own = tap->network.chain.cost[tap->network.chain.first[node] + c];
 		/* All devices share the work of large products, or plans couldn't be compared by communication alone. */
-		if (unit == UNIT_NONE && forward && chain_segment(tap, node) == tap->trying && tap->graph->op[op].flops > tap->most_flops / 100
-			&& uses_weight(tap, op))
+		if (unit == UNIT_NONE && forward && tap->graph->op[op].flops > tap->most_flops / 100 && uses_tried(tap, op))
 			continue;
 		if (splits_tokens(tap, op, unit) || (forward && unfit < 0) || paid >= SHARD_FORBIDDEN)
 			continue;
@@ -337,16 +342,17 @@ static bool set_patterns(struct tap *tap, const uint32_t *weight, uint32_t weigh
 	return true;
 }
 
-/* Tries every pattern of one unique subgraph, the weights of the others as they are; leaves the best. */
-static enum status try_patterns(struct tap *tap, uint32_t segment)
+/* Tries every pattern of some weights, all others as they are; leaves the best. *routed: there is one. */
+static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t copies, bool *routed)
 {
-	uint32_t weight[WEIGHTS_MAX] = { 0 }, weights = find_weights(tap, segment, weight), codes = 1, best = 0;
-	uint32_t copies = segment == NONE ? 1 : tap->network.chain.copies[segment], chosen = UNSET;
-	int64_t least = INT64_MAX;
+	uint32_t codes = 1, best = 0, chosen = UNSET;
+	int64_t least = SHARD_FORBIDDEN;
 	enum status status = OK;
-	for (uint32_t i = 0; i < weights; i++)
+	for (uint32_t i = 0; i < weights; i++) {
+		tap->trying[weight[i]] = true;
 		codes *= PATTERNS;
-	for (uint32_t code = 0; code < codes && weights > 0 && status == OK; code++) {
+	}
+	for (uint32_t code = 0; code < codes && status == OK; code++) {
 		if (!set_patterns(tap, weight, weights, code))
 			continue;
 		if (control_spend(tap->job->control, tap->network.chain.edges * 20))
@@ -361,8 +367,32 @@ static enum status try_patterns(struct tap *tap, uint32_t segment)
 		}
 	}
 	set_patterns(tap, weight, weights, best);
-	if (chosen != UNSET)
+	for (uint32_t i = 0; i < weights; i++)
+		tap->trying[weight[i]] = false;
+	*routed = chosen != UNSET;
+	if (*routed)
 		tap->job->report->candidate[chosen].chosen = true;
+	return status;
+}
+
+/* The best patterns of one unique subgraph. */
+static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *weight)
+{
+	uint32_t weights = find_weights(tap, segment, weight), copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
+	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
+	enum status status = OK;
+	for (uint32_t first = 0; first < weights && status == OK; first += step) {
+		uint32_t count = weights - first < step ? weights - first : step, before = tap->job->report->candidates;
+		bool routed;
+		tap->gathers = false;
+		status = try_patterns(tap, weight + first, count, copies, &routed);
+		if (status == OK && !routed) {
+			tap->job->report->candidates = before;
+			tap->gathers = true;
+			status = try_patterns(tap, weight + first, count, copies, &routed);
+		}
+	}
+	tap->gathers = false;
 	return status;
 }
 
@@ -407,7 +437,8 @@ static enum status begin(struct tap *tap, const struct sharding *base)
 	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row), *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
 	tap->chosen = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->chosen);
 	tap->pattern = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->pattern);
-	if (!row || !item || !tap->chosen || !tap->pattern)
+	tap->trying = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->trying);
+	if (!row || !item || !tap->chosen || !tap->pattern || !tap->trying)
 		return NO_MEMORY;
 	for (uint32_t e = 0; e < chain->edges; e++) {
 		row[2 * e] = chain->edge[e].from;
@@ -440,11 +471,15 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
 	if (status == OK)
 		status = begin(&tap, axes > 1 ? &base : NULL);
-	for (tap.trying = 0; tap.trying <= tap.network.chain.segments && status == OK; tap.trying++)
-		status = try_patterns(&tap, tap.trying < tap.network.chain.segments ? tap.trying : NONE);
-	tap.trying = NONE;
+	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
+	if (status == OK && !weight)
+		status = NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i <= tap.network.chain.segments; i++)
+		status = try_subgraph(&tap, i < tap.network.chain.segments ? i : NONE, weight);
 	if (status == OK) {
 		int64_t communication = route(&tap);
+		tap.gathers = communication >= SHARD_FORBIDDEN;
+		communication = tap.gathers ? route(&tap) : communication;
 		status = communication < SHARD_FORBIDDEN ? finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
 			: fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
 		job->report->objective = communication;

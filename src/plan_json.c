@@ -215,6 +215,18 @@ static void write_run(const struct plan *plan, FILE *stream)
 	fprintf(stream, "}, \"limited\": %s}", truth(plan->limited));
 }
 
+static void write_notes(const struct plan *plan, FILE *stream)
+{
+	fputs(" \"notes\": [", stream);
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
+		char text[2000];
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		fputs(at > plan->notes ? ", " : "", stream);
+		json_write_text(stream, text);
+	}
+	fputs("],\n", stream);
+}
+
 bool plan_write_json(const struct plan *plan, const struct factors *factors, bool with_run, FILE *stream)
 {
 	const struct graph *input = plan->input;
@@ -223,6 +235,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	fprintf(stream, ", \"ops\": %u, \"tensors\": %u, \"storages\": %u, \"fingerprint\": \"%016" PRIx64 "\", \"planned_fingerprint\": \"%016" PRIx64
 		"\"},\n", input->ops, input->tensors, input->storages, input->fingerprint, plan->graph->fingerprint);
 	write_scenario(&plan->scenario, stream);
+	write_notes(plan, stream);
 	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
 		plan->peak_bytes);
 	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);

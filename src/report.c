@@ -41,6 +41,20 @@ static void write_time(const struct plan *plan, FILE *stream)
 			bytes_text(plan->time->model.ahead, text, sizeof text));
 }
 
+/* What was searched, and how far the estimate is from the least that is possible. */
+static void write_search(const struct sharded *sharded, FILE *stream)
+{
+	const struct shard_proof *proof = &sharded->proof;
+	char gap[80];
+	if (proof->objective)
+		fprintf(stream, "  %-22s %12.3f ms    on the estimate of any sharding searched, by %s; %s\n", "bound", (double)proof->bound * 1e-9, proof->kind,
+			gap_text(proof->cost, proof->bound, proof->proved, gap, sizeof gap));
+	if (sharded->space && sharded->patterns > 0)
+		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
+	else if (sharded->space)
+		fprintf(stream, "  %-22s %s; %u ops folded\n", "searched", sharded->space, sharded->folded);
+}
+
 /* How the step is split, and what each device sends. */
 static void write_sharding(const struct plan *plan, FILE *stream)
 {
@@ -54,6 +68,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		write_time(plan, stream);
+	write_search(sharded, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];

@@ -137,6 +137,14 @@ static void write_proof(const struct shard_proof *proof, FILE *stream)
 	putc('}', stream);
 }
 
+/* What was looked at: the space, ops decided once with their copies, and of TAP's patterns how many were routed. */
+static void write_search(const struct sharded *sharded, FILE *stream)
+{
+	fputs(",\n  \"search\": {\"space\": ", stream);
+	json_write_text(stream, sharded->space);
+	fprintf(stream, ", \"folded_ops\": %u, \"patterns\": %u}", sharded->folded, sharded->patterns);
+}
+
 static void write_candidates(const struct sharded *sharded, FILE *stream)
 {
 	fputs(",\n  \"candidates\": [", stream);
@@ -239,6 +247,8 @@ void shard_write_json(const struct plan *plan, FILE *stream)
 	write_traffic(plan, stream);
 	if (plan->time)
 		write_streams(plan, stream);
+	if (sharded->space)
+		write_search(sharded, stream);
 	if (sharded->candidates)
 		write_candidates(sharded, stream);
 	if (sharded->points)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shard_stage.h"
@@ -48,6 +49,20 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 	}
 }
 
+/* Says which axes a search left without work. */
+static void note_unsplit(const struct units *units, const struct sharding *sharding, char *notes)
+{
+	const struct mesh *mesh = &sharding->mesh;
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		bool any = false;
+		for (uint32_t op = 0; op < units->graph->ops && !any; op++)
+			any = sharding->split[op].on[a] != UNIT_NONE;
+		if (!any)
+			note(notes, "no op is split over %s %u: every device along it runs the same%s", mesh->axis[a].name, mesh->axis[a].size,
+				units->unit_start[units->graph->ops] == 0 ? ", as shapes are not known" : "");
+	}
+}
+
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct stage_context *stage, bool quick)
@@ -87,7 +102,7 @@ struct job {
 	uint32_t experts;
 	bool others;                 /* what minred passes by is wanted */
 	struct shard_candidate candidate[CANDIDATES_MAX];
-	uint32_t candidates;
+	uint32_t candidates, patterns;
 	char notes[NOTES_BYTES];
 	struct arena arena;
 	struct error *error;
@@ -113,8 +128,6 @@ static bool better(const struct job *job, const struct sharding_cost *a, const s
 	bool alike = (a->usage > b->usage ? a->usage - b->usage : b->usage - a->usage) < a->usage / 50;
 	if (strategy == STRATEGY_MINRED || (!fits_a && !alike))
 		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
-	if (strategy == STRATEGY_TAP)
-		return a->communication != b->communication ? a->communication < b->communication : a->usage < b->usage;
 	return a->total != b->total ? a->total < b->total : a->usage < b->usage;
 }
 
@@ -143,13 +156,39 @@ static void add_candidate(struct job *job, const char *text, const struct shardi
 	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", cost->total, cost->usage, cost->redundant, true, false };
 }
 
-/* What a strategy itself looked at. */
-static void add_found(struct job *job, const struct sharding_candidate *found)
+static int by_cost(const void *a, const void *b)
 {
-	if (job->candidates == CANDIDATES_MAX)
-		return;
-	char *copy = arena_text(&job->arena, found->text, strlen(found->text));
-	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage, found->usage, found->cost < SHARD_FORBIDDEN, found->chosen };
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+	return left < right ? -1 : left > right;
+}
+
+/* What a strategy itself looked at: of more than there is room for, what it chose and the cheapest. taken: the plan is made of what it chose. */
+static enum status add_found(struct job *job, const struct sharding_report *report, bool taken)
+{
+	uint32_t room = CANDIDATES_MAX - job->candidates, chosen = 0, others = 0;
+	int64_t *cost = arena_alloc(&job->arena, report->candidates, sizeof *cost), most = INT64_MAX;
+	if (!cost)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < report->candidates; i++)
+		if (report->candidate[i].chosen)
+			chosen++;
+		else
+			cost[others++] = report->candidate[i].cost;
+	qsort(cost, others, sizeof *cost, by_cost);
+	if (chosen + others > room)
+		most = room > chosen ? cost[room - chosen - 1] : -1;
+	for (uint32_t i = 0; i < report->candidates && room > 0; i++) {
+		const struct sharding_candidate *found = &report->candidate[i];
+		if (!found->chosen && (found->cost > most || room <= chosen))
+			continue;
+		char *copy = arena_text(&job->arena, found->text, strlen(found->text));
+		job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", found->cost, found->usage, found->usage,
+			found->cost < SHARD_FORBIDDEN, found->chosen && taken };
+		chosen -= found->chosen;
+		room--;
+	}
+	job->patterns += report->candidates;
+	return OK;
 }
 
 /* Keeps those that take least: planned, one of them may take less than what is searched. */
@@ -220,6 +259,7 @@ static bool describe(struct job *job, struct sharded *sharded)
 			return false;
 	}
 	sharded->candidates = job->candidates;
+	sharded->patterns = job->patterns;
 	return true;
 }
 
@@ -345,16 +385,21 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
 		note(job->notes, "no sharding over this mesh fits the cap with what comes and goes beside what stays: this one comes nearest");
-	for (uint32_t i = 0; i < report->candidates; i++)
-		add_found(job, &report->candidate[i]);
+	else if (nearest && !found.split && options.strategy == STRATEGY_TAP)
+		note(job->notes, "an expert's sharding, as the search found none: %s", job->error->text);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;
-	if (status == OK && found.split && improves(job, report, cost)) {
+	bool taken = status == OK && found.split && improves(job, report, cost);
+	if (taken) {
 		sharding_free(sharding);
 		*sharding = found;
 		found = (struct sharding){ 0 };
 		list_found(job, sharding, &report->cost);
+	} else if (status == OK && found.split && options.strategy == STRATEGY_TAP) {
+		note(job->notes, "an expert's sharding, which is better than the best patterns of weights");
 	}
 	sharding_free(&found);
+	if (add_found(job, report, taken) != OK)
+		return NO_MEMORY;
 	if (status == OK && options.strategy == STRATEGY_MINRED && job->scenario->value[K_curve]
 		&& sharding_curve(&job->shared->units, &mesh, &options, job->stage->control, curve, job->error) == OK) {
 		*points = SHARDING_CURVE_POINTS;
@@ -469,6 +514,8 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 		*status = improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
 	else if (!search)
 		note_roles(units, &sharding.mesh, roles, job->notes);
+	if (search && *status == OK)
+		note_unsplit(units, &sharding, job->notes);
 	struct sharded *sharded = NULL;
 	if (*status == OK)
 		sharded = build(job, &sharding, status);

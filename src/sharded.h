@@ -48,7 +48,7 @@ struct sharded {
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
 	struct shard_proof proof;
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
-	uint32_t candidates;
+	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
 	uint32_t points;
 	/* minred: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */

@@ -283,6 +283,37 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan lists: what is chosen is listed. */
+Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
+{
+	static const char *const name[] = { "gpt", "bert", "dlrm", "llama" };
+	struct planner planner = { .store = store_new() };
+	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
+		struct graph *graph = model(name[m], 1);
+		struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of(&planner, graph, "devices=4 strategy=megatron");
+		struct error error = { 0 };
+		uint32_t chosen = 0;
+		cr_assert(plan->sharded->cost.total <= megatron->sharded->cost.total, "%s", name[m]);
+		cr_assert_eq(mesh_axis_named(&plan->sharded->sharding.mesh, "cp"), NONE);
+		for (uint32_t i = 0; i < plan->sharded->candidates; i++) {
+			const struct shard_candidate *candidate = &plan->sharded->candidate[i];
+			chosen += candidate->chosen;
+			cr_assert(!candidate->chosen || candidate->possible, "%s: %s", name[m], candidate->text);
+		}
+		bool ours = !strstr(plan->sharded->notes, "an expert's sharding");
+		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && plan->sharded->patterns > 9, "%s: %u of %u", name[m], chosen, plan->sharded->patterns);
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
+		cr_assert(strstr(text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
+		free(text);
+		plan_release(plan);
+		plan_release(megatron);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario allows. */
 Test(sharded, what_does_not_divide_is_cut_all_the_same)
 {
