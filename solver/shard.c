@@ -11,6 +11,7 @@
 #include "shard_search.h"
 
 #define DUAL_PASSES 3
+#define FIRST_RISE 1e-6        /* of the bound in one of the first passes, relative: less isn't worth waiting for */
 #define DECODE_FORESTS 3
 #define REPAIR_ROUNDS 12
 #define WALK_EVERY 4
@@ -21,6 +22,7 @@ struct shard_run {
 	struct shard_model model;
 	struct shard_dual dual;
 	struct shard_primal primal;
+	const struct shard_options *options;
 	struct control *control;
 	struct shard_plan *plan;
 	struct error *error;
@@ -150,7 +152,7 @@ static void step(struct shard_run *run)
 static bool closed(const struct shard_run *run)
 {
 	/* Less what rounding to a certificate may take. */
-	return found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) >= run->cost;
+	return found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) + run->options->gap * fabs(run->cost) >= run->cost;
 }
 
 static void keep_bound(struct shard_run *run)
@@ -174,6 +176,19 @@ static enum status try_search(struct shard_run *run, uint64_t spent)
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
+/* At first choices can wait: a pass takes far less than they do. */
+static void pass(struct shard_run *run)
+{
+	uint32_t passes = run->steps == 0 && run->options->passes > DUAL_PASSES ? run->options->passes : DUAL_PASSES;
+	double before = -(double)INFINITY;
+	for (uint32_t i = 0; i < passes && (i == 0 || control_status(run->control) != CANCELLED); i++) {
+		shard_dual_pass(&run->dual, NULL);
+		if (i >= DUAL_PASSES && run->dual.bound - before < FIRST_RISE * fabs(run->dual.bound))
+			return;
+		before = run->dual.bound;
+	}
+}
+
 static enum status improve(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
@@ -181,8 +196,7 @@ static enum status improve(struct shard_run *run)
 	enum status status;
 	do {
 		shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
-		for (int i = 0; i < DUAL_PASSES && (i == 0 || control_status(run->control) != CANCELLED); i++)
-			shard_dual_pass(dual, NULL);
+		pass(run);
 		keep_bound(run);
 		decode(run);
 		if (found(run) && control_status(run->control) != CANCELLED)
@@ -247,7 +261,7 @@ static enum status run_begin(struct shard_run *run)
 enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options, struct control *control,
 	struct shard_plan *plan, struct error *error)
 {
-	struct shard_run run = { .problem = problem, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY, .plain_cost = (double)INFINITY,
+	struct shard_run run = { .problem = problem, .options = options, .control = control, .plan = plan, .error = error, .cost = (double)INFINITY, .plain_cost = (double)INFINITY,
 				 .bound = -(double)INFINITY, .last = -(double)INFINITY, .relaxation = 0.3 };
 	*plan = (struct shard_plan) { 0 };
 	enum status status = shard_problem_valid(problem, error);

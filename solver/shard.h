@@ -62,6 +62,8 @@ void shard_plan_free(struct shard_plan *plan);
 
 struct shard_options {
 	uint64_t effort;           /* ticks to improve for; about 2e8 a second */
+	uint32_t passes;           /* of messages before the first choice, as long as they raise the bound; 0: a few */
+	double gap;                /* near enough: between cost and bound, relative; 0: only a proof is */
 };
 #define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 

@@ -49,16 +49,28 @@ static double least(const double *value, uint32_t count)
 	return best;
 }
 
-/* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. */
-static double send(const double *give, const double *table, uint32_t rows, uint32_t columns, double *out)
+static inline double lesser(double a, double b)
 {
+	return a < b ? a : b;
+}
+
+/* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the compiler makes of it
+ * runs as fast as memory brings the table. */
+static double send(const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
+{
+	uint32_t p = 1;
 	for (uint32_t q = 0; q < columns; q++)
 		out[q] = give[0] + table[q];
-	for (uint32_t p = 1; p < rows; p++) {
+	for (; p % 4 != rows % 4; p++) {
 		const double *row = table + (size_t)p * columns;
-		double base = give[p];
 		for (uint32_t q = 0; q < columns; q++)
-			out[q] = base + row[q] < out[q] ? base + row[q] : out[q];
+			out[q] = lesser(give[p] + row[q], out[q]);
+	}
+	for (; p < rows; p += 4) {
+		const double *a = table + (size_t)p * columns, *b = a + columns, *c = b + columns, *d = c + columns;
+		double of_a = give[p], of_b = give[p + 1], of_c = give[p + 2], of_d = give[p + 3];
+		for (uint32_t q = 0; q < columns; q++)
+			out[q] = lesser(lesser(lesser(of_a + a[q], of_b + b[q]), lesser(of_c + c[q], of_d + d[q])), out[q]);
 	}
 	double low = least(out, columns);
 	for (uint32_t q = 0; q < columns; q++)

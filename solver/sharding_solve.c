@@ -5,7 +5,6 @@
 
 #define FULL_PAIRS 60000.0      /* pairs of strategies of several axes up to which nothing else is tried */
 #define MOST_PAIRS 3e7          /* of ops that all axes at once may make */
-#define ROUGH_PAIRS 40000000    /* costs of pairs that copies written out may have */
 #define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
@@ -84,14 +83,6 @@ static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edg
 	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) * (chain->first[edge->to + 1] - chain->first[edge->to]);
 }
 
-static uint64_t unfolded_pairs(const struct shard_chain *chain)
-{
-	uint64_t pairs = 0;
-	for (uint32_t e = 0; e < chain->edges; e++)
-		pairs += edge_pairs(chain, &chain->edge[e]) * (uint64_t)edge_times(chain, &chain->edge[e]);
-	return pairs;
-}
-
 static int64_t least_of(const int64_t *cost, size_t count)
 {
 	int64_t least = SHARD_FORBIDDEN;
@@ -112,34 +103,7 @@ static int64_t least_costs(const struct shard_chain *chain)
 	return sum;
 }
 
-/* Where the exact solver's tables would be too large: copies written out, multipliers and a local search. */
-static enum status solve_roughly(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
-{
-	struct shard_problem problem;
-	struct shard_plan rough;
-	struct shard_options options = { has_several_axes(job->mesh) ? job->effort / 2 : job->effort };
-	if (unfolded_pairs(&network->chain) > ROUGH_PAIRS)
-		return LIMIT;
-	size_t *start = arena_alloc(&plan->arena, network->chain.nodes + (size_t)1, sizeof *start);
-	enum status status = start ? shard_chain_unfold(&network->chain, &problem, start, job->error) : NO_MEMORY;
-	if (status != OK)
-		return status;
-	status = shard_solve(&problem, &options, job->control, &rough, job->error);
-	if (rough.choice && !(plan->choice = arena_alloc(&plan->arena, problem.nodes, sizeof *plan->choice)))
-		status = NO_MEMORY;
-	if (rough.choice && plan->choice)
-		memcpy(plan->choice, rough.choice, problem.nodes * sizeof *plan->choice);
-	plan->start = start;
-	plan->cost = rough.cost;
-	plan->usage = rough.peak;
-	plan->bound = rough.bound;
-	plan->proved = rough.proved;
-	plan->bound_kind = rough.searched ? "exhausted search" : "local polytope and multipliers";
-	shard_plan_free(&rough);
-	shard_problem_free(&problem);
-	return status;
-}
-
+/* Exactly, or where the tables for that would be too large, roughly. */
 static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
 {
 	enum status status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
@@ -147,7 +111,7 @@ static enum status solve_chain(struct sharding_job *job, const struct network *n
 		return status;
 	chain_plan_free(plan);
 	*plan = (struct chain_plan) { 0 };
-	return solve_roughly(job, network, plan);
+	return shard_chain_rough(&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
 }
 
 enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost)

@@ -226,7 +226,7 @@ static void perceptron(struct space *space, double batch, double hidden, int lay
 static double objective(double first, double second, double beta, double batch, double hidden, int layers, bool bias)
 {
 	struct space *space = calloc(1, sizeof *space);
-	struct shard_options options = { SHARD_EFFORT_DEFAULT };
+	struct shard_options options = { .effort = SHARD_EFFORT_DEFAULT };
 	struct shard_plan plan;
 	struct control control = { 0 };
 	struct error error = { 0 };
