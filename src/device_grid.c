@@ -85,12 +85,12 @@ char *device_grid_text(const struct device_grid *grid, uint32_t device, bool out
 
 char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t size)
 {
-	char near[40] = "between nodes";
+	char near[40] = " between nodes";
 	if (axis->near == axis->size)
-		snprintf(near, sizeof near, "within a node");
+		snprintf(near, sizeof near, " within a node");
 	else if (axis->near > 1)
-		snprintf(near, sizeof near, "%u to a node", axis->near);
-	snprintf(text, size, "%s %u %s, %.4g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
+		snprintf(near, sizeof near, ", %u to a node", axis->near);
+	snprintf(text, size, "%s %u%s, %.3g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
 	return text;
 }
 

@@ -166,6 +166,57 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 
 /* ---- of plans ------------------------------------------------------------------------------------------------------------------ */
 
+/* The most that is alive in positions [from, to), or least where there are none. */
+static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
+{
+	for (uint32_t p = from; p < to; p++)
+		least = plan->live[p] > least ? plan->live[p] : least;
+	return least;
+}
+
+/* What a step that is not cut holds in its two slots, and between and behind them. */
+static void hold(const struct plan *plan, uint32_t first, uint32_t last, struct timetable *timetable)
+{
+	uint32_t ops = plan->graph->ops;
+	timetable->fixed[0] = plan->persistent_bytes;
+	timetable->bytes[0] = highest(plan, 0, first, plan->persistent_bytes);
+	timetable->bytes[1] = highest(plan, first, last, plan->persistent_bytes);
+	timetable->after[0] = first < ops ? plan->live[first] : plan->persistent_bytes;
+	timetable->after[1] = highest(plan, last, ops, plan->persistent_bytes);
+	timetable->peak[0] = timetable->bytes[1] > timetable->bytes[0];
+	if (timetable->after[1] > timetable->bytes[timetable->peak[0]]) {   /* the update has the peak: it counts to the backward slot */
+		timetable->bytes[1] = timetable->after[1];
+		timetable->peak[0] = 1;
+	}
+}
+
+/* A step in one piece on one rank, as simulated in its plan's order: a forward slot up to the first op of the backward pass, a backward
+ * slot up to its last one, and what follows. */
+static enum status step_timetable(const struct plan *plan, const struct plan_time *time, struct timetable *timetable, struct error *error)
+{
+	const struct graph *graph = plan->graph;
+	uint32_t first = graph->ops, last = 0;
+	int64_t total = time->time.total, begin = total, end = 0, none[1] = { 0 };
+	for (uint32_t p = 0; p < graph->ops; p++) {
+		uint32_t op = plan->order[p];
+		if (graph->op[op].phase != PHASE_BACKWARD || time->model.time[op] == 0)
+			continue;   /* views stand anywhere */
+		int64_t start = time->time.start[op], stop = start + time->model.time[op];
+		first = first < p ? first : p;
+		last = p + 1;
+		begin = start < begin ? start : begin;
+		end = stop > end ? stop : end;
+	}
+	int64_t backward = end > begin ? end - begin : 0;
+	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 1, .chunks = 1, .microbatches = 1, .forward = &begin, .backward = &backward,
+		.send = none };
+	struct timetable_bytes bytes = { none, none, none };
+	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
+	if (status == OK)
+		hold(plan, first, last > first ? last : first, timetable);
+	return status;
+}
+
 /* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and for the rest what
  * comes and goes in a slot. */
 static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
@@ -192,19 +243,32 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	return status;
 }
 
+static enum status timetable_of_plan(const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
+{
+	if (plan->pipelined)
+		return planned_timetable(plan, timetable, error);
+	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->order, NULL, &plan->scenario, rules);
+	enum status status = time ? step_timetable(plan, time, timetable, error) : fail(error, NO_MEMORY, "out of memory");
+	if (!plan->time)
+		plan_time_free(time);
+	return status;
+}
+
+/* Of the configuration what the plan says. */
 static struct outlook *planned(const struct plan *plan, struct error *error, enum status *status)
 {
 	const struct pipelined *pipelined = plan->pipelined;
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
-	*status = outlook ? planned_timetable(plan, &outlook->timetable, error) : fail(error, NO_MEMORY, "out of memory");
-	if (*status != OK) {
-		mem_free(outlook);
+	if (!outlook) {
+		*status = fail(error, NO_MEMORY, "out of memory");
 		return NULL;
 	}
+	*status = OK;
 	atomic_store(&outlook->references, 1);
 	outlook->planned = true;
-	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .schedule = (uint8_t)pipelined->schedule };
+	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
+		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
+		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B };
 	if (plan->sharded)
 		take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
 	outlook->devices = (uint32_t)plan->scenario.value[K_devices];
@@ -214,23 +278,37 @@ static struct outlook *planned(const struct plan *plan, struct error *error, enu
 	return outlook;
 }
 
-struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
+/* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
+static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error, enum status *status)
 {
 	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
-	if (plan->pipelined)
-		return planned(plan, error, status);
-	struct rules *rules = rules_load(rules_file, error, status);
-	struct store *store = rules ? store_new() : NULL;
 	struct control control = { .cancel = cancel };
-	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
+	struct stage_context stage = { .store = store_new(), .rules = rules, .control = &control };
 	struct outlook *outlook = NULL;
-	if (store) {
-		store_set_limit(store, STORE_BYTES);
+	if (stage.store) {
+		store_set_limit(stage.store, STORE_BYTES);
 		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error, status);
-	} else if (rules) {
+	} else {
 		*status = fail(error, NO_MEMORY, "out of memory");
 	}
-	store_free(store);
+	store_free(stage.store);
+	return outlook;
+}
+
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
+{
+	struct rules *rules = rules_load(rules_file, error, status);
+	struct outlook *outlook = rules && !plan->pipelined ? modelled(plan, rules, cancel, error, status) : NULL;
+	if (rules && !outlook && (plan->pipelined || *status == BAD_INPUT))
+		outlook = planned(plan, error, status);
+	if (outlook) {
+		timetable_free(&outlook->timetable);
+		*status = timetable_of_plan(plan, rules, &outlook->timetable, error);
+	}
+	if (outlook && *status != OK) {
+		outlook_release(outlook);
+		outlook = NULL;
+	}
 	rules_free(rules);
 	return outlook;
 }

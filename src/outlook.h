@@ -1,7 +1,7 @@
 /* outlook.h: what a scenario comes to as a whole configuration: the schedule slot by slot, memory of pipeline ranks, time of a step.
  *
- * Of a plan with a pipeline as planned: the ranks' peaks are the plan's. Else by the model of whole configurations, which takes milliseconds
- * where a plan takes seconds, and says about what the plan would.
+ * Of a plan the timetable is as planned and simulated: its peaks are the plan's. Without one, by the model of whole configurations, which
+ * takes milliseconds where a plan takes seconds, and says about what the plan would.
  */
 #ifndef TIDEMARK_OUTLOOK_H
 #define TIDEMARK_OUTLOOK_H
@@ -13,7 +13,7 @@
 struct outlook {
 	struct config config;         /* that the scenario asks for */
 	struct config_result result;  /* by the model; zero where planned */
-	bool planned;
+	bool planned;                 /* config has only what a plan says: degrees, microbatches, schedule */
 	struct timetable timetable;
 	uint32_t devices, devices_per_node;
 	struct machine machine;       /* memory: what a device has; < 0: any */
@@ -29,7 +29,7 @@ void outlook_release(struct outlook *outlook);
  * don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
 struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
 	struct error *error, enum status *status);
-/* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. */
+/* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. NULL: NO_MEMORY, CANCELLED, or the rules file's error. */
 struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status);
 
 /* Of what outlooks and searches depend on. */

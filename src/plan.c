@@ -1,5 +1,6 @@
 /* plan.c: questions that every reader of a plan asks. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "plan.h"
 #include "transform.h"
@@ -30,6 +31,36 @@ void plan_release(struct plan *plan)
 int64_t plan_step_time(const struct plan *plan)
 {
 	return plan->pipelined ? plan->pipelined->time : plan->time ? plan->time->time.total : -1;
+}
+
+char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)
+{
+	const struct order_certificate *certificate = plan->order_certificate;
+	char number[32] = "";
+	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
+	if (strlen(op) > longest) {
+		snprintf(number, sizeof number, "op %u", plan->position[certificate->op] + 1);
+		op = number;
+	}
+	switch (certificate->proof) {
+	case ORDER_PROOF_ALIVE: snprintf(text, size, "what every order holds while %s runs", op); break;
+	case ORDER_PROOF_CUT: snprintf(text, size, "the cheapest state in which %s can run (a minimum cut)", op); break;
+	case ORDER_PROOF_SEARCH: snprintf(text, size, "an exhausted search of orders"); break;
+	default: snprintf(text, size, "what the largest op alone needs");
+	}
+	return text;
+}
+
+char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
+{
+	const struct layout *layout = plan->layout;
+	switch (layout->proof) {
+	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment + 1); break;
+	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness + 1); break;
+	case LAYOUT_PROOF_BUFFER: snprintf(text, size, "one buffer alone"); break;
+	default: snprintf(text, size, "an exhausted search: %u buffers don't fit below it", layout->core_count);
+	}
+	return text;
 }
 
 int64_t plan_budget(const struct plan *plan)

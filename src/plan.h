@@ -80,6 +80,10 @@ void plan_release(struct plan *plan);
 
 /* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
+/* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name
+ * has at most so many bytes, else numbered. Return text. */
+char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
+char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
 /* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
 int64_t plan_budget(const struct plan *plan);
 

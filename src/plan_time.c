@@ -9,7 +9,7 @@
 
 struct timing {
 	const struct graph *graph;       /* as planned */
-	const struct sharded *sharded;
+	const struct sharded *sharded;   /* NULL: one device runs the whole step */
 	const struct rules *rules;
 	struct machine machine;
 	struct blocks blocks;            /* of the whole step's graph */
@@ -48,12 +48,14 @@ bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
 	return out || back;
 }
 
+static const struct mesh no_mesh;
+
 static void time_op(struct timing *timing, uint32_t op)
 {
-	const struct mesh *mesh = &timing->sharded->sharding.mesh;
+	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
 	struct step_costs *costs = &timing->costs;
 	enum collective collective;
-	uint32_t axis, whole = sharded_op(timing->sharded, timing->graph, op);
+	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op) : NONE;
 	int64_t bytes;
 	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
 	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
@@ -80,12 +82,13 @@ static bool find_costs(struct timing *timing)
 	bool host = false;
 	for (uint32_t op = 0; op < ops; op++)
 		host |= plan_time_host(timing->graph, op, &ignored);
-	costs->axes = timing->sharded->sharding.mesh.axes + host;
+	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + host;
 	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
 	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
 	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
 	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
-	if (!costs->stream || !costs->time || !costs->layer || !costs->inside || blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK)
+	if (!costs->stream || !costs->time || !costs->layer || !costs->inside
+		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
 	for (uint32_t op = 0; op < ops; op++)
 		time_op(timing, op);

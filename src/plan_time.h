@@ -13,7 +13,8 @@ struct plan_time {
 };
 
 /* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
- * gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. NULL when out of memory. O(size). */
+ * gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. sharded: NULL where one device runs the whole step.
+ * NULL when out of memory. O(size). */
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);

@@ -80,7 +80,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
-	char gap[80], remark[400];
+	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
 	line(stream, "persistent", plan->persistent_bytes, "parameters, optimizer state, inputs, buffers");
@@ -90,10 +90,13 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "peak, this plan", plan->peak_bytes, remark);
 	if (plan_storage_peak(plan) < plan->peak_bytes)
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
-	line(stream, "bound on any order", plan->order_bound_bytes, "");
+	snprintf(remark, sizeof remark, "by %s", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	line(stream, "bound on any order", plan->order_bound_bytes, remark);
 	snprintf(remark, sizeof remark, "by %s; %s", plan->layout_winner,
 		gap_text(plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved, gap, sizeof gap));
 	line(stream, "arena", plan->arena_bytes, remark);
+	snprintf(remark, sizeof remark, "by %s", plan_layout_ground(plan, ground, sizeof ground));
+	line(stream, "bound on any layout", plan->layout_bound_bytes, remark);
 	double load = plan->layout->load > 0 ? (double)plan->layout->load : 1;
 	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan->arena_bytes / load - 1));
 	line(stream, "live buffers at most", plan->layout->load, remark);

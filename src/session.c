@@ -351,6 +351,7 @@ void session_status(const struct session *session, struct session_status *status
 		.fraction = state.progress.fraction, .best = state.progress.best, .bound = state.progress.bound };
 	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
 	snprintf(status->message, sizeof status->message, "%s", session->message);
+	snprintf(status->problem, sizeof status->problem, "%s", session->problem.text);
 	for (int stage = 0; session->plan && stage < STAGE_COUNT; stage++) {
 		status->reused += session->plan->run[stage].reused;
 		status->solved += session->plan->run[stage].solved;

@@ -384,7 +384,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	enum status status = search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
-		note(job->notes, "no sharding over this mesh fits the cap with what comes and goes beside what stays: this one comes nearest");
+		note(job->notes, "by the search's estimate no sharding over this mesh fits the cap with what comes and goes beside what stays: this one comes nearest");
 	else if (nearest && !found.split && options.strategy == STRATEGY_TAP)
 		note(job->notes, "an expert's sharding, as the search found none: %s", job->error->text);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;

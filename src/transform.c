@@ -238,7 +238,12 @@ static struct graph *run_optimizer(struct job *job)
 
 static bool wants_fit(const struct job *job)
 {
-	return value(job, K_recompute) == RECOMPUTE_AUTO && scenario_shards(job->scenario) == (job->sharded != NULL);
+	return value(job, K_recompute) == RECOMPUTE_AUTO && !scenario_shards(job->scenario);
+}
+
+static bool wants_fit_of_device(const struct job *job)
+{
+	return value(job, K_recompute) == RECOMPUTE_AUTO && job->sharded;
 }
 
 static bool wants_recompute(const struct job *job)
@@ -409,7 +414,7 @@ static const struct step {
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
-	{ "recompute a device's to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
 	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };

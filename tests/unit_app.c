@@ -116,6 +116,44 @@ Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
+	for (const char *view = "1 2 3 4 5 6 7"; *view; view += view[1] ? 2 : 1) {
+		screenshot_keys(app, (const char[]){ *view, '\0' });
+		redraw(app);
+		expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+		expect(app, "no plan\n");
+		expect(app, "peak 93.0 MiB");
+	}
+	screenshot_keys(app, "u");
+	redraw(app);
+	char *text = frame_dump(&app->frame);
+	cr_assert(!strstr(text, "no plan"), "%s", text);
+	mem_free(text);
+	app_free(app);
+	session_free(session);
+	static const char *const set[] = { "devices=8", "strategy=data", "tp=3", NULL };
+	session = session_on("samples/diamond.jsonl", set);
+	app = app_on(session, THEME_MONO, false, 80, 24, "");
+	expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_long_message_is_shown_whole)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_MONO, false, 80, 24, ": pin space nothing Enter");
+	expect(app, "\"pin nothing\" is not a pin");
+	expect(app, "in double quotes\n");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(app, the_screen_is_exported_from_the_prompt)
 {
 	char path[] = "/tmp/tidemark-app-XXXXXX", keys[200], line[300] = "";
@@ -151,7 +189,7 @@ Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
 	expect(app, "order: program, was best");
 	screenshot_keys(app, "v");
 	redraw(app);
-	expect(app, "peak over work of a step");
+	expect(app, "peak over work of a device");
 	screenshot_keys(app, "s");
 	redraw(app);
 	expect(app, "peak over order");

@@ -93,6 +93,10 @@ Test(frame, sentences_break_at_blanks)
 	struct frame frame = make(12, 4);
 	frame_wrapped(&frame, (struct rect){ 1, 0, 11, 4 }, ROLE_TEXT, "number of devices the step runs on");
 	expect(&frame, " number of\n devices the\n step runs\n on\n");
+	cr_assert_eq(text_rows("number of devices the step runs on", 11), 4);
+	cr_assert_eq(text_rows("number of devices the step runs on", 40), 1);
+	cr_assert_eq(text_rows("", 11), 0);
+	cr_assert_eq(text_rows("on", 0), 0);
 	frame_free(&frame);
 }
 

@@ -216,6 +216,8 @@ Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 	struct plan *result = plan(&planner, graph, &scenario);
 	cr_assert(result->arena_bytes > INT64_C(2000) << 20);
 	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
+	const char *told = strstr(result->notes, "computed again");
+	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->notes);
 	check_with_file(graph, result, 0);
 	plan_release(result);
 	scenario_done(&scenario);

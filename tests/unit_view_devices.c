@@ -34,6 +34,7 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
 	expect(&fixture, DEVICES, "each of 8");
 	expect(&fixture, DEVICES, "cap 1.00 GiB: ");
+	expect(&fixture, DEVICES, " free");
 	expect(&fixture, DEVICES, "made by collectives");
 	show_part(&fixture, PART_MESH);
 	expect(&fixture, DEVICES, "dp 2 within a node");
@@ -98,6 +99,49 @@ Test(view_devices, the_schedule_is_the_plans)
 	press(&fixture, DEVICES, COMMAND_LAST);
 	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
 	outlook_release(outlook);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
+Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
+{
+	static const char *const one[] = { "devices=1", NULL }, *const cut[] = { "devices=16", "strategy=megatron", "tp=1", "recompute=selective", NULL };
+	const char *const *sets[] = { one, eight, cut };
+	for (int i = 0; i < 3; i++) {
+		struct fixture fixture;
+		struct error error;
+		enum status status;
+		open_fixture(&fixture, sets[i], 100, 30);
+		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+		cr_assert(outlook, "%s", error.text);
+		cr_assert_eq(outlook->timetable.ranks, 1);
+		cr_assert_eq(timetable_peak(&outlook->timetable, 0), fixture.plan->peak_bytes);
+		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
+		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0), *backward = timetable_slot(&outlook->timetable, 0, 1);
+		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin && backward->end <= outlook->timetable.time);
+		outlook_release(outlook);
+		close_fixture(&fixture);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
+{
+	static const char *const fastest[] = { "devices=4", "strategy=auto", NULL };
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 100, 40);
+	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
+	close_fixture(&fixture);
+	open_fixture(&fixture, fastest, 100, 40);
+	cr_assert(fixture.plan->sharded->candidates > 1);
+	show_part(&fixture, PART_SEARCH);
+	char planned[100], bytes[32];
+	snprintf(planned, sizeof planned, "peak %s", bytes_text(fixture.plan->peak_bytes, bytes, sizeof bytes));
+	expect(&fixture, DEVICES, planned);
+	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
+	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
+	mem_free(text);
 	close_fixture(&fixture);
 	cr_assert_eq(memory_blocks(), 0);
 }

@@ -9,6 +9,19 @@ enum { WHEEL_ROWS = 3 };
 
 /* ---- plans ------------------------------------------------------------------------ */
 
+/* What was assumed for a plan, where it is one sentence that fits; else where it stands. */
+static void say_notes(struct app *app, const char *notes)
+{
+	unsigned count = 0;
+	int length = (int)strcspn(notes, "\n");
+	for (const char *at = notes; *at; at += strcspn(at, "\n") + 1)
+		count++;
+	if (count == 1 && length + 6 <= app->frame.width)
+		view_say(&app->model, "note: %.*s", length, notes);
+	else
+		view_say(&app->model, "%u note%s on this plan: view 6, memory", count, count == 1 ? "" : "s");
+}
+
 /* Takes over the session's newest plan; the old one is kept when there is no memory for the new. */
 static void take_plan(struct app *app)
 {
@@ -25,6 +38,8 @@ static void take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
+	if (*plan->notes && (!old || strcmp(plan->notes, old->notes) != 0))
+		say_notes(app, plan->notes);
 	plan_index_free(&old_index);
 	plan_release(old);
 }
@@ -66,7 +81,7 @@ static const char *label_of(enum mode mode)
 	return mode == MODE_PROMPT ? ":" : mode == MODE_SEARCH ? "/" : mode == MODE_FILTER ? "\\" : "";
 }
 
-/* The row above the footer: a hint while typing, else what was said last. */
+/* The row above the footer: a hint while typing, else what was said last. What is longer covers rows of the view. */
 static void draw_message(struct app *app, struct rect rect)
 {
 	const char *text = app->model.message;
@@ -80,8 +95,12 @@ static void draw_message(struct app *app, struct rect rect)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with this text are shown; empty shows all";
-	frame_window(&app->frame, rect);
-	frame_text(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);
+	int rows = text_rows(text, rect.width) - 1, most = rect.y / 2;
+	rows = rows < 0 ? 0 : rows < most ? rows : most;
+	frame_window(&app->frame, (struct rect){ rect.x, rect.y - rows, rect.width, rect.height + rows });
+	if (rows > 0)
+		frame_blank(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows });
+	frame_wrapped(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows }, ROLE_MESSAGE, text);
 }
 
 /* Footer, prompt or question; returns the cursor's column or -1. */
@@ -102,14 +121,30 @@ static int draw_footer(struct app *app, const struct screen *screen)
 	return -1;
 }
 
+/* Why the knobs as they stand have no plan, at the foot of the view. What is left of the view's rectangle. */
+static struct rect draw_problem(struct app *app, struct rect body)
+{
+	const struct model *model = &app->model;
+	char text[700];
+	if (!*model->status.problem)
+		return body;
+	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem, model->plan ? "; shown is the plan before, u goes back to it" : "");
+	int rows = text_rows(text, body.width - 1), most = body.height / 2;
+	body.height -= rows < most ? rows : most;
+	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });
+	frame_wrapped(&app->frame, (struct rect){ 0, 0, body.width - 1, rows }, ROLE_BAD, text);
+	return body;
+}
+
 static void draw_view(struct app *app, const struct screen *screen)
 {
 	struct frame *frame = &app->frame;
-	frame_window(frame, screen->body);
-	if (frame->window.width == 0)
+	if (screen->body.width == 0)
 		return;
+	frame_window(frame, draw_problem(app, screen->body));
 	if (!app->model.plan) {
-		frame_text(frame, 1, 1, frame->window.width, ROLE_FAINT, "planning: the first plan comes in a moment");
+		if (!*app->model.status.problem)
+			frame_text(frame, 1, 1, frame->window.width, ROLE_FAINT, "planning: the first plan comes in a moment");
 		return;
 	}
 	frame->marks = app->model.status.stale ? MARK_DIM : 0;

@@ -93,10 +93,12 @@ void chrome_status(struct frame *frame, const struct model *model)
 		snprintf(text, sizeof text, "cached");
 	enum role role = status->stale ? ROLE_WARN : ROLE_FAINT;
 	frame_right(frame, width, 0, role, text);
-	if (status->stale)
+	if (*status->problem)
+		frame_right(frame, width, 0, ROLE_BAD, "no plan");
+	else if (status->stale)
 		frame_text(frame, width - slot, 0, 5, ROLE_WARN, "stale");
 	if (!model->plan) {
-		frame_text(frame, 0, 0, width - slot, ROLE_FAINT, "no plan yet");
+		frame_text(frame, 0, 0, width - slot, ROLE_FAINT, *status->problem ? "no plan of these knobs" : "no plan yet");
 		return;
 	}
 	frame->marks = status->stale ? MARK_DIM : 0;

@@ -69,8 +69,7 @@ static void end_outlook(struct configurations *kept)
 
 const struct outlook *configurations_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
 {
-	/* A pipeline's peaks are those of its plan, the model's depend on the scenario alone. */
-	uint64_t wanted = plan->pipelined ? plan->serial ^ plan->fingerprint : outlook_fingerprint(plan->input, &plan->scenario);
+	uint64_t wanted = plan->serial ^ plan->fingerprint;   /* peaks and times are the plan's */
 	if (kept->job && background_done(kept->job->background))
 		end_outlook(kept);
 	if (!kept->job && (kept->fingerprint != wanted || (!kept->outlook && !kept->problem.text[0]))) {

@@ -29,6 +29,8 @@ struct place_list {
 
 /* Draw into the frame's window from its row 0 on; return the rows that they took. The candidates of the search are a list that scrolls. */
 int devices_draw_memory(struct frame *frame, const struct model *model);
+/* What was assumed on the way to the plan, from row y on. Returns the next row. */
+int devices_draw_notes(struct frame *frame, int y, const struct plan *plan);
 int devices_draw_traffic(struct frame *frame, const struct model *model);
 void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top);
 /* The devices by node, coloured by how full they are; device: under the cursor. */

@@ -33,6 +33,12 @@ static void draw_amounts(struct frame *frame, int right, int y, const int64_t pa
 	frame_right(frame, right, y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, change_text(change, text, sizeof text));
 }
 
+static void draw_heads(struct frame *frame, int right, const char *what)
+{
+	frame_right(frame, right - AMOUNT, 0, ROLE_LABEL, what);
+	frame_right(frame, right, 0, ROLE_LABEL, "change");
+}
+
 void changes_draw(struct frame *frame, struct change_list *list, const struct model *model)
 {
 	int width = frame->window.width, height = frame->window.height, name = width - 4 * AMOUNT - 2;
@@ -47,9 +53,9 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 	bool sent = name >= NAME_LEAST;   /* else there is room for one pair of numbers */
 	name = sent ? name : width - 2 * AMOUNT - 2;
 	frame_text(frame, 1, 0, name, ROLE_LABEL, "op");
-	frame_right(frame, width, 0, ROLE_LABEL, "memory");
+	draw_heads(frame, width, "memory");
 	if (sent)
-		frame_right(frame, width - 2 * AMOUNT, 0, ROLE_LABEL, "sent");
+		draw_heads(frame, width - 2 * AMOUNT, "sent");
 	list->page = height - 1;
 	list->top = scroll_to(list->top, list->top, list->rows, list->page);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {

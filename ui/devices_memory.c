@@ -57,6 +57,18 @@ int devices_draw_memory(struct frame *frame, const struct model *model)
 	return y;
 }
 
+int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
+{
+	for (const char *at = plan->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
+		char text[400];
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		frame_glyph(frame, 1, y, GLYPH_SEPARATOR, ROLE_FAINT);
+		frame_wrapped(frame, (struct rect){ 3, y, frame->window.width - 4, frame->window.height - y }, ROLE_LABEL, text);
+		y += text_rows(text, frame->window.width - 4);
+	}
+	return y;
+}
+
 /* ---- collectives --------------------------------------------------------------------------------------------- */
 
 enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54 };

@@ -123,10 +123,6 @@ static void draw_choice(struct frame *frame, int y, const struct sharded *sharde
 	char word[40], text[64], change[40];
 	int x = 3 + frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s", sharded->sharding.mesh.axis[axis].name,
 		placement_text(&sharded->shared->units, tensor, choice->on, word, sizeof word)) + 1;
-	if (!choice->possible) {
-		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "not possible: too many pieces, or no way to its readers");
-		return;
-	}
 	int64_t bytes = choice->bytes - now->bytes, time = choice->time - now->time;
 	frame_right(frame, x + AMOUNT, y, ROLE_TEXT, choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
 	time_text(time < 0 ? -time : time, word, sizeof word);
@@ -136,21 +132,38 @@ static void draw_choice(struct frame *frame, int y, const struct sharded *sharde
 	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, choice->chosen ? "as it lies" : choice->on == PLACE_PARTIAL ? "partial sums" : "");
 }
 
+/* The places on an axis that the tensor can't have, in one row. */
+static void draw_impossible(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
+	uint32_t count)
+{
+	char word[40], text[200] = "";
+	for (uint32_t i = 0; i < count; i++)
+		if (!choice[i].possible)
+			snprintf(text + strlen(text), sizeof text - strlen(text), " %s", placement_text(&sharded->shared->units, tensor, choice[i].on, word, sizeof word));
+	int x = 3 + frame_print(frame, 3, y, ROLE_FAINT, "%-3s not possible:%s", sharded->sharding.mesh.axis[axis].name, text);
+	frame_part(frame, &x, y, frame->window.width, ROLE_FAINT, "too many pieces, or no way to its readers");
+}
+
+/* What the tensor's places on every axis cost, the present one first. */
 static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
 {
 	const struct sharded *sharded = model->plan->sharded;
-	int end = frame->window.height;
-	char name[200];
+	int end = frame->window.height, x = 1;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	snprintf(name, sizeof name, "%s", sharded->shared->graph->tensor[tensor].name);
-	int x = 1 + frame_name(frame, 1, y + 1, frame->window.width / 2, ROLE_TITLE, name) + 1;
-	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, "elsewhere, all else as it is: bytes, collectives");
+	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
+	const char *label = "elsewhere, all else as it is: bytes, time of collectives";
+	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, x + text_cells(label) > frame->window.width ? "elsewhere" : label);
 	y += 2;
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
 		struct place_choice choice[PLACE_CHOICES];
-		uint32_t count = sharded_choices(sharded, tensor, a, choice);
+		uint32_t count = sharded_choices(sharded, tensor, a, choice), impossible = 0;
 		for (uint32_t i = 0; i < count && y < end; i++)
-			draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
+			if (choice[i].possible)
+				draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
+			else
+				impossible++;
+		if (impossible && y < end)
+			draw_impossible(frame, y++, sharded, tensor, a, choice, count);
 	}
 }
 

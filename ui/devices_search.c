@@ -1,15 +1,26 @@
 /* devices_search.c: what was searched: bound and gap, the candidates with what each costs, time against redundancy. */
 #include "devices.h"
 
-enum { TIME_AT = 12, BYTES_AT = 24, CURVE_WIDE = 60, CURVE_HIGH = 8 };
+#define GIB 1073741824.0
 
+enum { TIME_AT = 12, BYTES_AT = 24, CURVE_WIDE = 60, CURVE_HIGH = 8, EXPLAINED_FROM = 20, CANDIDATES_LEAST = 6 };
+
+/* A sentence from row y on, broken at blanks. Returns the next row. */
+static int draw_sentence(struct frame *frame, int y, enum role role, const char *text)
+{
+	int width = frame->window.width - 2;
+	frame_wrapped(frame, (struct rect){ 1, y, width, frame->window.height - y }, role, text);
+	return y + text_rows(text, width);
+}
+
+/* What was minimised, the bound and where it comes from; the price of memory that shows it where there is a cap. */
 static int draw_proof(struct frame *frame, const struct sharded *sharded)
 {
 	const struct shard_proof *proof = &sharded->proof;
-	char text[200], bound[32], cost[32];
-	int y = 0, width = frame->window.width;
+	char text[300], bound[32], cost[32];
+	int y = 0;
 	if (!proof->objective) {
-		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
+		y = draw_sentence(frame, y, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
 			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
 	} else {
 		bool time = proof->picoseconds;
@@ -17,14 +28,40 @@ static int draw_proof(struct frame *frame, const struct sharded *sharded)
 			 time ? time_text(proof->cost, cost, sizeof cost) : bytes_text(proof->cost, cost, sizeof cost),
 			 time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
 			 proof->proved ? "proved optimal" : "not proved", proof->kind);
-		frame_wrapped(frame, (struct rect){ 1, y, width - 1, 2 }, proof->proved ? ROLE_GOOD : ROLE_TEXT, text);
-		y += text_cells(text) > width - 1 ? 2 : 1;
+		y = draw_sentence(frame, y, proof->proved ? ROLE_GOOD : ROLE_TEXT, text);
+	}
+	if (proof->objective && proof->alpha > 0 && proof->beta > 0 && proof->limit >= 0) {
+		char price[32];
+		double per_gib = (double)proof->beta / (double)proof->alpha * GIB;
+		snprintf(text, sizeof text, "with a GiB that stays priced at %s, nothing within %s takes less than %s",
+			 time_text(per_gib < (double)INT64_MAX / 2 ? (int64_t)per_gib : INT64_MAX, price, sizeof price),
+			 bytes_text(proof->limit, bound, sizeof bound), time_text(proof->priced, cost, sizeof cost));
+		y = draw_sentence(frame, y, ROLE_FAINT, text);
 	}
 	if (sharded->space) {
-		snprintf(text, sizeof text, "searched: %s; %u ops folded", sharded->space, sharded->folded);
-		frame_text(frame, 1, y++, width - 1, ROLE_FAINT, text);
+		snprintf(text, sizeof text, "searched: %s; %s ops folded", sharded->space, count_text(sharded->folded, cost));
+		y = draw_sentence(frame, y, ROLE_FAINT, text);
 	}
 	return y;
+}
+
+/* Searches compare estimates: what they count, where there is room, and the plan's own numbers. */
+static int draw_estimates(struct frame *frame, int y, const struct plan *plan)
+{
+	char text[300], step[32], peak[32];
+	snprintf(text, sizeof text, "estimates of the search%s; planned: step %s, peak %s",
+		 frame->window.height < EXPLAINED_FROM ? "" : "; stays: parameters, state, what is saved for the backward pass, gradients",
+		 time_text(plan_step_time(plan), step, sizeof step), bytes_text(plan->peak_bytes, peak, sizeof peak));
+	return draw_sentence(frame, y, ROLE_FAINT, text);
+}
+
+/* The candidate in a row: what was chosen comes first, the others as they were looked at. */
+static uint32_t candidate_at(const struct sharded *sharded, uint32_t row)
+{
+	uint32_t chosen = 0;
+	while (chosen < sharded->candidates && !sharded->candidate[chosen].chosen)
+		chosen++;
+	return chosen == sharded->candidates || row > chosen ? row : row == 0 ? chosen : row - 1;
 }
 
 static int draw_candidates(struct frame *frame, int y, int end, const struct sharded *sharded, uint32_t *top)
@@ -35,11 +72,13 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 	frame_text(frame, BYTES_AT + 2, y++, frame->window.width, ROLE_LABEL, "candidate");
 	*top = scroll_to(*top, *top, sharded->candidates, end - y);
 	for (uint32_t i = *top; i < sharded->candidates && y < end; i++, y++) {
-		const struct shard_candidate *candidate = &sharded->candidate[i];
+		const struct shard_candidate *candidate = &sharded->candidate[candidate_at(sharded, i)];
 		enum role role = !candidate->possible ? ROLE_FAINT : candidate->chosen ? ROLE_GOOD : ROLE_TEXT;
 		frame_right(frame, TIME_AT, y, role, candidate->possible ? time_text(candidate->time, text, sizeof text) : "-");
 		frame_right(frame, BYTES_AT, y, role, candidate->possible && candidate->usage >= 0 ? bytes_text(candidate->usage, text, sizeof text) : "-");
 		frame_name(frame, BYTES_AT + 2, y, frame->window.width - BYTES_AT - 2, role, candidate->text);
+		if (candidate->chosen)
+			frame_glyph(frame, 1, y, GLYPH_INCREASE, ROLE_KEY);
 	}
 	return y;
 }
@@ -86,7 +125,7 @@ static int draw_points(struct frame *frame, int y, int end, const struct sharded
 	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
 	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "stays");
 	frame_right(frame, BYTES_AT + 12, y, ROLE_LABEL, "redundant");
-	frame_text(frame, BYTES_AT + 14, y++, frame->window.width, ROLE_LABEL, "memory at most above the least");
+	frame_text(frame, BYTES_AT + 14, y++, frame->window.width, ROLE_LABEL, "above the least");
 	for (uint32_t i = 0; i < sharded->points && y < end; i++, y++) {
 		const struct sharding_point *point = &sharded->curve[i];
 		frame_right(frame, TIME_AT, y, ROLE_TEXT, time_text(point->time, text, sizeof text));
@@ -101,12 +140,14 @@ void devices_draw_search(struct frame *frame, const struct model *model, uint32_
 {
 	const struct sharded *sharded = model->plan->sharded;
 	int y = draw_proof(frame, sharded), height = frame->window.height;
+	if (sharded->candidates + sharded->points > 0)
+		y = draw_estimates(frame, y, model->plan);
 	if (sharded->points) {
 		y = draw_points(frame, y + 1, height, sharded);
-		if (y + CURVE_HIGH + 3 < height && frame->window.width >= CURVE_WIDE)
+		if (y + CURVE_HIGH + 3 + CANDIDATES_LEAST < height && frame->window.width >= CURVE_WIDE)
 			y = draw_curve(frame, y + 1, sharded);
 	}
-	if (sharded->candidates)
+	if (sharded->candidates && y + 2 < height)
 		draw_candidates(frame, y + 1, height, sharded, top);
 	else if (!sharded->points)
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,

@@ -254,6 +254,16 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 	}
 }
 
+int text_rows(const char *text, int width)
+{
+	int rows = 0;
+	for (size_t length; width > 0 && *text && (length = row_length(text, width)) > 0; rows++) {
+		text += length;
+		text += strspn(text, " ");
+	}
+	return rows;
+}
+
 /* ---- areas ------------------------------------------------------------------------- */
 
 void frame_repeat(struct frame *frame, int x, int y, int width, enum glyph glyph, enum role role)

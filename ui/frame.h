@@ -83,6 +83,8 @@ int frame_name(struct frame *frame, int x, int y, int width, enum role role, con
 bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text);
 /* A sentence in as many rows of the rectangle as it needs, broken at blanks. */
 void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text);
+/* The rows that frame_wrapped() needs at that width. */
+int text_rows(const char *text, int width);
 int frame_print(struct frame *frame, int x, int y, enum role role, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Ends before column x. */
 void frame_right(struct frame *frame, int x, int y, enum role role, const char *text);

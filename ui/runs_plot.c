@@ -19,7 +19,7 @@ static bool shown(const struct model *model, int axis, uint32_t run)
 
 const char *runs_plot_axis_name(int axis)
 {
-	return axis == AXIS_WORK ? "work of a step" : axis == AXIS_TIME ? "time of a step" : knobs[axis].name;
+	return axis == AXIS_WORK ? "work of a device" : axis == AXIS_TIME ? "time of a step" : knobs[axis].name;
 }
 
 static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
@@ -170,7 +170,8 @@ static void draw_scales(struct frame *frame, const struct plot *plot, struct rec
 	if (plot->high > plot->low)
 		frame_right(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, bytes_text((int64_t)plot->low, text, sizeof text));
 	axis_text(axis, flops, plot->left, text, sizeof text);
-	int used = plot->rect.x + frame_text(frame, plot->rect.x, bottom + 1, plot->rect.width, ROLE_TEXT, text);
+	int from = plot->right > plot->left ? plot->rect.x : column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
+	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
 	snprintf(word, sizeof word, "peak over %s", runs_plot_axis_name(axis));

@@ -4,16 +4,16 @@
 
 #include "view.h"
 
-/* What the horizontal axis may be: the work of a step, its estimated time where it is split over devices, or a knob by its number. */
+/* What the horizontal axis may be: the work of a device, its estimated time where it is split over devices, or a knob by its number. */
 #define AXIS_WORK (-1)
 #define AXIS_TIME (-2)
 
 /* The axis after one, round in a circle: work, time where some run has one, then the knobs in which the runs differ. */
 int runs_plot_next_axis(const struct model *model, int axis);
-/* "work of a step", "time of a step", "recompute". */
+/* "work of a device", "time of a step", "recompute". */
 const char *runs_plot_axis_name(int axis);
 
-/* The work of a step of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False: ops. */
+/* The work of a device of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False: ops. */
 bool runs_work(const struct model *model, double *work);
 
 /* The points that no other run beats, in memory and on the axis, are joined; selected: a run's number. work: [runs]. */

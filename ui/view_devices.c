@@ -49,17 +49,29 @@ static void draw_bar(struct frame *frame, int x, int y, int width, const struct 
 		frame_glyph(frame, x + cells_of(budget, scale, width), y, GLYPH_VERTICAL, ROLE_BUDGET);
 }
 
+/* Below the bar, or further to the left where it would not fit. */
+static void draw_cap(struct frame *frame, int x, int y, int64_t budget, int64_t highest)
+{
+	char text[100], cap[32], rest[32];
+	if (highest > budget)
+		snprintf(text, sizeof text, "cap %s: over by %s", bytes_text(budget, cap, sizeof cap), bytes_text(highest - budget, rest, sizeof rest));
+	else
+		snprintf(text, sizeof text, "cap %s: %s free", bytes_text(budget, cap, sizeof cap), bytes_text(budget - highest, rest, sizeof rest));
+	int room = frame->window.width - 1 - text_cells(text);
+	frame_text(frame, x < room ? x : room > 1 ? room : 1, y, frame->window.width, highest > budget ? ROLE_BAD : ROLE_GOOD, text);
+}
+
 /* One bar stands for all devices: they run the same graph. */
 static int draw_devices(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3;
-	uint32_t devices = plan->sharded ? mesh_devices(&plan->sharded->sharding.mesh) : 1;
-	char text[64], amount[32];
+	int64_t devices = plan->sharded ? mesh_devices(&plan->sharded->sharding.mesh) : plan->scenario.value[K_devices];
+	char text[64];
 	if (plan->pipelined && plan->pipelined->ranks > 1)
 		frame_print(frame, 1, y, ROLE_TEXT, "rank %u of %u", plan->rank, plan->pipelined->ranks);
 	else if (devices > 1)
-		frame_print(frame, 1, y, ROLE_TEXT, "each of %u", devices);
+		frame_print(frame, 1, y, ROLE_TEXT, "each of %lld", (long long)devices);
 	else
 		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
 	int x = LABELS + (plan->pipelined && plan->pipelined->ranks > 1 ? 5 : devices > 1 ? 3 : 0);
@@ -67,9 +79,9 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 		draw_bar(frame, x, y, bar - (x - LABELS), model);
 	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
 	int64_t budget = plan_budget(plan);
+	int64_t highest = plan->arena_bytes > plan->peak_bytes ? plan->arena_bytes : plan->peak_bytes;
 	if (budget >= 0)
-		frame_print(frame, x, y + 1, plan->peak_bytes > budget ? ROLE_BAD : ROLE_GOOD, "cap %s: %s", bytes_text(budget, amount, sizeof amount),
-			    change_text(plan->peak_bytes - budget, text, sizeof text));
+		draw_cap(frame, x, y + 1, budget, highest);
 	else
 		frame_text(frame, x, y + 1, width - x, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
 	return y + 2;
@@ -93,11 +105,11 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 		snprintf(pipeline, sizeof pipeline, "pp %u%s", plan->pipelined->ranks, mesh->axes ? " x " : "");
 	snprintf(text, sizeof text, "%s%s", pipeline, mesh->axes || !*pipeline ? mesh_text(mesh, amount, sizeof amount) : "");
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
+	snprintf(text, sizeof text, "step %s", time_text(plan_step_time(plan), amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "sends %s", bytes_text(plan->traffic.bytes, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "step %s", time_text(plan_step_time(plan), amount, sizeof amount));
+	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
@@ -127,6 +139,10 @@ static void draw_tabs(struct frame *frame, int y, enum device_part part)
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	for (int i = first; i < end; i++)
 		frame_print(frame, at[i], y, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
+	if (first > 0)
+		frame_glyph(frame, 0, y, GLYPH_DECREASE, ROLE_TAB);
+	if (end < PART_COUNT)
+		frame_glyph(frame, frame->window.width - 1, y, GLYPH_INCREASE, ROLE_TAB);
 }
 
 /* What the model of whole configurations says, or why it says nothing. */
@@ -153,6 +169,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
 		int rows = devices_draw_memory(frame, model);
+		if (*plan->notes)
+			rows = devices_draw_notes(frame, rows + 1, plan);
 		if (!plan->sharded)
 			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
 				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"

@@ -84,6 +84,16 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 		frame_text(frame, x, y, room - x, ROLE_FAINT, text);
 }
 
+/* How low any order could be, and why not lower. */
+static void draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
+{
+	char ground[300], text[400], bytes[32];
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->order_bound_bytes, bytes, sizeof bytes),
+		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
+	if (text_rows(text, rect.width) <= rect.height)
+		frame_wrapped(frame, rect, plan->order_proved ? ROLE_GOOD : ROLE_WARN, text);
+}
+
 static void draw_legend(struct frame *frame, struct rect rect, const struct model *model)
 {
 	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
@@ -100,6 +110,7 @@ static void draw_legend(struct frame *frame, struct rect rect, const struct mode
 		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
 		frame_right(frame, rect.x + 32, y++, ROLE_FAINT, amount);
 	}
+	draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
 }
 
 static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason)
