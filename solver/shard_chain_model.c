@@ -1,47 +1,19 @@
-/* shard_chain_model.c: states, and the factor graphs. */
-#include <string.h>
-
+/* shard_chain_model.c: the factor graphs. */
 #include "shard_chain_model.h"
-
-#define COVER_TAILS 10         /* covers of the step edges are tried out where they have no more tails */
 
 /* ---- factors --------------------------------------------------------------------------------------------------- */
 
-static void add_factor(struct chain_graph *graph, const uint32_t *var, uint32_t count, size_t size, int64_t *cost, int64_t *usage)
+static void add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
 {
-	struct chain_factor factor = { .count = count, .size = size, .cost = cost, .usage = usage };
-	factor.var = arena_alloc(graph->arena, count, sizeof *factor.var);
-	if (!factor.var) {
+	struct chain_factor factor = { .count = 2, .cost = cost };
+	if (!cost || graph->failed || !(factor.var = arena_alloc(graph->arena, 2, sizeof *factor.var))) {
 		graph->failed = true;
 		return;
 	}
-	memcpy(factor.var, var, count * sizeof *var);
+	factor.var[0] = from;
+	factor.var[1] = to;
+	factor.size = (size_t)graph->domain[from] * graph->domain[to];
 	chain_graph_factor(graph, &factor);
-}
-
-static bool all_zero(const int64_t *values, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (values[i])
-			return false;
-	return true;
-}
-
-/* Costs of one variable's values, times over. */
-static void add_values(struct chain_graph *graph, uint32_t var, int64_t *cost, uint32_t times)
-{
-	if (graph->failed || all_zero(cost, graph->domain[var]))
-		return;
-	uint32_t domain = graph->domain[var];
-	int64_t *multiple = cost;
-	if (times > 1) {
-		multiple = arena_alloc(graph->arena, domain, sizeof *multiple);
-		graph->failed |= !multiple;
-		for (uint32_t i = 0; multiple && i < domain; i++)
-			multiple[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : cost[i] * times;
-	}
-	if (multiple)
-		add_factor(graph, &var, 1, domain, multiple, NULL);
 }
 
 /* The same node at both ends: the diagonal. */
@@ -52,52 +24,72 @@ static void add_loop(struct chain_graph *graph, uint32_t var, const struct chain
 	for (uint32_t i = 0; cost && i < table->rows; i++)
 		cost[i] = table->pair[(size_t)i * table->columns + i];
 	if (cost)
-		add_values(graph, var, cost, 1);
+		chain_graph_add(graph, var, cost, NULL, 1);
+}
+
+/* What an edge costs its ends each by itself. */
+static void add_sums(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
+{
+	chain_graph_add(graph, from, table->row, NULL, 1);
+	chain_graph_add(graph, to, table->column, NULL, 1);
+}
+
+/* And together; rows, columns: where the variable has classes for values. */
+static void add_pairs(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table, const struct chain_classes *rows,
+	const struct chain_classes *columns)
+{
+	if (table->separable || graph->failed)
+		return;
+	if (from == to)
+		add_loop(graph, from, table);
+	else
+		add_pair(graph, from, to, chain_classes_pair(table, rows, columns, graph->arena));
 }
 
 static void add_edge(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
 {
-	uint32_t var[] = { from, to };
-	if (graph->failed)
-		return;
-	if (from == to) {
-		add_loop(graph, from, table);
-	} else if (table->separable) {
-		add_values(graph, from, table->row, 1);
-		add_values(graph, to, table->column, 1);
-	} else {
-		add_factor(graph, var, 2, (size_t)table->rows * table->columns, table->pair, NULL);
-	}
+	add_sums(graph, from, to, table);
+	add_pairs(graph, from, to, table, NULL, NULL);
 }
 
 static void add_node(const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
 {
-	uint32_t width = chain_width(model, node);
-	int64_t *cost = model->cost + model->first[node], *usage = model->usage + model->first[node];
-	if (!graph->failed && !(all_zero(cost, width) && all_zero(usage, width)))
-		add_factor(graph, &var, 1, width, cost, all_zero(usage, width) ? NULL : usage);
+	chain_graph_add(graph, var, model->cost + model->first[node], model->usage + model->first[node], 1);
 }
 
-/* A second variable that always has the first one's value. */
-static uint32_t add_twin(struct chain_graph *graph, uint32_t twin, uint32_t var)
+/* A second variable that always is the class of the first one's value. */
+static void tie_class(struct chain_graph *graph, uint32_t var, uint32_t class_var, const struct chain_classes *classes)
 {
-	uint32_t domain = graph->failed ? 0 : graph->domain[var], both[] = { var, twin };
-	int64_t *cost = graph->failed ? NULL : arena_alloc(graph->arena, (size_t)domain * domain, sizeof *cost);
-	graph->failed |= !cost;
-	for (size_t i = 0; cost && i < (size_t)domain * domain; i++)
-		cost[i] = i / domain == i % domain ? 0 : CHAIN_BLOCKED;
-	if (cost)
-		add_factor(graph, both, 2, (size_t)domain * domain, cost, NULL);
+	uint32_t domain = graph->failed ? 0 : graph->domain[var];
+	size_t size = (size_t)domain * classes->count;
+	int64_t *cost = graph->failed ? NULL : arena_alloc(graph->arena, size, sizeof *cost);
+	for (size_t i = 0; cost && i < size; i++)
+		cost[i] = i % classes->count == classes->of[i / classes->count] ? 0 : CHAIN_BLOCKED;
+	add_pair(graph, var, class_var, cost);
+}
+
+/* The class of a variable's value: a variable of its own unless each value is a class. */
+static uint32_t add_class(struct chain_graph *graph, uint32_t var, const struct chain_classes *classes)
+{
+	if (graph->failed || classes->count == graph->domain[var])
+		return var;
+	uint32_t class_var = chain_graph_var(graph, classes->count);
+	tie_class(graph, var, class_var, classes);
+	return class_var;
+}
+
+static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
+{
+	struct chain_classes each = { .count = graph->domain[var] };
+	uint32_t twin = chain_graph_var(graph, each.count);
+	each.of = arena_alloc(graph->arena, each.count, sizeof *each.of);
+	graph->failed |= !each.of;
+	for (uint32_t i = 0; each.of && i < each.count; i++)
+		each.of[i] = i;
+	if (!graph->failed)
+		tie_class(graph, var, twin, &each);
 	return twin;
 }
-
-/* ---- states ---------------------------------------------------------------------------------------------------- */
-
-struct cover {
-	uint32_t *from, *to, edges; /* step edges that aren't sums */
-	uint32_t *tail, *head, tails, heads;
-	uint32_t *all, count;      /* distinct tails */
-};
 
 static bool among(const uint32_t *list, uint32_t count, uint32_t item)
 {
@@ -105,65 +97,6 @@ static bool among(const uint32_t *list, uint32_t count, uint32_t item)
 		if (list[i] == item)
 			return true;
 	return false;
-}
-
-/* The tails in the set, and the heads of all edges from others. */
-static double cover_by(const struct chain_model *model, struct cover *cover, uint32_t set)
-{
-	double states = 1;
-	cover->tails = cover->heads = 0;
-	for (uint32_t i = 0; i < cover->count; i++)
-		if (i >= 32 ? set == UINT32_MAX : set >> i & 1) {
-			cover->tail[cover->tails++] = cover->all[i];
-			states *= chain_width(model, cover->all[i]);
-		}
-	for (uint32_t i = 0; i < cover->edges; i++)
-		if (!among(cover->tail, cover->tails, cover->from[i]) && !among(cover->head, cover->heads, cover->to[i])) {
-			cover->head[cover->heads++] = cover->to[i];
-			states *= chain_width(model, cover->to[i]);
-		}
-	return states;
-}
-
-static double best_cover(const struct chain_model *model, struct cover *cover)
-{
-	uint32_t best = 0, last = cover->count <= COVER_TAILS ? 1u << cover->count : 2;
-	double least = 0;
-	for (uint32_t i = 0; i < last; i++) {
-		uint32_t set = cover->count <= COVER_TAILS ? i : i ? UINT32_MAX : 0;
-		double states = cover_by(model, cover, set);
-		if (i == 0 || states < least) {
-			least = states;
-			best = set;
-		}
-	}
-	return cover_by(model, cover, best);
-}
-
-static enum status choose_state(struct chain_model *model, struct chain_link *link)
-{
-	const struct shard_chain *chain = model->chain;
-	struct cover cover = { 0 };
-	uint32_t **lists[] = { &cover.from, &cover.to, &cover.tail, &cover.head, &cover.all };
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		if (!(*lists[i] = arena_alloc(&model->arena, chain->edges, sizeof **lists[i])))
-			return NO_MEMORY;
-	for (uint32_t i = 0; i < chain->edges; i++) {
-		const struct chain_edge *edge = &chain->edge[i];
-		if (!edge->step || chain->segment[edge->from] != link->segment || model->table[i].separable)
-			continue;
-		cover.from[cover.edges] = edge->from;
-		cover.to[cover.edges++] = edge->to;
-		if (!among(cover.all, cover.count, edge->from))
-			cover.all[cover.count++] = edge->from;
-	}
-	double states = best_cover(model, &cover);
-	link->tails = cover.tails;
-	link->tail = cover.tail;
-	link->heads = cover.heads;
-	link->head = cover.head;
-	link->states = states < 1e9 ? (uint32_t)states : 0;
-	return states < 1e9 ? OK : LIMIT;
 }
 
 /* ---- variables ------------------------------------------------------------------------------------------------- */
@@ -197,9 +130,9 @@ static void make_core_vars(struct chain_model *model)
 	for (uint32_t i = 0; i < model->links; i++) {
 		const struct chain_link *link = &model->link[i];
 		for (uint32_t j = 0; j < link->heads; j++)
-			model->var[AT_SECOND][link->head[j]] = chain_graph_var(&model->core, chain_width(model, link->head[j]));
+			model->var[AT_SECOND][link->head[j].node] = chain_graph_var(&model->core, link->head[j].classes.count);
 		for (uint32_t j = 0; j < link->tails; j++)
-			model->var[AT_BEFORE_LAST][link->tail[j]] = chain_graph_var(&model->core, chain_width(model, link->tail[j]));
+			model->var[AT_BEFORE_LAST][link->tail[j].node] = chain_graph_var(&model->core, link->tail[j].classes.count);
 	}
 }
 
@@ -208,27 +141,90 @@ static bool one_sees_every(const struct chain_edge *edge)
 	return (edge->from_where == CHAIN_EVERY) != (edge->to_where == CHAIN_EVERY);
 }
 
-/* Variables of the core that all copies of the link see. */
+static struct chain_out *out_of(const struct chain_link *link, uint32_t var)
+{
+	for (uint32_t i = 0; i < link->outs; i++)
+		if (link->out[i].var == var)
+			return &link->out[i];
+	return NULL;
+}
+
+/* Adds what an edge's table tells apart of a core's variable that all copies see. */
+static enum status see_out(struct chain_model *model, struct chain_link *link, uint32_t var, const struct chain_table *table, bool columns)
+{
+	struct chain_out *out = out_of(link, var);
+	if (!out) {
+		out = &link->out[link->outs++];
+		out->var = var;
+		if (chain_classes_begin(&out->classes, model->core.domain[var], &model->arena) != OK)
+			return NO_MEMORY;
+	}
+	return chain_classes_split(&out->classes, table, columns);
+}
+
+/* What all copies of the link see of the core. */
 static enum status find_outs(struct chain_model *model, struct chain_link *link)
 {
 	const struct shard_chain *chain = model->chain;
+	enum status status = OK;
 	double blocks = 1;
 	link->out = arena_alloc(&model->arena, chain->edges, sizeof *link->out);
 	if (!link->out)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < chain->edges; i++) {
+	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
 		const struct chain_edge *edge = &chain->edge[i];
 		bool to = edge->to_where == CHAIN_EVERY;
 		if (!one_sees_every(edge) || model->table[i].separable || chain->segment[to ? edge->to : edge->from] != link->segment)
 			continue;
 		uint32_t var = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
-		if (among(link->out, link->outs, var))
-			continue;
-		link->out[link->outs++] = var;
-		blocks *= model->core.domain[var];
+		status = see_out(model, link, var, &model->table[i], !to);
+	}
+	for (uint32_t i = 0; i < link->outs && status == OK; i++) {
+		link->out[i].class_var = add_class(&model->core, link->out[i].var, &link->out[i].classes);
+		blocks *= link->out[i].classes.count;
 	}
 	link->blocks = blocks < 1e9 ? (uint32_t)blocks : 0;
-	return blocks < 1e9 ? OK : LIMIT;
+	return status == OK && blocks >= 1e9 ? LIMIT : status;
+}
+
+/* A copy's variables: what it sees of the core, the state before, the state after; then its nodes. */
+static uint32_t before_tail(const struct chain_link *link, uint32_t tail)
+{
+	return link->outs + tail;
+}
+
+static uint32_t before_head(const struct chain_link *link, uint32_t head)
+{
+	return link->outs + link->tails + head;
+}
+
+static uint32_t after_tail(const struct chain_link *link, uint32_t tail)
+{
+	return link->outs + link->tails + link->heads + tail;
+}
+
+static uint32_t after_head(const struct chain_link *link, uint32_t head)
+{
+	return link->outs + 2 * link->tails + link->heads + head;
+}
+
+static struct chain_side *side_of(struct chain_side *side, uint32_t sides, uint32_t node)
+{
+	for (uint32_t i = 0; i < sides; i++)
+		if (side[i].node == node)
+			return &side[i];
+	return NULL;
+}
+
+/* The variable of a node of the copy: a state's where each of its strategies is a class. */
+static uint32_t node_var(const struct chain_model *model, struct chain_link *link, uint32_t node)
+{
+	const struct chain_side *head = side_of(link->head, link->heads, node), *tail = side_of(link->tail, link->tails, node);
+	if (head && head->classes.count == chain_width(model, node))
+		return before_head(link, (uint32_t)(head - link->head));
+	if (tail && tail->classes.count == chain_width(model, node))
+		return after_tail(link, (uint32_t)(tail - link->tail));
+	return chain_graph_var(&link->graph, chain_width(model, node));
 }
 
 static enum status make_copy_vars(struct chain_model *model, struct chain_link *link)
@@ -236,64 +232,60 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	const struct shard_chain *chain = model->chain;
 	struct chain_graph *graph = &link->graph;
 	link->var = arena_alloc(&model->arena, chain->nodes, sizeof *link->var);
-	link->before = arena_alloc(&model->arena, chain->nodes, sizeof *link->before);
-	link->after = arena_alloc(&model->arena, chain->nodes, sizeof *link->after);
-	link->shared = arena_alloc(&model->arena, model->core.vars, sizeof *link->shared);
 	graph->arena = &model->arena;
-	if (!link->var || !link->before || !link->after || !link->shared)
+	if (!link->var)
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < link->outs; i++)
-		link->shared[link->out[i]] = chain_graph_var(graph, model->core.domain[link->out[i]]);
-	for (uint32_t i = 0; i < link->tails; i++)
-		link->before[link->tail[i]] = chain_graph_var(graph, chain_width(model, link->tail[i]));
-	for (uint32_t i = 0; i < link->heads; i++)
-		link->var[link->head[i]] = chain_graph_var(graph, chain_width(model, link->head[i]));
-	for (uint32_t i = 0; i < link->tails; i++) {
-		uint32_t var = chain_graph_var(graph, chain_width(model, link->tail[i]));
-		if (among(link->head, link->heads, link->tail[i]))
-			add_twin(graph, var, link->var[link->tail[i]]);
-		else
-			link->var[link->tail[i]] = var;
+		chain_graph_var(graph, link->out[i].classes.count);
+	for (int end = 0; end < 2; end++) {
+		for (uint32_t i = 0; i < link->tails; i++)
+			chain_graph_var(graph, link->tail[i].classes.count);
+		for (uint32_t i = 0; i < link->heads; i++)
+			chain_graph_var(graph, link->head[i].classes.count);
 	}
-	for (uint32_t i = 0; i < link->heads; i++)
-		link->after[link->head[i]] = chain_graph_var(graph, chain_width(model, link->head[i]));
 	graph->kept = graph->vars;
-	for (uint32_t node = 0; node < chain->nodes; node++) {
-		if (chain->segment[node] != link->segment)
-			continue;
-		if (!among(link->head, link->heads, node) && !among(link->tail, link->tails, node))
-			link->var[node] = chain_graph_var(graph, chain_width(model, node));
-		add_node(model, graph, link->var[node], node);
-	}
+	for (uint32_t node = 0; node < chain->nodes && !graph->failed; node++)
+		if (chain->segment[node] == link->segment) {
+			link->var[node] = node_var(model, link, node);
+			add_node(model, graph, link->var[node], node);
+		}
+	for (uint32_t i = 0; i < link->tails && !graph->failed; i++)
+		if (link->var[link->tail[i].node] != after_tail(link, i))
+			tie_class(graph, link->var[link->tail[i].node], after_tail(link, i), &link->tail[i].classes);
+	for (uint32_t i = 0; i < link->heads && !graph->failed; i++)
+		if (link->var[link->head[i].node] != before_head(link, i))
+			tie_class(graph, link->var[link->head[i].node], before_head(link, i), &link->head[i].classes);
 	return graph->failed ? NO_MEMORY : OK;
+}
+
+/* The core's variable of one part of the state before the first arc, or after the last one. */
+static uint32_t state_var(struct chain_model *model, const struct chain_link *link, uint32_t part, bool last)
+{
+	bool tail = part < link->tails;
+	const struct chain_side *side = tail ? &link->tail[part] : &link->head[part - link->tails];
+	if (tail == last)
+		return model->var[last ? AT_BEFORE_LAST : AT_SECOND][side->node];
+	return add_class(&model->core, model->var[last ? AT_LAST : AT_FIRST][side->node], &side->classes);
 }
 
 /* The factor that stands for all arcs, over distinct variables of the core. */
 static enum status make_link_factor(struct chain_model *model, struct chain_link *link)
 {
 	struct chain_graph *core = &model->core;
-	uint32_t count = 0, most = link->outs + 2 * (link->tails + link->heads);
+	uint32_t parts = link->tails + link->heads;
 	struct chain_factor factor = { .size = (size_t)link->blocks * link->states * link->states };
 	if ((double)link->blocks * link->states * link->states > 1e8)
 		return LIMIT;
-	factor.var = arena_alloc(&model->arena, most, sizeof *factor.var);
+	factor.var = arena_alloc(&model->arena, link->outs + 2 * parts, sizeof *factor.var);
 	factor.weight = arena_alloc(&model->arena, factor.size, sizeof *factor.weight);
 	if (!factor.var || !factor.weight)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < link->outs; i++)
-		factor.var[count++] = link->out[i];
-	for (int end = 0; end < 2; end++)
-		for (uint32_t i = 0; i < link->tails + link->heads && !core->failed; i++) {
-			uint32_t node = i < link->tails ? link->tail[i] : link->head[i - link->tails];
-			int place = i < link->tails ? (end ? AT_BEFORE_LAST : AT_FIRST) : end ? AT_LAST : AT_SECOND;
-			uint32_t var = model->var[place][node];
-			if (among(factor.var, count, var)) {
-				uint32_t twin = chain_graph_var(core, core->domain[var]);
-				var = add_twin(core, twin, var);
-			}
-			factor.var[count++] = var;
-		}
-	factor.count = count;
+	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
+		uint32_t part = i - link->outs, var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
+		if (among(factor.var, factor.count, var))
+			var = add_twin(core, var);
+		factor.var[factor.count++] = var;
+	}
 	link->factor = chain_graph_factor(core, &factor);
 	return core->failed ? NO_MEMORY : OK;
 }
@@ -309,18 +301,24 @@ static void place_step(struct chain_model *model, const struct chain_edge *edge,
 		return;
 	if (!link) {
 		add_edge(core, first, last, table);
-	} else if (table->separable) {
-		add_values(core, first, table->row, 1);
-		add_values(core, last, table->column, 1);
-		add_values(&link->graph, link->var[edge->from], table->row, 1);
-		add_values(&link->graph, link->var[edge->to], table->column, 1);
-	} else if (among(link->tail, link->tails, edge->from)) {
-		add_edge(core, model->var[AT_BEFORE_LAST][edge->from], last, table);
-		add_edge(&link->graph, link->before[edge->from], link->var[edge->to], table);
-	} else {
-		add_edge(core, first, model->var[AT_SECOND][edge->to], table);
-		add_edge(&link->graph, link->var[edge->from], link->after[edge->to], table);
+		return;
 	}
+	const struct chain_side *tail = side_of(link->tail, link->tails, edge->from), *head = side_of(link->head, link->heads, edge->to);
+	add_sums(core, first, last, table);
+	add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
+	if (tail) {
+		add_pairs(core, model->var[AT_BEFORE_LAST][edge->from], last, table, &tail->classes, NULL);
+		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table, &tail->classes, NULL);
+	} else if (head) {
+		add_pairs(core, first, model->var[AT_SECOND][edge->to], table, NULL, &head->classes);
+		add_pairs(&link->graph, link->var[edge->from], after_head(link, (uint32_t)(head - link->head)), table, NULL, &head->classes);
+	}
+}
+
+/* The pairs of a variable that stands for the core's one, or its class, with a node's. */
+static void pair_shared(struct chain_graph *graph, uint32_t one, uint32_t node, const struct chain_table *table, bool to, const struct chain_classes *classes)
+{
+	add_pairs(graph, to ? one : node, to ? node : one, table, to ? classes : NULL, to ? NULL : classes);
 }
 
 /* Between one variable of the core and every copy of a node. */
@@ -330,18 +328,18 @@ static void place_shared(struct chain_model *model, const struct chain_edge *edg
 	bool to = edge->to_where == CHAIN_EVERY;
 	uint32_t node = to ? edge->to : edge->from, copies = chain_copies(model->chain, node);
 	uint32_t one = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
-	for (uint32_t place = AT_FIRST; place <= AT_LAST && place < copies; place++)
-		add_edge(core, to ? one : model->var[place][node], to ? model->var[place][node] : one, table);
 	struct chain_link *link = link_of(model, node);
-	if (!link)
-		return;
-	if (table->separable) {
-		add_values(core, one, to ? table->row : table->column, link->length);
-		add_values(&link->graph, link->var[node], to ? table->column : table->row, 1);
-	} else {
-		uint32_t shared = link->shared[one];
-		add_edge(&link->graph, to ? shared : link->var[node], to ? link->var[node] : shared, table);
+	const struct chain_out *out = link ? out_of(link, one) : NULL;
+	const struct chain_classes *classes = out ? &out->classes : NULL;
+	chain_graph_add(core, one, to ? table->row : table->column, NULL, copies);
+	for (uint32_t place = AT_FIRST; place <= AT_LAST && place < copies; place++) {
+		chain_graph_add(core, model->var[place][node], to ? table->column : table->row, NULL, 1);
+		pair_shared(core, out ? out->class_var : one, model->var[place][node], table, to, classes);
 	}
+	if (link)
+		chain_graph_add(&link->graph, link->var[node], to ? table->column : table->row, NULL, 1);
+	if (out)
+		pair_shared(&link->graph, (uint32_t)(out - link->out), link->var[node], table, to, classes);
 }
 
 static void place_edge(struct chain_model *model, uint32_t number)
@@ -381,13 +379,13 @@ static void measure(struct chain_model *model)
 		model->costs += chain_copies(chain, node) * largest(model->cost + model->first[node], chain_width(model, node));
 		model->usages += chain_copies(chain, node) * largest(model->usage + model->first[node], chain_width(model, node));
 	}
-	/* Sums of rows and columns may be three times what they stand for. */
 	for (uint32_t i = 0; i < chain->edges; i++) {
 		const struct chain_table *table = &model->table[i];
 		const struct chain_edge *edge = &chain->edge[i];
 		uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
 		uint32_t times = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY ? chain_copies(chain, node) : 1;
-		model->costs += 3 * times * largest(table->pair, (size_t)table->rows * table->columns);
+		model->costs += times * (largest(table->pair, (size_t)table->rows * table->columns) + largest(table->row, table->rows)
+			+ largest(table->column, table->columns));
 	}
 }
 
@@ -407,7 +405,7 @@ static enum status find_links(struct chain_model *model)
 			struct chain_link *link = &model->link[model->links++];
 			link->segment = i;
 			link->length = chain->copies[i] - 2;
-			status = choose_state(model, link);
+			status = chain_state_choose(model, link);
 		}
 	return status;
 }

@@ -80,15 +80,29 @@ static enum status prune(struct reduction *reduction, struct control *control)
 
 /* ---- what is left ---------------------------------------------------------------------------------------------- */
 
+static int64_t least_of(const int64_t *values, size_t count)
+{
+	int64_t least = CHAIN_BLOCKED;
+	for (size_t i = 0; i < count; i++)
+		least = values[i] < least ? values[i] : least;
+	return least;
+}
+
+/* Off everything that is allowed; where nothing is, zeros are left. */
+static void take_off(int64_t *values, size_t count, int64_t least)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = chain_blocked(least) ? 0 : chain_blocked(values[i]) ? CHAIN_BLOCKED : values[i] - least;
+}
+
 /* Takes the least of what is allowed off everything that is. */
 static int64_t take_least(int64_t *values, size_t count)
 {
-	int64_t least = INT64_MAX;
-	for (size_t i = 0; i < count; i++)
-		least = values[i] < least ? values[i] : least;
-	for (size_t i = 0; i < count && !chain_blocked(least); i++)
-		values[i] -= chain_blocked(values[i]) ? 0 : least;
-	return chain_blocked(least) ? 0 : least;
+	int64_t least = least_of(values, count);
+	if (chain_blocked(least))
+		return 0;
+	take_off(values, count, least);
+	return least;
 }
 
 static enum status keep_strategies(struct reduction *reduction, struct error *error)
@@ -119,17 +133,28 @@ static enum status keep_strategies(struct reduction *reduction, struct error *er
 	return OK;
 }
 
-static bool is_separable(const struct chain_table *table)
+/* Takes off every row what is its least, and then off every column; rows and columns where nothing is allowed are left empty. */
+static void separate(struct chain_table *table)
 {
-	if (table->rows == 1 || table->columns == 1)
-		return true;
-	for (uint32_t p = 0; p < table->rows; p++)
-		for (uint32_t q = 0; q < table->columns; q++) {
-			int64_t cost = table->pair[(size_t)p * table->columns + q];
-			if (chain_blocked(cost) || cost != table->pair[(size_t)p * table->columns] + table->pair[q] - table->pair[0])
-				return false;
-		}
-	return true;
+	size_t columns = table->columns;
+	table->separable = true;
+	for (size_t p = 0; p < table->rows; p++) {
+		int64_t *row = table->pair + p * columns;
+		table->row[p] = least_of(row, columns);
+		take_off(row, columns, table->row[p]);
+	}
+	for (size_t q = 0; q < columns; q++) {
+		int64_t least = CHAIN_BLOCKED;
+		for (size_t p = 0; p < table->rows; p++)
+			if (!chain_blocked(table->row[p]) && table->pair[p * columns + q] < least)
+				least = table->pair[p * columns + q];
+		table->column[q] = least;
+		for (size_t p = 0; p < table->rows; p++)
+			if (!chain_blocked(table->row[p]))
+				take_off(table->pair + p * columns + q, 1, least);
+	}
+	for (size_t i = 0; i < table->rows * columns; i++)
+		table->separable &= !table->pair[i];
 }
 
 /* How many edges an edge stands for. */
@@ -156,18 +181,11 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
 	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * times(chain, edge);
-	table->separable = is_separable(table);
-	if (!table->separable)
-		return OK;
 	table->row = arena_alloc(&model->arena, table->rows, sizeof *table->row);
 	table->column = arena_alloc(&model->arena, table->columns, sizeof *table->column);
 	if (!table->row || !table->column)
 		return NO_MEMORY;
-	bool single = table->rows == 1;
-	for (uint32_t p = 0; p < table->rows && !single; p++)
-		table->row[p] = table->pair[(size_t)p * table->columns];
-	for (uint32_t q = 0; q < table->columns; q++)
-		table->column[q] = single ? table->pair[q] : table->columns == 1 ? 0 : table->pair[q] - table->pair[0];
+	separate(table);
 	return OK;
 }
 

@@ -23,13 +23,17 @@ static bool grow(struct arena *arena, void **array, uint32_t count, uint32_t *ro
 
 uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain)
 {
-	void *array = graph->domain;
-	if (!grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
+	void *array = graph->domain, *alone = graph->alone;
+	uint32_t room = graph->var_room;
+	if (!grow(graph->arena, &alone, graph->vars, &room, sizeof *graph->alone) ||
+	    !grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
 		graph->failed = true;
 		return 0;
 	}
 	graph->domain = array;
+	graph->alone = alone;
 	graph->domain[graph->vars] = domain;
+	graph->alone[graph->vars] = NONE;
 	return graph->vars++;
 }
 
@@ -43,6 +47,48 @@ uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor
 	graph->factor = array;
 	graph->factor[graph->factors] = *factor;
 	return graph->factors++;
+}
+
+static bool all_zero(const int64_t *values, uint32_t count)
+{
+	for (uint32_t i = 0; values && i < count; i++)
+		if (values[i])
+			return false;
+	return true;
+}
+
+static struct chain_factor *factor_alone(struct chain_graph *graph, uint32_t var)
+{
+	if (graph->alone[var] == NONE) {
+		struct chain_factor factor = { .count = 1, .size = graph->domain[var] };
+		factor.var = arena_alloc(graph->arena, 1, sizeof *factor.var);
+		factor.cost = arena_alloc(graph->arena, factor.size, sizeof *factor.cost);
+		if (!factor.var || !factor.cost) {
+			graph->failed = true;
+			return NULL;
+		}
+		*factor.var = var;
+		uint32_t number = chain_graph_factor(graph, &factor);
+		if (graph->failed)
+			return NULL;
+		graph->alone[var] = number;
+	}
+	return &graph->factor[graph->alone[var]];
+}
+
+void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cost, const int64_t *usage, int64_t times)
+{
+	if (graph->failed || (all_zero(cost, graph->domain[var]) && all_zero(usage, graph->domain[var])))
+		return;
+	struct chain_factor *factor = factor_alone(graph, var);
+	bool uses = !all_zero(usage, graph->domain[var]);
+	if (factor && uses && !factor->usage && !(factor->usage = arena_alloc(graph->arena, factor->size, sizeof *factor->usage)))
+		graph->failed = true;
+	for (uint32_t i = 0; !graph->failed && i < graph->domain[var]; i++) {
+		factor->cost[i] = chain_blocked(cost[i]) || chain_blocked(factor->cost[i]) ? CHAIN_BLOCKED : factor->cost[i] + times * cost[i];
+		if (uses)
+			factor->usage[i] += times * usage[i];
+	}
 }
 
 /* ---- walks over tables --------------------------------------------------------------------------------------- */

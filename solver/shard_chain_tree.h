@@ -28,6 +28,7 @@ struct chain_graph {
 	uint32_t vars, factors;
 	uint32_t kept;             /* the first variables: not eliminated, they are the root's scope, in their order */
 	uint32_t *domain;          /* [vars] */
+	uint32_t *alone;           /* [vars] the factor that knows this one only, NONE: none */
 	struct chain_factor *factor;
 	uint32_t var_room, factor_room;
 	struct arena *arena;       /* the caller's: holds everything */
@@ -37,6 +38,8 @@ struct chain_graph {
 /* Both return the new number; on lack of memory failed is set. The factor's arrays are the caller's and stay where they are. */
 uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain);
 uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor *factor);
+/* What a variable's values cost and use by themselves, so many times over; usage NULL: nothing. All of it is one factor. */
+void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cost, const int64_t *usage, int64_t times);
 
 /* A factor, or the message of a child, as its bucket sees it. */
 struct chain_part {
