@@ -1,18 +1,21 @@
 /* shard_chain_order.c: in which order variables are eliminated, and the buckets that follow from it.
  *
- * Greedy least fill (Koller, Friedman, Probabilistic Graphical Models, 2009, section 9.4.3.2), smaller tables first among equals.
+ * Greedy least weighted fill (Koller, Friedman, Probabilistic Graphical Models, 2009, section 9.4.3.2), smaller tables first among equals. An edge that is
+ * filled in weighs the product of its ends' values, or of their logarithms: neither is always better, the smaller of both orders is taken.
  */
 #include <string.h>
 
 #include "shard_chain_tree.h"
 
 #define VARS_MAX 12000         /* neighbours are bit sets */
+#define MANY 30000             /* entries from which on a second order is tried */
 
 struct ordering {
 	const struct chain_graph *graph;
 	uint32_t words;
 	uint64_t *near;            /* [vars * words] */
-	uint32_t *fill;            /* edges that eliminating a variable would add */
+	uint64_t *weight;          /* [vars] */
+	uint64_t *fill;            /* products of weights of the edges that eliminating a variable would add */
 	double *size;              /* entries of its bucket */
 	bool *stale, *late;        /* late: not before all others */
 	uint32_t *left;            /* not eliminated yet, in their order */
@@ -35,18 +38,30 @@ static uint32_t neighbours(const struct ordering *ordering, uint32_t var)
 	return count;
 }
 
+/* The sum of the weights of those in both sets. */
+static uint64_t common_weight(const struct ordering *ordering, const uint64_t *row, const uint64_t *other)
+{
+	uint64_t sum = 0;
+	for (uint32_t word = 0; word < ordering->words; word++)
+		for (uint64_t bits = row[word] & other[word]; bits; bits &= bits - 1)
+			sum += ordering->weight[64 * word + (uint32_t)__builtin_ctzll(bits)];
+	return sum;
+}
+
 static void weigh(struct ordering *ordering, uint32_t var)
 {
-	uint32_t count = neighbours(ordering, var), present = 0;
+	uint32_t count = neighbours(ordering, var);
+	uint64_t sum = 0, present = 0;
 	double size = ordering->graph->domain[var];
 	const uint64_t *row = row_of(ordering, var);
+	for (uint32_t i = 0; i < count; i++)
+		sum += ordering->weight[ordering->list[i]];
 	for (uint32_t i = 0; i < count; i++) {
-		const uint64_t *other = row_of(ordering, ordering->list[i]);
+		uint64_t weight = ordering->weight[ordering->list[i]];
 		size *= ordering->graph->domain[ordering->list[i]];
-		for (uint32_t word = 0; word < ordering->words; word++)
-			present += row[word] & other[word] ? (uint32_t)__builtin_popcountll(row[word] & other[word]) : 0;
+		present += weight * (weight + common_weight(ordering, row, row_of(ordering, ordering->list[i])));
 	}
-	ordering->fill[var] = count * (count - (count > 0)) / 2 - present / 2;
+	ordering->fill[var] = (sum * sum - present) / 2;
 	ordering->size[var] = size;
 	ordering->stale[var] = false;
 }
@@ -125,22 +140,33 @@ static void run(struct ordering *ordering, uint32_t *order, struct control *cont
 	}
 }
 
-static enum status find_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries, struct control *control)
+/* About four times the binary logarithm. */
+static uint64_t logarithm(uint32_t domain)
+{
+	uint64_t square = (uint64_t)domain * domain, power = square < UINT32_MAX ? square * square : UINT64_MAX;
+	return 64 - (uint64_t)__builtin_clzll(power | 1);
+}
+
+static enum status find_order(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
+	struct control *control)
 {
 	struct arena arena = { 0 };
 	uint32_t vars = graph->vars;
 	struct ordering ordering = { .graph = graph, .words = (vars + 63) / 64 };
 	ordering.near = arena_alloc(&arena, (size_t)vars * ordering.words, sizeof *ordering.near);
+	ordering.weight = arena_alloc(&arena, vars, sizeof *ordering.weight);
 	ordering.fill = arena_alloc(&arena, vars, sizeof *ordering.fill);
 	ordering.size = arena_alloc(&arena, vars, sizeof *ordering.size);
 	ordering.stale = arena_alloc(&arena, vars, sizeof *ordering.stale);
 	ordering.left = arena_alloc(&arena, vars, sizeof *ordering.left);
 	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
 	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
-	bool full = ordering.near && ordering.fill && ordering.size && ordering.stale && ordering.left && ordering.late && ordering.list;
+	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale && ordering.left && ordering.late && ordering.list;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
 			ordering.late[graph->factor[i].var[j]] = true;
+	for (uint32_t var = 0; full && var < vars; var++)
+		ordering.weight[var] = logarithms ? logarithm(graph->domain[var]) : graph->domain[var];
 	if (full)
 		run(&ordering, order, control);
 	*entries = ordering.entries;
@@ -349,6 +375,22 @@ static enum status make_buckets(struct gathering *gathering, const uint32_t *ord
 	return status;
 }
 
+/* The better of both weights' orders. */
+static enum status better_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries, struct arena *arena,
+	struct control *control)
+{
+	double others;
+	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
+	enum status status = other ? find_order(graph, links_last, false, order, entries, control) : NO_MEMORY;
+	if (status == OK && *entries > MANY)
+		status = find_order(graph, links_last, true, other, &others, control);
+	if (status == OK && *entries > MANY && others < *entries) {
+		memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+		*entries = others;
+	}
+	return status;
+}
+
 /* The order with the variables of links last, unless the other one is much smaller. */
 static enum status choose_order(const struct chain_graph *graph, size_t budget, uint32_t *order, struct arena *arena, struct control *control)
 {
@@ -359,13 +401,13 @@ static enum status choose_order(const struct chain_graph *graph, size_t budget, 
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < graph->factors; i++)
 		links |= graph->factor[i].weight != NULL;
-	enum status status = find_order(graph, true, order, &last, control);
-	if (status != OK || (!links ? last <= (double)budget : last <= (double)(1 << 18)))
-		return status;
-	status = find_order(graph, false, other, &free_order, control);
-	if (status == OK && (free_order < last / 2 || last > (double)budget)) {
-		memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
-		last = free_order;
+	enum status status = better_order(graph, true, order, &last, arena, control);
+	if (status == OK && links && last > (double)(1 << 18)) {
+		status = better_order(graph, false, other, &free_order, arena, control);
+		if (status == OK && (free_order < last / 2 || last > (double)budget)) {
+			memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+			last = free_order;
+		}
 	}
 	return status == OK && last > (double)budget ? LIMIT : status;
 }
