@@ -8,6 +8,7 @@
 #include "shard_chain_tree.h"
 
 #define VARS_MAX 12000         /* neighbours are bit sets */
+#define PIECE 2048             /* entries of a table that are summed at a time: they stay in the cache */
 #define MANY 30000             /* entries from which on a second order is tried */
 
 struct ordering {
@@ -184,14 +185,14 @@ static size_t product(const struct chain_graph *graph, const uint32_t *scope, ui
 	return size;
 }
 
-/* Variables next to each other in both tables, or all missing in the part's, are walked over as one. */
+/* Variables of a piece next to each other in both tables, or all missing in the part's, are walked over as one. */
 static enum status join_levels(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
 {
 	part->extent = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->extent);
 	part->step = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->step);
 	if (!part->extent || !part->step)
 		return NO_MEMORY;
-	for (uint32_t i = 0; i < bucket->count; i++) {
+	for (uint32_t i = bucket->outer; i < bucket->count; i++) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
 		if (part->levels && part->step[last] == part->stride[i] * domain) {
 			part->extent[last] *= domain;
@@ -314,6 +315,9 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 		bucket->scope[i] = gathering->scope[i];
 	bucket->size = product(graph, bucket->scope, count);
 	bucket->rows = root ? bucket->size : bucket->size / graph->domain[bucket->var];
+	bucket->piece = bucket->size;
+	while (bucket->piece > PIECE && bucket->outer + 1 < count)
+		bucket->piece /= graph->domain[bucket->scope[bucket->outer++]];
 	enum status status = take_parts(gathering, number);
 	bucket->parent = root ? NONE : count > 1 ? gathering->position[bucket->scope[count - 2]] : tree->buckets - 1;
 	if (!root) {
@@ -323,27 +327,39 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 	return status;
 }
 
+/* Room for a part's table in the bucket's weights, where it isn't there anyway. */
+static bool give_source(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	const struct chain_factor *factor = part->child == NONE ? &tree->graph->factor[part->factor] : NULL;
+	const struct chain_bucket *child = factor ? NULL : &tree->bucket[part->child];
+	if (bucket->plain || (factor ? factor->weight != NULL : !child->plain))
+		return true;
+	part->scaled = arena_alloc(&tree->arena, factor ? factor->size : child->rows, sizeof *part->scaled);
+	return part->scaled != NULL;
+}
+
 static enum status give_tables(struct chain_tree *tree, size_t budget)
 {
 	size_t largest = 1;
-	for (uint32_t i = 0; i < tree->graph->factors; i++)
-		largest = tree->graph->factor[i].size > largest ? tree->graph->factor[i].size : largest;
 	for (uint32_t i = 0; i < tree->buckets; i++) {
 		tree->entries += tree->bucket[i].size * (tree->bucket[i].parts + 1);
-		largest = tree->bucket[i].size > largest ? tree->bucket[i].size : largest;
+		largest = tree->bucket[i].piece > largest ? tree->bucket[i].piece : largest;
 	}
 	if (tree->entries > 8 * budget)
 		return LIMIT;
 	tree->scratch = arena_alloc(&tree->arena, largest, sizeof *tree->scratch);
-	for (uint32_t i = 0; i < tree->buckets; i++) {
+	bool full = tree->scratch != NULL;
+	for (uint32_t i = 0; i < tree->buckets && full; i++) {
 		struct chain_bucket *bucket = &tree->bucket[i];
-		bucket->table = arena_alloc(&tree->arena, bucket->size, sizeof *bucket->table);
+		bool whole = bucket->var == NONE || bucket->open;
+		bucket->table = whole ? arena_alloc(&tree->arena, bucket->size, sizeof *bucket->table) : NULL;
 		bucket->up = bucket->var == NONE ? bucket->table : arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->up);
 		bucket->down = arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->down);
-		if (!bucket->table || !bucket->up || !bucket->down)
-			return NO_MEMORY;
+		full = (!whole || bucket->table) && bucket->up && bucket->down;
+		for (uint32_t j = 0; j < bucket->parts && full; j++)
+			full = give_source(tree, bucket, &bucket->part[j]);
 	}
-	return tree->scratch ? OK : NO_MEMORY;
+	return full ? OK : NO_MEMORY;
 }
 
 static enum status make_buckets(struct gathering *gathering, const uint32_t *order, uint32_t *position, struct arena *arena)

@@ -91,15 +91,15 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 	}
 }
 
-/* ---- walks over tables --------------------------------------------------------------------------------------- */
+/* ---- pieces of tables ---------------------------------------------------------------------------------------- */
 
-/* All assignments of a scope but its innermost level, with the place in a second table. */
+/* All assignments within a piece but for the innermost level, with the place in a part's table. */
 struct walk {
 	const struct chain_part *part;
 	uint32_t digit[SCOPE_MAX];
-	size_t here, there;        /* in the bucket's table; in the other */
+	size_t here, there;        /* in the piece; in the part's table, from where the piece begins */
 	uint32_t inner;            /* entries of the innermost level */
-	size_t step;               /* its stride in the other table */
+	size_t step;               /* its stride in the part's table */
 };
 
 static void walk_begin(struct walk *walk, const struct chain_part *part)
@@ -111,7 +111,7 @@ static void walk_begin(struct walk *walk, const struct chain_part *part)
 	walk->step = part->step[part->levels - 1];
 }
 
-static bool walk_next(struct walk *walk)
+static inline bool walk_next(struct walk *walk)
 {
 	walk->here += walk->inner;
 	for (uint32_t at = walk->part->levels - 1; at-- > 0;) {
@@ -124,13 +124,25 @@ static bool walk_next(struct walk *walk)
 	return false;
 }
 
-/* table += source, where the source has fewer variables. */
-static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict table)
+/* Where a piece begins in the part's table. */
+static size_t piece_start(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, size_t number)
+{
+	size_t start = 0;
+	for (uint32_t i = bucket->outer; i-- > 0;) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]];
+		start += number % domain * part->stride[i];
+		number /= domain;
+	}
+	return start;
+}
+
+/* piece += source, where the source has fewer variables. */
+static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict piece)
 {
 	struct walk walk;
 	walk_begin(&walk, part);
 	do {
-		int64_t *restrict to = table + walk.here;
+		int64_t *restrict to = piece + walk.here;
 		const int64_t *from = source + walk.there;
 		if (walk.step == 0)
 			for (uint32_t i = 0; i < walk.inner; i++)
@@ -144,42 +156,18 @@ static void add_table(const struct chain_part *part, const int64_t *source, int6
 	} while (walk_next(&walk));
 }
 
-/* least = min(least, table), where least has fewer variables. */
-static void lower_table(const struct chain_part *part, const int64_t *table, int64_t *least)
+/* least = min(least, piece), where least has fewer variables. */
+static void lower_table(const struct chain_part *part, const int64_t *piece, int64_t *least)
 {
 	struct walk walk;
 	walk_begin(&walk, part);
 	do {
-		const int64_t *from = table + walk.here;
+		const int64_t *from = piece + walk.here;
 		int64_t *to = least + walk.there;
 		for (uint32_t i = 0; i < walk.inner; i++)
 			if (from[i] < to[i * walk.step])
 				to[i * walk.step] = from[i];
 	} while (walk_next(&walk));
-}
-
-/* ---- up -------------------------------------------------------------------------------------------------------- */
-
-/* Weights of a factor, or of a child's costs, into scratch. */
-static const int64_t *scale(const struct chain_tree *tree, const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		tree->scratch[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
-	return tree->scratch;
-}
-
-static void add_part(const struct chain_tree *tree, struct chain_bucket *bucket, const struct chain_part *part)
-{
-	int64_t alpha = bucket->plain ? 1 : tree->alpha;
-	const int64_t *source;
-	if (part->child != NONE) {
-		const struct chain_bucket *child = &tree->bucket[part->child];
-		source = child->plain && alpha != 1 ? scale(tree, child->up, NULL, alpha, 0, child->rows) : child->up;
-	} else {
-		const struct chain_factor *factor = &tree->graph->factor[part->factor];
-		source = factor->weight ? factor->weight : scale(tree, factor->cost, factor->usage, alpha, tree->beta, factor->size);
-	}
-	add_table(part, source, bucket->table);
 }
 
 static void settle(int64_t *table, size_t size)
@@ -188,15 +176,66 @@ static void settle(int64_t *table, size_t size)
 		table[i] = chain_blocked(table[i]) ? CHAIN_BLOCKED : table[i];
 }
 
-static void eliminate(const struct chain_tree *tree, struct chain_bucket *bucket)
+/* A piece of the sums of parts; blocked entries may be larger than CHAIN_BLOCKED. */
+static void make_piece(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, int64_t *piece)
 {
-	uint32_t domain = tree->graph->domain[bucket->var];
-	for (size_t row = 0; row < bucket->rows; row++) {
-		const int64_t *entry = bucket->table + row * domain;
+	memset(piece, 0, bucket->piece * sizeof *piece);
+	for (uint32_t i = 0; i < bucket->parts; i++) {
+		const struct chain_part *part = &bucket->part[i];
+		add_table(part, part->source + piece_start(tree, bucket, part, number), piece);
+		if (i % SUMS == SUMS - 1)
+			settle(piece, bucket->piece);
+	}
+}
+
+/* ---- up -------------------------------------------------------------------------------------------------------- */
+
+static void scale(const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
+{
+	for (size_t i = 0; i < size; i++)
+		scaled[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
+}
+
+/* Plain buckets have costs, all others weights. */
+static void set_source(const struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	if (part->child != NONE) {
+		const struct chain_bucket *child = &tree->bucket[part->child];
+		part->source = part->scaled ? part->scaled : child->up;
+		if (part->scaled)
+			scale(child->up, NULL, tree->alpha, 0, child->rows, part->scaled);
+	} else {
+		const struct chain_factor *factor = &tree->graph->factor[part->factor];
+		part->source = factor->weight ? factor->weight : bucket->plain ? factor->cost : part->scaled;
+		if (part->scaled)
+			scale(factor->cost, factor->usage, tree->alpha, tree->beta, factor->size, part->scaled);
+	}
+}
+
+static void eliminate(const int64_t *piece, uint32_t domain, size_t rows, int64_t *up)
+{
+	for (size_t row = 0; row < rows; row++) {
+		const int64_t *entry = piece + row * domain;
 		int64_t least = CHAIN_BLOCKED;
 		for (uint32_t i = 0; i < domain; i++)
 			least = entry[i] < least ? entry[i] : least;
-		bucket->up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
+		up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
+	}
+}
+
+static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucket)
+{
+	uint32_t domain = bucket->var == NONE ? 1 : tree->graph->domain[bucket->var];
+	size_t rows = bucket->piece / domain;
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		set_source(tree, bucket, &bucket->part[i]);
+	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
+		int64_t *piece = bucket->table ? bucket->table + number * bucket->piece : tree->scratch;
+		make_piece(tree, bucket, number, piece);
+		if (bucket->table)
+			settle(piece, bucket->piece);
+		if (bucket->var != NONE)
+			eliminate(piece, domain, rows, bucket->up + number * rows);
 	}
 }
 
@@ -206,51 +245,76 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 	tree->beta = beta;
 	for (uint32_t i = 0; i < tree->buckets; i++) {
 		struct chain_bucket *bucket = &tree->bucket[i];
-		if (bucket->plain && bucket->ready)
-			continue;
-		memset(bucket->table, 0, bucket->size * sizeof *bucket->table);
-		for (uint32_t j = 0; j < bucket->parts; j++) {
-			add_part(tree, bucket, &bucket->part[j]);
-			if (j % SUMS == SUMS - 1)
-				settle(bucket->table, bucket->size);
-		}
-		if (bucket->var != NONE)
-			eliminate(tree, bucket);
-		else
-			settle(bucket->table, bucket->size);
+		if (!bucket->plain || !bucket->ready)
+			sum_bucket(tree, bucket);
 		bucket->ready = true;
 	}
-	control_spend(control, tree->entries / 4);
+	control_spend(control, tree->entries / 8);
 	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
 }
 
 /* ---- down ------------------------------------------------------------------------------------------------------ */
 
-/* The least of everything for each entry of the bucket's scope, into scratch. */
-static void believe(struct chain_tree *tree, const struct chain_bucket *bucket)
+/* A piece of the least of everything for each entry of the bucket's scope, in weights, into scratch. */
+static const int64_t *believe(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
 {
-	size_t inner = bucket->size / bucket->rows;
-	int64_t alpha = bucket->plain ? tree->alpha : 1;
-	for (size_t row = 0; row < bucket->rows; row++)
-		for (size_t i = row * inner; i < (row + 1) * inner; i++)
-			tree->scratch[i] = chain_blocked(bucket->table[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED
-				: alpha * bucket->table[i] + bucket->down[row];
+	size_t inner = bucket->size / bucket->rows, row = number * (bucket->piece / inner);
+	int64_t alpha = bucket->plain ? tree->alpha : 1, *piece = tree->scratch;
+	make_piece(tree, bucket, number, piece);
+	for (size_t first = 0; first < bucket->piece; first += inner, row++)
+		for (size_t i = first; i < first + inner; i++)
+			piece[i] = chain_blocked(piece[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED : alpha * piece[i] + bucket->down[row];
+	return piece;
 }
 
-static void set_around(const struct chain_tree *tree, const struct chain_part *part, const int64_t *self, int64_t alpha, size_t size, int64_t *around)
+static void block(int64_t *table, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		around[i] = CHAIN_BLOCKED;
-	lower_table(part, tree->scratch, around);
+		table[i] = CHAIN_BLOCKED;
+}
+
+/* Takes off what the part itself has. */
+static void leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_t size)
+{
 	for (size_t i = 0; i < size; i++)
 		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
 }
 
-void chain_tree_around(struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
+void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
 {
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
-	believe(tree, bucket);
-	set_around(tree, part, factor->weight, 1, factor->size, around);
+	block(around, factor->size);
+	for (size_t number = 0; number < bucket->size / bucket->piece; number++)
+		lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
+	leave_out(around, factor->weight, 1, factor->size);
+}
+
+static bool goes_down(const struct chain_tree *tree, const struct chain_part *part, bool plain)
+{
+	return part->child != NONE && (plain || !tree->bucket[part->child].plain);
+}
+
+static void down_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, bool plain)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (goes_down(tree, &bucket->part[i], plain)) {
+			any = true;
+			block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
+		}
+	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
+		const int64_t *piece = believe(tree, bucket, number);
+		for (uint32_t i = 0; i < bucket->parts; i++) {
+			const struct chain_part *part = &bucket->part[i];
+			if (goes_down(tree, part, plain))
+				lower_table(part, piece, tree->bucket[part->child].down + piece_start(tree, bucket, part, number));
+		}
+	}
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (goes_down(tree, &bucket->part[i], plain)) {
+			const struct chain_bucket *child = &tree->bucket[bucket->part[i].child];
+			leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
+		}
 }
 
 void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain)
@@ -258,32 +322,24 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain)
 	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
 	for (size_t i = 0; i < top->size; i++)
 		top->down[i] = root ? root[i] : 0;
-	for (uint32_t i = tree->buckets; i-- > 0;) {
-		const struct chain_bucket *bucket = &tree->bucket[i];
-		bool believed = false;
-		for (uint32_t j = 0; j < bucket->parts && (plain || !bucket->plain); j++) {
-			const struct chain_part *part = &bucket->part[j];
-			if (part->child == NONE || (!plain && tree->bucket[part->child].plain))
-				continue;
-			if (!believed)
-				believe(tree, bucket);
-			believed = true;
-			struct chain_bucket *child = &tree->bucket[part->child];
-			set_around(tree, part, child->up, child->plain ? tree->alpha : 1, child->rows, child->down);
-		}
-	}
+	for (uint32_t i = tree->buckets; i-- > 0;)
+		if (plain || !tree->bucket[i].plain)
+			down_bucket(tree, &tree->bucket[i], plain);
 }
 
-void chain_tree_marginal(struct chain_tree *tree, uint32_t var, int64_t *least)
+void chain_tree_marginal(const struct chain_tree *tree, uint32_t var, int64_t *least)
 {
 	const struct chain_bucket *bucket = &tree->bucket[tree->bucket_of[var]];
-	size_t step = 1;
-	believe(tree, bucket);
+	size_t step = 1, domain = tree->graph->domain[var];
 	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
 		step *= tree->graph->domain[bucket->scope[i]];
-	for (size_t i = 0; i < bucket->size; i++) {
-		size_t value = i / step % tree->graph->domain[var];
-		least[value] = tree->scratch[i] < least[value] ? tree->scratch[i] : least[value];
+	size_t run = step < bucket->piece ? step : bucket->piece;   /* entries of one value */
+	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
+		const int64_t *piece = believe(tree, bucket, number);
+		size_t value = number * bucket->piece / step % domain;
+		for (size_t first = 0; first < bucket->piece; first += run, value = value + 1 < domain ? value + 1 : 0)
+			for (size_t i = first; i < first + run; i++)
+				least[value] = piece[i] < least[value] ? piece[i] : least[value];
 	}
 }
 
@@ -318,11 +374,18 @@ size_t chain_tree_row(const struct chain_tree *tree, const struct chain_bucket *
 
 static void decode_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, uint32_t *value)
 {
-	uint32_t domain = tree->graph->domain[bucket->var], best = 0;
-	const int64_t *entry = bucket->table + chain_tree_row(tree, bucket, value) * domain;
-	for (uint32_t i = 1; i < domain; i++)
-		if (entry[i] < entry[best])
+	uint32_t best = 0;
+	int64_t least = CHAIN_BLOCKED;
+	for (uint32_t i = 0; i < tree->graph->domain[bucket->var]; i++) {
+		int64_t weight = 0;
+		value[bucket->var] = i;
+		for (uint32_t j = 0; j < bucket->parts && !chain_blocked(weight); j++)
+			weight += bucket->part[j].source[chain_part_entry(bucket, &bucket->part[j], value)];
+		if (weight < least) {
+			least = weight;
 			best = i;
+		}
+	}
 	value[bucket->var] = best;
 }
 
@@ -351,16 +414,6 @@ size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_pa
 
 int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
 {
-	size_t entry = chain_part_entry(bucket, part, value);
-	if (part->child != NONE) {
-		const struct chain_bucket *child = &tree->bucket[part->child];
-		int64_t weight = child->up[entry];
-		return chain_blocked(weight) || !child->plain ? weight : tree->alpha * weight;
-	}
-	const struct chain_factor *factor = &tree->graph->factor[part->factor];
-	if (factor->weight)
-		return factor->weight[entry];
-	if (chain_blocked(factor->cost[entry]))
-		return CHAIN_BLOCKED;
-	return tree->alpha * factor->cost[entry] + (factor->usage ? tree->beta * factor->usage[entry] : 0);
+	int64_t weight = part->source[chain_part_entry(bucket, part, value)];
+	return chain_blocked(weight) ? CHAIN_BLOCKED : bucket->plain ? tree->alpha * weight : weight;
 }

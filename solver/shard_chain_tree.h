@@ -45,9 +45,11 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 struct chain_part {
 	uint32_t factor, child;    /* one of them is NONE */
 	size_t *stride;            /* [count] of the bucket's scope, in the part's table */
-	uint32_t levels;           /* the same with neighbours that run on as one: */
+	uint32_t levels;           /* the same within a piece, with neighbours that run on as one: */
 	uint32_t *extent;          /* [levels] values, */
 	size_t *step;              /* [levels] stride */
+	const int64_t *source;     /* its table as of the last pass, in the bucket's weights */
+	int64_t *scaled;           /* where that is its own */
 };
 
 struct chain_bucket {
@@ -55,12 +57,14 @@ struct chain_bucket {
 	uint32_t parent;
 	uint32_t count, *scope;
 	size_t size, rows;         /* assignments of the scope; of the scope without var */
+	uint32_t outer;            /* variables of the scope that a piece of the table has one assignment of: pieces are small */
+	size_t piece;              /* entries of one */
 	bool plain;                /* no usage and no link here or below: tables hold costs, computed once */
 	bool open;                 /* a link here or below */
 	bool ready;
 	uint32_t parts;
 	struct chain_part *part;
-	int64_t *table;            /* [size] sums of parts */
+	int64_t *table;            /* [size] sums of parts, of open buckets and the root; NULL: made in pieces wherever they are needed */
 	int64_t *up;               /* [rows] the least over var; the root's is its table */
 	int64_t *down;             /* [rows] the least of everything outside this bucket and those below */
 };
@@ -72,7 +76,7 @@ struct chain_tree {
 	uint32_t *bucket_of;       /* [vars] where a variable is eliminated */
 	size_t entries;            /* work of a pass */
 	int64_t alpha, beta;       /* of the last pass up */
-	int64_t *scratch;          /* [largest size of a bucket or of a factor] */
+	int64_t *scratch;          /* [largest piece] */
 	struct arena arena;
 };
 
@@ -85,9 +89,9 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 /* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. Plain buckets only where plain is set. */
 void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain);
 /* After down into plain buckets too: the least weight of all with a value of the variable, less than least[value] becomes that. */
-void chain_tree_marginal(struct chain_tree *tree, uint32_t var, int64_t *least);
-/* The least of all with this entry of a part (without the part itself), after down: [size of the part's table]. Uses scratch. */
-void chain_tree_around(struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
+void chain_tree_marginal(const struct chain_tree *tree, uint32_t var, int64_t *least);
+/* The least of all with this entry of a part (without the part itself), after down: [size of the part's table]. */
+void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
 /* The entry of the root that is least. */
 size_t chain_tree_best(const struct chain_tree *tree);
 /* Values of a row of a bucket's scope (without var), and back. */
