@@ -105,11 +105,11 @@ static void weigh(struct run *run, int64_t alpha, int64_t beta)
 	search->beta = beta;
 }
 
-/* What is around every bucket of every tree; all: around plain ones, too. */
-static void weigh_around(struct run *run, bool all)
+/* What is around every bucket of every tree. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
+static void weigh_around(struct run *run, int64_t ***least)
 {
 	struct chain_search *search = &run->search;
-	chain_tree_down(&search->core, NULL, all);
+	chain_tree_down(&search->core, NULL, least ? least[0] : NULL);
 	for (uint32_t i = 0; i < search->core.buckets; i++)
 		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
 			const struct chain_part *part = &search->core.bucket[i].part[j];
@@ -123,7 +123,7 @@ static void weigh_around(struct run *run, bool all)
 		size_t square = (size_t)link->states * link->states;
 		for (uint32_t block = 0; block < link->blocks; block++)
 			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, run->control);
-		chain_tree_down(&copy->tree, copy->arc, all);
+		chain_tree_down(&copy->tree, copy->arc, least ? least[1 + i] : NULL);
 	}
 }
 
@@ -403,14 +403,21 @@ static wide room_above(const struct run *run)
 	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
 }
 
-static void keep_wanted(struct run *run, struct chain_tree *tree, uint32_t var, uint32_t node, int64_t most, int64_t *least)
+/* Room for a number of each value of each variable; NULL: out of memory. */
+static int64_t **new_marginals(const struct chain_graph *graph, struct arena *arena)
 {
-	uint32_t width = chain_width(&run->model, node);
-	for (uint32_t i = 0; i < width; i++)
-		least[i] = CHAIN_BLOCKED;
-	chain_tree_marginal(tree, var, least);
-	for (uint32_t i = 0; i < width; i++)
-		run->wanted[run->chain->first[node] + run->model.original[run->model.first[node] + i]] |= least[i] <= most;
+	int64_t **least = arena_alloc(arena, graph->vars, sizeof *least);
+	for (uint32_t var = 0; least && var < graph->vars; var++)
+		if (!(least[var] = arena_alloc(arena, graph->domain[var], sizeof **least)))
+			return NULL;
+	return least;
+}
+
+static void keep_wanted(struct run *run, const int64_t *least, uint32_t node, int64_t most)
+{
+	const uint32_t *original = run->model.original + run->model.first[node];
+	for (uint32_t i = 0; i < chain_width(&run->model, node); i++)
+		run->wanted[run->chain->first[node] + original[i]] |= least[i] <= most;
 }
 
 /* Leaves out the strategies that no better plan has, by what is around them at the last price. */
@@ -421,23 +428,25 @@ static enum status look_through(struct run *run)
 	wide room = room_above(run);
 	if (room < 0 || room >= CHAIN_WEIGHT_MAX)
 		return OK;
-	int64_t most = run->search.weight + (int64_t)room, *least = mem_alloc(chain->first[chain->nodes], sizeof *least);
-	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted;
-	if (!least || !wanted) {
-		mem_free(least);
+	struct arena arena = { 0 };
+	int64_t most = run->search.weight + (int64_t)room, ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
+	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted, full = least && wanted;
+	for (uint32_t i = 0; i <= model->links && full; i++)
+		full = (least[i] = new_marginals(i ? &model->link[i - 1].graph : &model->core, &arena)) != NULL;
+	if (!full) {
+		arena_free(&arena);
 		return NO_MEMORY;
 	}
-	weigh_around(run, true);
+	weigh_around(run, least);
 	run->wanted = wanted;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
-		keep_wanted(run, &run->search.core, model->var[AT_FIRST][node], node, most, least);
-		if (model->var[AT_LAST][node] != model->var[AT_FIRST][node])
-			keep_wanted(run, &run->search.core, model->var[AT_LAST][node], node, most, least);
+		keep_wanted(run, least[0][model->var[AT_FIRST][node]], node, most);
+		keep_wanted(run, least[0][model->var[AT_LAST][node]], node, most);
 		for (uint32_t i = 0; i < model->links; i++)
 			if (model->link[i].segment == chain->segment[node])
-				keep_wanted(run, &run->search.copy[i].tree, model->link[i].var[node], node, most, least);
+				keep_wanted(run, least[1 + i][model->link[i].var[node]], node, most);
 	}
-	mem_free(least);
+	arena_free(&arena);
 	enum status status = open_model(run);
 	if (status == LIMIT && control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
 		run->wanted = before;
@@ -544,7 +553,7 @@ static enum status prepare(struct run *run)
 	if (status == OK)
 		status = weigh_best(run);
 	if (status == OK)
-		weigh_around(run, false);
+		weigh_around(run, NULL);
 	return status;
 }
 

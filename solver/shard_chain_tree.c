@@ -294,53 +294,61 @@ static bool goes_down(const struct chain_tree *tree, const struct chain_part *pa
 	return part->child != NONE && (plain || !tree->bucket[part->child].plain);
 }
 
-static void down_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, bool plain)
+/* Lowers the least of every value of a variable of the bucket's scope by a piece. */
+static void lower_values(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, uint32_t var, int64_t *least)
 {
-	bool any = false;
+	size_t step = 1, domain = tree->graph->domain[var];
+	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
+		step *= tree->graph->domain[bucket->scope[i]];
+	size_t run = step < bucket->piece ? step : bucket->piece, value = number * bucket->piece / step % domain;
+	for (size_t first = 0; first < bucket->piece; first += run, value = value + 1 < domain ? value + 1 : 0)
+		for (size_t i = first; i < first + run; i++)
+			least[value] = piece[i] < least[value] ? piece[i] : least[value];
+}
+
+static void lower_marginals(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, int64_t *const *least)
+{
+	if (bucket->var != NONE)
+		lower_values(tree, bucket, number, piece, bucket->var, least[bucket->var]);
+	for (uint32_t i = 0; i < bucket->count && bucket->var == NONE; i++)
+		lower_values(tree, bucket, number, piece, bucket->scope[i], least[bucket->scope[i]]);
+}
+
+static void down_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, int64_t *const *least)
+{
+	bool any = least != NULL;
 	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (goes_down(tree, &bucket->part[i], plain)) {
+		if (goes_down(tree, &bucket->part[i], least)) {
 			any = true;
 			block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
 		}
 	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
 		const int64_t *piece = believe(tree, bucket, number);
+		if (least)
+			lower_marginals(tree, bucket, number, piece, least);
 		for (uint32_t i = 0; i < bucket->parts; i++) {
 			const struct chain_part *part = &bucket->part[i];
-			if (goes_down(tree, part, plain))
+			if (goes_down(tree, part, least))
 				lower_table(part, piece, tree->bucket[part->child].down + piece_start(tree, bucket, part, number));
 		}
 	}
 	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (goes_down(tree, &bucket->part[i], plain)) {
+		if (goes_down(tree, &bucket->part[i], least)) {
 			const struct chain_bucket *child = &tree->bucket[bucket->part[i].child];
 			leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
 		}
 }
 
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain)
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t *const *least)
 {
 	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
 	for (size_t i = 0; i < top->size; i++)
 		top->down[i] = root ? root[i] : 0;
+	for (uint32_t var = 0; least && var < tree->graph->vars; var++)
+		block(least[var], tree->graph->domain[var]);
 	for (uint32_t i = tree->buckets; i-- > 0;)
-		if (plain || !tree->bucket[i].plain)
-			down_bucket(tree, &tree->bucket[i], plain);
-}
-
-void chain_tree_marginal(const struct chain_tree *tree, uint32_t var, int64_t *least)
-{
-	const struct chain_bucket *bucket = &tree->bucket[tree->bucket_of[var]];
-	size_t step = 1, domain = tree->graph->domain[var];
-	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
-		step *= tree->graph->domain[bucket->scope[i]];
-	size_t run = step < bucket->piece ? step : bucket->piece;   /* entries of one value */
-	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
-		const int64_t *piece = believe(tree, bucket, number);
-		size_t value = number * bucket->piece / step % domain;
-		for (size_t first = 0; first < bucket->piece; first += run, value = value + 1 < domain ? value + 1 : 0)
-			for (size_t i = first; i < first + run; i++)
-				least[value] = piece[i] < least[value] ? piece[i] : least[value];
-	}
+		if (least || !tree->bucket[i].plain)
+			down_bucket(tree, &tree->bucket[i], least);
 }
 
 /* ---- choices --------------------------------------------------------------------------------------------------- */

@@ -86,10 +86,9 @@ void chain_tree_free(struct chain_tree *tree);
 
 /* Returns the least weight of all (the root's least entry), CHAIN_BLOCKED or more where nothing is allowed. */
 int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control);
-/* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. Plain buckets only where plain is set. */
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, bool plain);
-/* After down into plain buckets too: the least weight of all with a value of the variable, less than least[value] becomes that. */
-void chain_tree_marginal(const struct chain_tree *tree, uint32_t var, int64_t *least);
+/* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. least [vars]: the least weight of all with each value of a variable
+ * goes there (min-marginals). NULL: not wanted, plain buckets are left out. */
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t *const *least);
 /* The least of all with this entry of a part (without the part itself), after down: [size of the part's table]. */
 void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
 /* The entry of the root that is least. */
