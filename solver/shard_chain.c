@@ -105,11 +105,11 @@ static void weigh(struct run *run, int64_t alpha, int64_t beta)
 	search->beta = beta;
 }
 
-/* What is around every bucket of every tree. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
-static void weigh_around(struct run *run, int64_t ***least)
+/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
+static void weigh_around(struct run *run, int64_t most, int64_t ***least)
 {
 	struct chain_search *search = &run->search;
-	chain_tree_down(&search->core, NULL, least ? least[0] : NULL);
+	chain_tree_down(&search->core, NULL, most, least ? least[0] : NULL);
 	for (uint32_t i = 0; i < search->core.buckets; i++)
 		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
 			const struct chain_part *part = &search->core.bucket[i].part[j];
@@ -123,7 +123,7 @@ static void weigh_around(struct run *run, int64_t ***least)
 		size_t square = (size_t)link->states * link->states;
 		for (uint32_t block = 0; block < link->blocks; block++)
 			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, run->control);
-		chain_tree_down(&copy->tree, copy->arc, least ? least[1 + i] : NULL);
+		chain_tree_down(&copy->tree, copy->arc, most, least ? least[1 + i] : NULL);
 	}
 }
 
@@ -403,6 +403,13 @@ static wide room_above(const struct run *run)
 	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
 }
 
+/* What a better plan weighs at most, at the last price; CHAIN_WEIGHT_MAX: too much to tell. */
+static int64_t most_weight(const struct run *run)
+{
+	wide most = run->search.weight + room_above(run);
+	return most < CHAIN_WEIGHT_MAX ? (int64_t)most : CHAIN_WEIGHT_MAX;
+}
+
 /* Room for a number of each value of each variable; NULL: out of memory. */
 static int64_t **new_marginals(const struct chain_graph *graph, struct arena *arena)
 {
@@ -425,11 +432,8 @@ static enum status look_through(struct run *run)
 {
 	const struct shard_chain *chain = run->chain;
 	struct chain_model *model = &run->model;
-	wide room = room_above(run);
-	if (room < 0 || room >= CHAIN_WEIGHT_MAX)
-		return OK;
 	struct arena arena = { 0 };
-	int64_t most = run->search.weight + (int64_t)room, ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
+	int64_t most = most_weight(run), ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
 	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted, full = least && wanted;
 	for (uint32_t i = 0; i <= model->links && full; i++)
 		full = (least[i] = new_marginals(i ? &model->link[i - 1].graph : &model->core, &arena)) != NULL;
@@ -437,7 +441,7 @@ static enum status look_through(struct run *run)
 		arena_free(&arena);
 		return NO_MEMORY;
 	}
-	weigh_around(run, least);
+	weigh_around(run, most, least);
 	run->wanted = wanted;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		keep_wanted(run, least[0][model->var[AT_FIRST][node]], node, most);
@@ -460,7 +464,7 @@ static enum status look_through(struct run *run)
 static enum status thin_out(struct run *run)
 {
 	wide gap = (wide)run->cost - run->bound;
-	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER))
+	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) || most_weight(run) == CHAIN_WEIGHT_MAX)
 		return OK;
 	run->pruned_at = gap > 0 ? gap : 1;
 	return look_through(run);
@@ -553,7 +557,7 @@ static enum status prepare(struct run *run)
 	if (status == OK)
 		status = weigh_best(run);
 	if (status == OK)
-		weigh_around(run, NULL);
+		weigh_around(run, most_weight(run), NULL);
 	return status;
 }
 

@@ -267,6 +267,17 @@ static const int64_t *believe(const struct chain_tree *tree, const struct chain_
 	return piece;
 }
 
+/* Whether any row of a piece is part of something within most. */
+static bool matters(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
+{
+	size_t rows = bucket->piece / (bucket->size / bucket->rows);
+	int64_t alpha = bucket->plain ? tree->alpha : 1;
+	for (size_t row = number * rows; row < (number + 1) * rows; row++)
+		if (!chain_blocked(bucket->up[row]) && alpha * bucket->up[row] + bucket->down[row] <= tree->most)
+			return true;
+	return false;
+}
+
 static void block(int64_t *table, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -285,7 +296,8 @@ void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket 
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
 	block(around, factor->size);
 	for (size_t number = 0; number < bucket->size / bucket->piece; number++)
-		lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
+		if (matters(tree, bucket, number))
+			lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
 	leave_out(around, factor->weight, 1, factor->size);
 }
 
@@ -323,6 +335,8 @@ static void down_bucket(const struct chain_tree *tree, const struct chain_bucket
 			block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
 		}
 	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
+		if (!matters(tree, bucket, number))
+			continue;
 		const int64_t *piece = believe(tree, bucket, number);
 		if (least)
 			lower_marginals(tree, bucket, number, piece, least);
@@ -339,8 +353,9 @@ static void down_bucket(const struct chain_tree *tree, const struct chain_bucket
 		}
 }
 
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t *const *least)
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least)
 {
+	tree->most = most < CHAIN_WEIGHT_MAX ? most : CHAIN_WEIGHT_MAX;
 	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
 	for (size_t i = 0; i < top->size; i++)
 		top->down[i] = root ? root[i] : 0;

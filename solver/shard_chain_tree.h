@@ -76,6 +76,7 @@ struct chain_tree {
 	uint32_t *bucket_of;       /* [vars] where a variable is eliminated */
 	size_t entries;            /* work of a pass */
 	int64_t alpha, beta;       /* of the last pass up */
+	int64_t most;              /* of the last pass down */
 	int64_t *scratch;          /* [largest piece] */
 	struct arena arena;
 };
@@ -86,10 +87,11 @@ void chain_tree_free(struct chain_tree *tree);
 
 /* Returns the least weight of all (the root's least entry), CHAIN_BLOCKED or more where nothing is allowed. */
 int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control);
-/* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. least [vars]: the least weight of all with each value of a variable
- * goes there (min-marginals). NULL: not wanted, plain buckets are left out. */
-void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t *const *least);
-/* The least of all with this entry of a part (without the part itself), after down: [size of the part's table]. */
+/* After up. root: what lies outside, per entry of the root's scope; NULL: nothing. most: where all together weighs more, what is around may be told as
+ * blocked; the less of it, the faster. least [vars]: the least weight of all with each value of a variable goes there (min-marginals). NULL: not wanted,
+ * plain buckets are left out. */
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least);
+/* The least of all with this entry of a part (without the part itself), after down, as far as that went: [size of the part's table]. */
 void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
 /* The entry of the root that is least. */
 size_t chain_tree_best(const struct chain_tree *tree);
