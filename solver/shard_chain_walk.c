@@ -103,8 +103,10 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 			if (!chain_blocked(a) && !chain_blocked(b) && a + b + around[entry] <= walking->limit)
 				status = meet(walking, lefts->start[first], lefts->start[first + 1], rights->start[second], rights->start[second + 1], around[entry]);
 		}
+		if (status != OK)
+			break;
 		walking->listed = walking->alone ? filter_equal(walks->list, walking->listed) : chain_points_filter(walks->list, walking->listed);
-		if (status == OK && walks->points + walking->listed > walks->most)
+		if (walks->points + walking->listed > walks->most)
 			status = LIMIT;
 		for (uint32_t i = 0; i < walking->listed && status == OK; i++)
 			if (!push(&walks->point, &walks->room, walks->points++, walks->list[i]))

@@ -52,10 +52,18 @@ static inline void chain_draw_edge(struct shard_chain *chain, uint64_t *seed, co
 			edge->to_where = (uint8_t)(CHAIN_FIRST + chain_draw(seed, 2));
 	}
 	uint32_t rows = chain->first[from + 1] - chain->first[from], columns = chain->first[edge->to + 1] - chain->first[edge->to];
-	bool sum = chain_draw(seed, 4) == 0, near = chain_draw(seed, 2);
+	bool sum = chain_draw(seed, 4) == 0, near = chain_draw(seed, 2), alike = chain_draw(seed, 3) == 0;
+	int64_t *pair = chain->pair + chain->pairs;
 	for (uint32_t p = 0; p < rows; p++)
 		for (uint32_t q = 0; q < columns; q++)
-			chain->pair[chain->pairs++] = sum ? 3 * (int64_t)p + q % 2 : near && p == q ? 0 : chain_cost(seed, shape);
+			pair[p * columns + q] = sum ? 3 * (int64_t)p + q % 2 : near && p == q ? 0 : chain_cost(seed, shape);
+	/* Strategies that differ by a constant only, seen from the other end. */
+	for (uint32_t i = 0; alike && i < rows * columns; i++) {
+		int64_t other = i / columns ? pair[i - columns] : i ? pair[i - 1] : SHARD_FORBIDDEN;
+		if ((rows > 2 ? i / columns == 1 : i % columns == 1) && other < SHARD_FORBIDDEN)
+			pair[i] = other + 2;
+	}
+	chain->pairs += (size_t)rows * columns;
 	chain->edges++;
 }
 

@@ -268,8 +268,10 @@ static int64_t copy_cost(const struct table_oracle *oracle, uint32_t copy, bool 
 	const struct shard_problem *problem = oracle->problem;
 	int64_t sum = 0;
 	for (uint32_t node = 0; node < problem->nodes; node++)
-		if (fixed ? is_fixed(oracle, node) : !is_fixed(oracle, node) && copy_of(oracle, node) == copy)
-			sum += problem->cost[problem->first[node] + oracle->choice[node]];
+		if (fixed ? is_fixed(oracle, node) : !is_fixed(oracle, node) && copy_of(oracle, node) == copy) {
+			int64_t cost = problem->cost[problem->first[node] + oracle->choice[node]];
+			sum = cost < SHARD_FORBIDDEN && sum < SHARD_FORBIDDEN ? sum + cost : SHARD_FORBIDDEN;
+		}
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		bool a = is_fixed(oracle, from), b = is_fixed(oracle, to);
