@@ -47,6 +47,8 @@ enum status building_choice(struct building *building, struct network_choice cho
 
 /* Nodes of ops and of kept tensors, with choices. */
 enum status building_nodes(struct building *building);
+/* Classes of tensors and their readings. LIMIT: the fold does not fit. */
+enum status building_readings(struct building *building);
 /* Nodes of second copies, and all edges. */
 enum status building_edges(struct building *building);
 

@@ -3,113 +3,6 @@
 
 #include "network_build.h"
 
-/* ---- readings: tensors of equal ops are one class ----------------------------------------------------------------- */
-
-static uint32_t tensor_node(const struct building *building, uint32_t tensor, uint32_t *copy)
-{
-	const struct network *network = building->network;
-	uint32_t op = building->graph->tensor[tensor].writer;
-	*copy = op == NONE ? network->kept_copy[tensor] : network->op_copy[op];
-	return op == NONE ? network->kept_node[tensor] : network->op_node[op];
-}
-
-static uint32_t tensor_class(const struct building *building, uint32_t tensor)
-{
-	const struct graph *graph = building->graph;
-	uint32_t copy, op = graph->tensor[tensor].writer, class = building->node_class[tensor_node(building, tensor, &copy)];
-	for (uint32_t i = op == NONE ? 0 : graph->writes.start[op]; op != NONE && graph->writes.item[i] != tensor; i++)
-		class++;
-	return class;
-}
-
-static bool number_classes(struct building *building)
-{
-	const struct network *network = building->network;
-	uint32_t nodes = network->chain.nodes;
-	building->node_class = arena_alloc(&building->arena, nodes + (size_t)1, sizeof *building->node_class);
-	if (!building->node_class)
-		return false;
-	for (uint32_t node = 0; node < nodes; node++)
-		building->node_class[node + 1] = building->node_class[node]
-			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
-	building->classes = building->node_class[nodes];
-	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
-	building->class_reading = arena_alloc(&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
-	building->class_example = arena_alloc(&building->arena, building->classes, sizeof *building->class_example);
-	if (!building->class_reading || !building->class_example)
-		return false;
-	memset(building->class_reading, 0xff, 2 * sizeof *building->class_reading * building->classes);
-	for (uint32_t t = building->graph->tensors; t-- > 0;)
-		building->class_example[tensor_class(building, t)] = t;
-	return true;
-}
-
-static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node, uint32_t to)
-{
-	const struct shard_chain *chain = &building->network->chain;
-	uint32_t from, writer = tensor_node(building, tensor, &from), at = *list;
-	int32_t delta = DELTA_NONE;
-	if (chain->segment[writer] != NONE && chain->segment[writer] == chain->segment[node])
-		delta = (int32_t)to - (int32_t)from;
-	while (at != NONE && (building->reading[at].node != node || building->reading[at].delta != delta))
-		at = building->reading[at].next;
-	if (at == NONE) {
-		if (!mem_reserve(&building->reading, &building->reading_room, building->readings + 1, sizeof *building->reading))
-			return NO_MEMORY;
-		at = building->readings++;
-		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op, *list };
-		*list = at;
-	}
-	struct reading *reading = &building->reading[at];
-	reading->count++;
-	reading->from_low = from < reading->from_low ? from : reading->from_low;
-	reading->from_high = from > reading->from_high ? from : reading->from_high;
-	reading->to_low = to < reading->to_low ? to : reading->to_low;
-	reading->to_high = to > reading->to_high ? to : reading->to_high;
-	return OK;
-}
-
-/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
-static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
-{
-	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
-	*root = storage->root;
-	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
-		return NONE;
-	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
-		uint32_t later = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
-			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
-				return NONE;
-	}
-	return pair->out == NONE ? pair->in : pair->out;
-}
-
-static enum status collect(struct building *building)
-{
-	const struct graph *graph = building->graph;
-	const struct network *network = building->network;
-	enum status status = OK;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
-			bool again = false;
-			for (uint32_t j = graph->reads.start[op]; j < i; j++)
-				again = again || graph->reads.item[j] == t;
-			if (!again && status == OK)
-				status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op, network->op_node[op],
-					network->op_copy[op]);
-		}
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && status == OK; j++) {
-			uint32_t root, left = left_behind(graph, op, &graph->inplace[j], &root);
-			if (left != NONE && graph->tensor[left].writer == op)
-				status = add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
-					network->kept_node[root], network->kept_copy[root]);
-		}
-	}
-	return status;
-}
-
 /* ---- edges ---------------------------------------------------------------------------------------------------------- */
 
 static uint32_t choices_of(const struct building *building, uint32_t node)
@@ -489,7 +382,7 @@ enum status building_edges(struct building *building)
 {
 	uint32_t writers = building->network->chain.nodes;
 	struct places *needs = mem_alloc(1, sizeof *needs);
-	enum status status = needs && number_classes(building) ? collect(building) : NO_MEMORY;
+	enum status status = needs ? building_readings(building) : NO_MEMORY;
 	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
 		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++) {
 			uint32_t list = building->class_reading[class];

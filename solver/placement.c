@@ -50,14 +50,13 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 {
 	const struct graph *graph = units->graph;
 	uint32_t reads = csr_length(&graph->reads, op), writes = csr_length(&graph->writes, op);
+	struct placement *needed = sharding->needed + graph->reads.start[op];
+	const uint32_t *written = graph->writes.item + graph->writes.start[op];
 	sharding->split[op] = split;
-	for (uint32_t k = 0; k < reads + writes; k++) {
-		struct placement placement = split_place(units, op, split, k);
-		if (k < reads)
-			sharding->needed[graph->reads.start[op] + k] = placement;
-		else
-			sharding->produced[graph->writes.item[graph->writes.start[op] + k - reads]] = placement;
-	}
+	for (uint32_t k = 0; k < reads; k++)
+		needed[k] = split_place(units, op, split, k);
+	for (uint32_t k = 0; k < writes; k++)
+		sharding->produced[written[k]] = split_place(units, op, split, reads + k);
 }
 
 /* Ways that the axes cut a part, or an op along a unit. */

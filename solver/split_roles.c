@@ -1,4 +1,6 @@
 /* split_roles.c: shardings that experts write by hand, from the roles of factors. */
+#include <string.h>
+
 #include "split_roles.h"
 
 #define ROLES(...) .role = { __VA_ARGS__ }, .roles = sizeof (uint8_t[]) { __VA_ARGS__ }
@@ -161,36 +163,42 @@ static int8_t keep(uint8_t kind, bool update, uint8_t zero, int8_t kept, int8_t 
 	return PLACE_WHOLE;
 }
 
-void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
+/* Where a tensor that nothing writes is kept: what its readers in turn make of it. */
+static struct placement kept_place(const struct sharding *sharding, const struct units *units, uint32_t tensor, const uint8_t zero[MESH_AXES])
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++)
-			sharding->produced[t].on[a] = UNSEEN;
-	for (uint32_t op = 0; op < graph->ops; op++)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
-			for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++)
-				sharding->produced[t].on[a] = keep(graph->tensor[t].kind, graph->op[op].phase == PHASE_UPDATE, zero[a],
-					sharding->produced[t].on[a], sharding->needed[i].on[a]);
-		}
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		for (int a = 0; a < MESH_AXES && graph->tensor[t].writer == NONE; a++) {
-			int8_t *on = &sharding->produced[t].on[a];
-			if (*on == UNSEEN || *on == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
-				*on = PLACE_WHOLE;
-		}
+	struct placement kept;
+	memset(&kept, UNSEEN, sizeof kept);
+	FOR_ROW(r, &units->readers, tensor) {
+		uint32_t op = units->readers.item[r];
+		FOR_ROW(i, &graph->reads, op)
+			for (int a = 0; a < MESH_AXES && graph->reads.item[i] == tensor; a++)
+				kept.on[a] = keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a], kept.on[a], sharding->needed[i].on[a]);
+	}
+	for (int a = 0; a < MESH_AXES; a++)
+		if (kept.on[a] == UNSEEN || kept.on[a] == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
+			kept.on[a] = PLACE_WHOLE;
+	return kept;
+}
+
+void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
+{
+	for (uint32_t t = 0; t < units->graph->tensors; t++)
+		if (units->graph->tensor[t].writer == NONE)
+			sharding->produced[t] = kept_place(sharding, units, t, zero);
 }
 
 /* Marks ops that compute from constants alone (masks, positions): every device keeps them whole, and cutting them is free. */
-static void mark_constant(const struct graph *graph, bool *constant)
+static void mark_constant(const struct graph *graph, bool *constant, bool *value)
 {
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		value[t] = graph->tensor[t].writer == NONE && (graph->tensor[t].kind == KIND_BUFFER || graph->tensor[t].kind == KIND_CONSTANT);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		constant[op] = true;
-		FOR_ROW(i, &graph->reads, op) {
-			const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
-			constant[op] &= tensor->writer != NONE ? constant[tensor->writer] : tensor->kind == KIND_BUFFER || tensor->kind == KIND_CONSTANT;
-		}
+		FOR_ROW(i, &graph->reads, op)
+			constant[op] &= value[graph->reads.item[i]];
+		for (uint32_t i = graph->writes.start[op]; constant[op] && i < graph->writes.start[op + 1]; i++)
+			value[graph->writes.item[i]] = true;
 	}
 }
 
@@ -216,18 +224,45 @@ static int8_t choose(const struct units *units, const struct sharding *sharding,
 	return all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
 }
 
+/* What was last chosen for an op of a class: layers decide alike, and mostly find their operands alike. */
+struct chosen { bool known; int8_t on; struct split split; uint64_t operands; };
+
+/* All that choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet. */
+static bool pack_operands(const struct units *units, const struct sharding *sharding, uint8_t zero, uint32_t op, uint32_t axis, uint64_t *packed)
+{
+	const struct graph *graph = units->graph;
+	*packed = zero == 3 && views_parameter(graph, op);
+	FOR_ROW(i, &graph->reads, op)
+		*packed = *packed << 8 | (uint8_t)sharding->produced[graph->reads.item[i]].on[axis];
+	return csr_length(&graph->reads, op) < sizeof *packed;
+}
+
+static int8_t choose_alike(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis,
+	struct chosen *chosen)
+{
+	struct chosen *last = &chosen[units->op_class[op]];
+	uint64_t operands;
+	bool packs = pack_operands(units, sharding, roles->zero, op, axis, &operands);
+	if (packs && last->known && last->operands == operands && split_equal(last->split, sharding->split[op]))
+		return last->on;
+	*last = (struct chosen) { packs, choose(units, sharding, roles, op, axis), sharding->split[op], operands };
+	return last->on;
+}
+
 enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)
 {
 	uint8_t zero[MESH_AXES] = { 0 };
 	enum status status = sharding_new(units, mesh, sharding);
 	bool *constant = status == OK ? arena_alloc(&sharding->arena, units->graph->ops, sizeof *constant) : NULL;
-	if (status == OK && !constant) {
+	bool *value = constant ? arena_alloc(&sharding->arena, units->graph->tensors, sizeof *value) : NULL;
+	struct chosen *chosen = value ? arena_alloc(&sharding->arena, units->op_classes, sizeof *chosen) : NULL;
+	if (status == OK && !chosen) {
 		sharding_free(sharding);
 		status = NO_MEMORY;
 	}
 	if (status != OK)
 		return status;
-	mark_constant(units->graph, constant);
+	mark_constant(units->graph, constant, value);
 	/* Axes that cut states come last: they cut what the others leave. */
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < mesh->axes; a++) {
@@ -236,10 +271,12 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 			zero[a] = roles[a].zero;
 			sharding->late_axes |= (uint8_t)((zero[a] == 1) << a);
 			sharding->regather_axes |= (uint8_t)((zero[a] == 3) << a);
+			memset(chosen, 0, units->op_classes * sizeof *chosen);
 			for (uint32_t op = 0; op < units->graph->ops; op++) {
 				struct split split = sharding->split[op];
-				split.on[a] = constant[op] ? UNIT_NONE : choose(units, sharding, &roles[a], op, a);
-				sharding_set(sharding, units, op, split);
+				split.on[a] = constant[op] ? UNIT_NONE : choose_alike(units, sharding, &roles[a], op, a, chosen);
+				if (!split_equal(split, sharding->split[op]))
+					sharding_set(sharding, units, op, split);
 			}
 		}
 	sharding_keep(sharding, units, zero);

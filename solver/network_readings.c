@@ -1,0 +1,197 @@
+/* network_readings.c: who reads what: tensors of equal ops are one class, and readings of a class by copies of an op one reading.
+ *
+ * Copies that have a copy on both sides read alike (see fold_find()), so one of them is looked at for all.
+ */
+#include <string.h>
+
+#include "network_build.h"
+
+/* ---- classes -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t tensor_node(const struct building *building, uint32_t tensor, uint32_t *copy)
+{
+	const struct network *network = building->network;
+	uint32_t op = building->graph->tensor[tensor].writer;
+	*copy = op == NONE ? network->kept_copy[tensor] : network->op_copy[op];
+	return op == NONE ? network->kept_node[tensor] : network->op_node[op];
+}
+
+static uint32_t tensor_class(const struct building *building, uint32_t tensor)
+{
+	const struct graph *graph = building->graph;
+	uint32_t copy, op = graph->tensor[tensor].writer, class = building->node_class[tensor_node(building, tensor, &copy)];
+	for (uint32_t i = op == NONE ? 0 : graph->writes.start[op]; op != NONE && graph->writes.item[i] != tensor; i++)
+		class++;
+	return class;
+}
+
+/* The first tensor of every class. */
+static void find_examples(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	const struct network *network = building->network;
+	memset(building->class_example, 0xff, sizeof *building->class_example * building->classes);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1]; i++) {
+			uint32_t *example = &building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
+			*example = graph->writes.item[i] < *example ? graph->writes.item[i] : *example;
+		}
+	for (uint32_t t = graph->tensors; t-- > 0;)
+		if (network->kept_node[t] != NONE)
+			building->class_example[building->node_class[network->kept_node[t]]] = t;
+}
+
+static bool number_classes(struct building *building)
+{
+	const struct network *network = building->network;
+	uint32_t nodes = network->chain.nodes;
+	building->node_class = arena_alloc(&building->arena, nodes + (size_t)1, sizeof *building->node_class);
+	if (!building->node_class)
+		return false;
+	for (uint32_t node = 0; node < nodes; node++)
+		building->node_class[node + 1] = building->node_class[node]
+			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
+	building->classes = building->node_class[nodes];
+	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
+	building->class_reading = arena_alloc(&building->arena, 2 * (size_t)building->classes, sizeof *building->class_reading);
+	building->class_example = arena_alloc(&building->arena, building->classes, sizeof *building->class_example);
+	if (!building->class_reading || !building->class_example)
+		return false;
+	memset(building->class_reading, 0xff, 2 * sizeof *building->class_reading * building->classes);
+	find_examples(building);
+	return true;
+}
+
+/* ---- readings ------------------------------------------------------------------------------------------------------- */
+
+/* Adds a reading by a copy of a node, and those by so many copies before and after it that read alike. */
+static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node, uint32_t to, uint32_t before,
+	uint32_t after)
+{
+	const struct shard_chain *chain = &building->network->chain;
+	uint32_t from, writer = tensor_node(building, tensor, &from), at = *list;
+	int32_t delta = DELTA_NONE;
+	if (chain->segment[writer] != NONE && chain->segment[writer] == chain->segment[node])
+		delta = (int32_t)to - (int32_t)from;
+	while (at != NONE && (building->reading[at].node != node || building->reading[at].delta != delta))
+		at = building->reading[at].next;
+	if (at == NONE) {
+		if (!mem_reserve(&building->reading, &building->reading_room, building->readings + 1, sizeof *building->reading))
+			return NO_MEMORY;
+		at = building->readings++;
+		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op, *list };
+		*list = at;
+	}
+	struct reading *reading = &building->reading[at];
+	uint32_t low = delta == DELTA_NONE ? from : from - before, high = delta == DELTA_NONE ? from : from + after;
+	reading->count += 1 + before + after;
+	reading->from_low = low < reading->from_low ? low : reading->from_low;
+	reading->from_high = high > reading->from_high ? high : reading->from_high;
+	reading->to_low = to - before < reading->to_low ? to - before : reading->to_low;
+	reading->to_high = to + after > reading->to_high ? to + after : reading->to_high;
+	return OK;
+}
+
+/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
+static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
+	*root = storage->root;
+	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
+		return NONE;
+	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
+		uint32_t later = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
+				return NONE;
+	}
+	return pair->out == NONE ? pair->in : pair->out;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------------------------- */
+
+/* The op of a layer's copy. */
+static uint32_t op_of(const struct fold_segment *segment, uint32_t index, uint32_t copy)
+{
+	return segment->op[copy * segment->ops + index];
+}
+
+/* The op that stands for those of all copies with a copy on both sides: the first in the program. */
+static uint32_t standing(const struct fold_segment *segment, uint32_t index)
+{
+	uint32_t first = op_of(segment, index, 1), last = op_of(segment, index, segment->copies - 2);
+	return first < last ? first : last;
+}
+
+/* Ops whose reads are to be collected: all but those that others stand for. */
+static bool *mark_reading(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	const struct fold *fold = building->options->fold;
+	bool *marked = arena_alloc(&building->arena, graph->ops, sizeof *marked);
+	for (uint32_t op = 0; marked && op < graph->ops; op++)
+		marked[op] = !fold || fold->segment_of[op] == NONE;
+	for (uint32_t s = 0; marked && fold && s < fold->segments; s++)
+		for (uint32_t i = 0; i < fold->segment[s].ops; i++) {
+			const struct fold_segment *segment = &fold->segment[s];
+			marked[op_of(segment, i, 0)] = marked[op_of(segment, i, segment->copies - 1)] = true;
+			if (segment->copies > 2)
+				marked[standing(segment, i)] = true;
+		}
+	return marked;
+}
+
+/* True where copies in the middle read tensors of their own there that nothing writes and that have no node together. */
+static bool read_apart(const struct building *building, const struct fold_segment *segment, uint32_t index, uint32_t place)
+{
+	const struct graph *graph = building->graph;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op_of(segment, index, 1)] + place];
+	return graph->tensor[tensor].writer == NONE && building->network->chain.segment[building->network->kept_node[tensor]] == NONE
+		&& graph->reads.item[graph->reads.start[op_of(segment, index, segment->copies - 2)] + place] != tensor;
+}
+
+/* The readings of an op, and of those that it stands for. */
+static enum status collect_reads(struct building *building, uint32_t op)
+{
+	const struct graph *graph = building->graph;
+	const struct network *network = building->network;
+	const struct fold *fold = building->options->fold;
+	const struct fold_segment *segment = fold && fold->segment_of[op] != NONE ? &fold->segment[fold->segment_of[op]] : NULL;
+	uint32_t copy = network->op_copy[op], before = 0, after = 0;
+	bool stands = segment && copy > 0 && copy < segment->copies - 1;
+	enum status status = OK;
+	if (stands) {
+		before = copy - 1;
+		after = segment->copies - 2 - copy;
+	}
+	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++) {
+		uint32_t t = graph->reads.item[i];
+		bool again = false;
+		for (uint32_t j = graph->reads.start[op]; j < i; j++)
+			again = again || graph->reads.item[j] == t;
+		if (stands && read_apart(building, segment, fold->index_of[op], i - graph->reads.start[op]))
+			return fail(building->error, LIMIT, "%s is read by some copies of a layer only", graph->tensor[t].name);
+		if (!again)
+			status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op, network->op_node[op], copy, before, after);
+	}
+	return status;
+}
+
+enum status building_readings(struct building *building)
+{
+	const struct graph *graph = building->graph;
+	const struct network *network = building->network;
+	const bool *marked = number_classes(building) ? mark_reading(building) : NULL;
+	enum status status = marked ? OK : NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		if (marked[op])
+			status = collect_reads(building, op);
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && status == OK; j++) {
+			uint32_t root, left = left_behind(graph, op, &graph->inplace[j], &root);
+			if (left != NONE && graph->tensor[left].writer == op)
+				status = add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
+					network->kept_node[root], network->kept_copy[root], 0, 0);
+		}
+	}
+	return status;
+}
