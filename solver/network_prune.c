@@ -1,7 +1,8 @@
 /* network_prune.c: strategies that another one of the same node is never worse than, whatever the neighbours do.
  *
  * Dead-end elimination (Desmet et al., Nature 356, 1992) with Goldstein's criterion: s goes where for some t cost(t) - cost(s) plus, for each edge,
- * the most that t pays more than s is not above zero, and t takes no more memory.
+ * the most that t pays more than s is not above zero, and t takes no more memory. Most pairs are told apart by a witness on each edge: what t
+ * pays more where s pays least is no more than the most. A node is looked at again only where something beside it went since.
  */
 #include <string.h>
 
@@ -11,6 +12,9 @@ struct pruning {
 	struct network *network;
 	struct csr near;               /* node -> 2 * edge, and 1 where the node is its "to" */
 	bool *gone;                    /* [choices] */
+	uint32_t *witness;             /* [edges of a node] the neighbour's strategy with which the one at hand pays least */
+	bool witnessed;                /* there is one on every edge */
+	uint32_t *looked, *lost, time; /* [nodes] when it was last looked at, and lost a strategy */
 	uint32_t dropped;
 };
 
@@ -51,13 +55,61 @@ static int64_t times(const struct shard_chain *chain, const struct chain_edge *e
 	return own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[is_from ? edge->to : edge->from]] : 1;
 }
 
+/* Where s pays least on each edge. */
+static void find_witnesses(struct pruning *pruning, uint32_t node, uint32_t s)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t *witness = pruning->witness;
+	pruning->witnessed = true;
+	FOR_ROW(i, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
+		bool is_from = pruning->near.item[i] % 2 == 0;
+		uint32_t other = is_from ? edge->to : edge->from;
+		int64_t least = SHARD_FORBIDDEN;
+		*witness = NONE;
+		for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
+			int64_t cost = pair_of(chain, edge, is_from, s, j);
+			if (cost < least && !pruning->gone[chain->first[other] + j]) {
+				least = cost;
+				*witness = j;
+			}
+		}
+		pruning->witnessed &= *witness++ != NONE;
+	}
+}
+
+/* True where the witnesses show that t doesn't dominate s. */
+static bool told_apart(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	const uint32_t *witness = pruning->witness;
+	uint32_t first = chain->first[node];
+	int64_t more = chain->cost[first + t] - chain->cost[first + s];
+	if (!pruning->witnessed)
+		return false;
+	FOR_ROW(i, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
+		bool is_from = pruning->near.item[i] % 2 == 0;
+		int64_t of_t = pair_of(chain, edge, is_from, t, *witness), least = of_t - pair_of(chain, edge, is_from, s, *witness);
+		witness++;
+		if (of_t >= SHARD_FORBIDDEN)
+			return true;
+		if (sometimes(edge, is_from) && least < 0)
+			least = 0;
+		if (least > CHAIN_COST_MAX / times(chain, edge, is_from))
+			return true;
+		if (least < -CHAIN_COST_MAX / times(chain, edge, is_from))
+			return false;
+		more += least * times(chain, edge, is_from);
+	}
+	return more > 0;
+}
+
 static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t first = chain->first[node];
 	int64_t more = chain->cost[first + t] - chain->cost[first + s];
-	if (chain->usage[first + t] > chain->usage[first + s])
-		return false;
 	FOR_ROW(i, &pruning->near, node) {
 		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
 		bool is_from = pruning->near.item[i] % 2 == 0;
@@ -77,16 +129,37 @@ static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, 
 	return more <= 0;
 }
 
+/* True where a neighbour lost a strategy since the node was last looked at: nothing else makes one dominate another. */
+static bool to_look_at(const struct pruning *pruning, uint32_t node)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	bool any = pruning->looked[node] == 0;
+	FOR_ROW(i, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
+		any |= pruning->lost[pruning->near.item[i] % 2 == 0 ? edge->to : edge->from] >= pruning->looked[node];
+	}
+	return any;
+}
+
 static bool prune_node(struct pruning *pruning, uint32_t node)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t first = chain->first[node], count = chain->first[node + 1] - first, before = pruning->dropped;
-	for (uint32_t s = 0; s < count; s++)
+	if (!to_look_at(pruning, node))
+		return false;
+	pruning->looked[node] = ++pruning->time;
+	for (uint32_t s = 0; s < count; s++) {
+		if (pruning->gone[first + s])
+			continue;
+		find_witnesses(pruning, node, s);
 		for (uint32_t t = 0; t < count && !pruning->gone[first + s]; t++)
-			if (t != s && !pruning->gone[first + t] && dominates(pruning, node, t, s)) {
+			if (t != s && !pruning->gone[first + t] && chain->usage[first + t] <= chain->usage[first + s] && !told_apart(pruning, node, t, s)
+				&& dominates(pruning, node, t, s)) {
 				pruning->gone[first + s] = true;
+				pruning->lost[node] = pruning->time;
 				pruning->dropped++;
 			}
+	}
 	return pruning->dropped > before;
 }
 
@@ -141,7 +214,10 @@ enum status network_prune(struct network *network)
 	struct pruning pruning = { .network = network };
 	enum status status = find_near(&pruning, &arena);
 	pruning.gone = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.gone);
-	if (!pruning.gone)
+	pruning.witness = arena_alloc(&arena, 2 * (size_t)network->chain.edges, sizeof *pruning.witness);
+	pruning.looked = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.looked);
+	pruning.lost = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.lost);
+	if (!pruning.gone || !pruning.witness || !pruning.looked || !pruning.lost)
 		status = NO_MEMORY;
 	bool more = status == OK;
 	for (int round = 0; round < 4 && more; round++) {

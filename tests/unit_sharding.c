@@ -1,6 +1,7 @@
 /* unit_sharding.c: strategies that search: published objectives, what experts found, folded against written out, memory against time. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "solver/device_graph.h"
@@ -461,6 +462,96 @@ Test(sharding, the_network_counts_what_the_sharding_takes)
 	sharding_free(&sharding);
 	sharding_report_free(&report);
 	close_model(&setting);
+}
+
+/* ---- dominated strategies, by the definition ------------------------------------------------------------------------------- */
+
+/* What t pays more than s on an edge at the most, in one copy of their node; INT64_MAX: t may not where s may, INT64_MIN: s goes with nothing. */
+static int64_t most_more(const struct shard_chain *chain, const bool *gone, const struct chain_edge *edge, bool from, uint32_t t, uint32_t s)
+{
+	uint32_t other = from ? edge->to : edge->from, columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	int64_t most = INT64_MIN;
+	for (uint32_t i = 0; i < chain->first[other + 1] - chain->first[other]; i++) {
+		int64_t of_s = chain->pair[edge->table + (from ? s * columns + i : i * columns + s)];
+		int64_t of_t = chain->pair[edge->table + (from ? t * columns + i : i * columns + t)];
+		if (!gone[chain->first[other] + i] && of_s < SHARD_FORBIDDEN)
+			most = of_t >= SHARD_FORBIDDEN || most == INT64_MAX ? INT64_MAX : of_t - of_s > most ? of_t - of_s : most;
+	}
+	return most;
+}
+
+static bool dominates(const struct shard_chain *chain, const bool *gone, uint32_t node, uint32_t t, uint32_t s)
+{
+	int64_t more = chain->cost[chain->first[node] + t] - chain->cost[chain->first[node] + s];
+	if (chain->usage[chain->first[node] + t] > chain->usage[chain->first[node] + s])
+		return false;
+	for (uint32_t e = 0; e < 2 * chain->edges; e++) {
+		const struct chain_edge *edge = &chain->edge[e / 2];
+		bool from = e % 2 == 0;
+		uint8_t own = from ? edge->from_where : edge->to_where, far = from ? edge->to_where : edge->from_where;
+		if ((from ? edge->from : edge->to) != node)
+			continue;
+		int64_t most = edge->from == edge->to && !edge->step ? INT64_MAX : most_more(chain, gone, edge, from, t, s);
+		if (most == INT64_MAX)
+			return false;
+		if ((edge->step || own == CHAIN_FIRST || own == CHAIN_LAST) && most < 0)
+			most = 0;
+		if (most == INT64_MIN)
+			return true;
+		more += most * (own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[from ? edge->to : edge->from]] : 1);
+	}
+	return more <= 0;
+}
+
+static uint32_t drop_slowly(const struct shard_chain *chain, bool *gone)
+{
+	uint32_t dropped = 0, before = NONE;
+	for (int round = 0; round < 4 && before != dropped; round++) {
+		before = dropped;
+		for (uint32_t node = 0; node < chain->nodes; node++)
+			for (uint32_t s = chain->first[node]; s < chain->first[node + 1]; s++)
+				for (uint32_t t = chain->first[node]; t < chain->first[node + 1] && !gone[s]; t++)
+					if (t != s && !gone[t] && dominates(chain, gone, node, t - chain->first[node], s - chain->first[node])) {
+						gone[s] = true;
+						dropped++;
+					}
+	}
+	return dropped;
+}
+
+static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool strict)
+{
+	struct setting setting;
+	struct network slow, fast;
+	struct error error;
+	open_model(&setting, model, 5, 8, 128, 0, dp, tp);
+	struct network_options options = { .free = 3, .fold = &setting.fold, .clock = setting.options.clock, .exposed = 50, .narrow = true, .strict = strict };
+	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &slow, &error), OK);
+	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &fast, &error), OK);
+	bool *gone = calloc(slow.chain.first[slow.chain.nodes], sizeof *gone);
+	uint32_t dropped = drop_slowly(&slow.chain, gone), kept = 0;
+	cr_assert_eq(network_prune(&fast), OK);
+	cr_assert(dropped > 0 && fast.dropped == dropped, "%s: %u dropped, not %u", model, fast.dropped, dropped);
+	for (uint32_t i = 0; i < slow.chain.first[slow.chain.nodes]; i++)
+		if (!gone[i]) {
+			cr_assert(fast.chain.cost[kept] == slow.chain.cost[i] && split_equal(fast.choice[kept].split, slow.choice[i].split)
+				&& placement_equal(fast.choice[kept].placement, slow.choice[i].placement));
+			kept++;
+		}
+	free(gone);
+	network_free(&slow);
+	network_free(&fast);
+	close_model(&setting);
+}
+
+Test(sharding, what_is_pruned_is_dominated)
+{
+	for (int strict = 0; strict < 2; strict++) {
+		compare_pruning("gpt", 1, 8, strict);
+		compare_pruning("gpt", 2, 4, strict);
+		compare_pruning("llama", 4, 1, strict);
+		compare_pruning("moe", 1, 4, strict);
+	}
 }
 
 /* What a sum remembers of other shardings, and of other meshes, changes nothing; computation and what is kept, summed anew. */
