@@ -290,8 +290,18 @@ static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t
 	return NONE;
 }
 
-/* The chain to a place from where a tensor rests goes by way of a place that a later reader of the phase needs where that makes both
- * together cheaper. */
+/* A copy in a place that a chain leads to is of use in all phases: nothing on the way is gathered anew in each. */
+static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struct reshard *chain)
+{
+	bool persistent = walk->graph->storage[walk->graph->tensor[tensor].storage].persistent;
+	for (uint32_t i = 0; i < chain->moves; i++)
+		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
+			return false;
+	return true;
+}
+
+/* The chain to a place from where a tensor rests goes by way of a place that a later reader needs, for which the same copy serves, where
+ * that makes both together cheaper. */
 static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct reshard *chain)
 {
 	const struct graph *graph = walk->graph;
@@ -301,9 +311,10 @@ static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement 
 	for (uint32_t i = walk->read_start[tensor]; i < walk->read_start[tensor + 1] && walk->status == OK; i++) {
 		struct placement by = walk->sharding->needed[walk->read[i]];
 		struct reshard there, on, back;
-		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last) && graph->op[walk->reader[i]].phase == phase;
+		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last);
 		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor])
-			|| find_chain(walk, tensor, walk->place[tensor], by, &there) != OK || find_chain(walk, tensor, by, to, &on) != OK
+			|| find_chain(walk, tensor, walk->place[tensor], by, &there) != OK
+			|| (graph->op[walk->reader[i]].phase != phase && !for_all_phases(walk, tensor, &there)) || find_chain(walk, tensor, by, to, &on) != OK
 			|| find_chain(walk, tensor, to, by, &back) != OK || there.moves + on.moves > RESHARD_MOVES)
 			continue;
 		int64_t saves = direct.time + (there.time < back.time ? there.time : back.time) - there.time - on.time;

@@ -174,7 +174,10 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 		time = weigh(building, reading->tensor, from_second < time ? from_second : time);
 		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
 	}
-	return cost;
+	if (reading->left == NONE || cost >= SHARD_FORBIDDEN)
+		return cost;
+	int64_t back = distance_find(building, reading->tensor, split_place(building->units, reading->op, choice->split, reading->left), placement, NULL);
+	return back >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + back;
 }
 
 static void fill_direct(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)

@@ -64,6 +64,34 @@ static bool number_classes(struct building *building)
 
 /* ---- readings ------------------------------------------------------------------------------------------------------- */
 
+/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
+static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
+	*root = storage->root;
+	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
+		return NONE;
+	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
+		uint32_t later = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
+				return NONE;
+	}
+	return pair->out == NONE ? pair->in : pair->out;
+}
+
+/* The operand in which an op leaves a tensor under its own name, to be brought back to where it lies; NONE. */
+static uint32_t operand_left(const struct graph *graph, uint32_t tensor, uint32_t op)
+{
+	uint32_t root;
+	for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE && left_behind(graph, op, &graph->inplace[j], &root) == tensor)
+			FOR_ROW(i, &graph->reads, op)
+				if (graph->reads.item[i] == tensor)
+					return i - graph->reads.start[op];
+	return NONE;
+}
+
 /* Adds a reading by a copy of a node, and those by so many copies before and after it that read alike. */
 static enum status add_reading(struct building *building, uint32_t *list, uint32_t tensor, uint32_t op, uint32_t node, uint32_t to, uint32_t before,
 	uint32_t after)
@@ -79,7 +107,8 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 		if (!mem_reserve(&building->reading, &building->reading_room, building->readings + 1, sizeof *building->reading))
 			return NO_MEMORY;
 		at = building->readings++;
-		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op, *list };
+		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op,
+			operand_left(building->graph, tensor, op), *list };
 		*list = at;
 	}
 	struct reading *reading = &building->reading[at];
@@ -90,22 +119,6 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	reading->to_low = to - before < reading->to_low ? to - before : reading->to_low;
 	reading->to_high = to + after > reading->to_high ? to + after : reading->to_high;
 	return OK;
-}
-
-/* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
-static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
-{
-	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
-	*root = storage->root;
-	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
-		return NONE;
-	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
-		uint32_t later = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
-			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
-				return NONE;
-	}
-	return pair->out == NONE ? pair->in : pair->out;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,8 @@ struct sharding_sum {
 	/* of the graph alone */
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct staying *staying;   /* what stays of every storage, if anything does */
-	struct returning { uint32_t root, last; } *returning;  /* kept tensors that are written in place, and what that leaves */
+	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads) that it lies as, or NONE. */
+	struct returning { uint32_t last, home, read; } *returning;
 	uint32_t stayings, returnings;
 	/* of a sharding */
 	bool *moved;               /* [tensors] some reader needs it elsewhere */
@@ -74,19 +75,25 @@ static void find_late(struct sharding_sum *sum)
 	}
 }
 
-/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept. NONE: there is none. */
-static uint32_t last_left(const struct graph *graph, uint32_t root)
+/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept, or where it leaves an operand under its
+ * own name, to where that lies. False: there is none, or it writes where that lies. */
+static bool last_left(const struct graph *graph, uint32_t root, struct returning *back)
 {
-	uint32_t storage = graph->tensor[root].storage, last = NONE, slot = 0;
+	uint32_t storage = graph->tensor[root].storage;
+	*back = (struct returning) { NONE, root, NONE };
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t op = graph->users.item[i];
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
-			if (graph->tensor[graph->inplace[j].in].storage == storage && graph->inplace[j].out != NONE) {
-				last = graph->inplace[j].out;
-				slot = op;
-			}
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++) {
+			const struct inplace *pair = &graph->inplace[j];
+			if (graph->tensor[pair->in].storage != storage)
+				continue;
+			*back = (struct returning) { pair->out, root, NONE };
+			for (uint32_t k = graph->reads.start[op + 1]; pair->out == NONE && k-- > graph->reads.start[op];)
+				if (graph->reads.item[k] == pair->in)
+					*back = (struct returning) { pair->in, pair->in, k };
+		}
 	}
-	return last != NONE && graph->tensor[last].writer == slot ? last : NONE;
+	return back->last != NONE;
 }
 
 static void find_returning(struct sharding_sum *sum)
@@ -95,9 +102,8 @@ static void find_returning(struct sharding_sum *sum)
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		uint32_t root = graph->storage[s].root;
 		bool kept = graph->tensor[root].writer == NONE && kind_persistent(graph->tensor[root].kind);
-		uint32_t last = kept ? last_left(graph, root) : NONE;
-		if (last != NONE)
-			sum->returning[sum->returnings++] = (struct returning) { root, last };
+		if (kept && last_left(graph, root, &sum->returning[sum->returnings]))
+			sum->returnings++;
 	}
 }
 
@@ -282,7 +288,8 @@ static enum status sum_moved(struct sharding_sum *sum)
 	for (uint32_t i = 0; i < sum->returnings && status == OK; i++) {
 		const struct reshard *way;
 		const struct returning *back = &sum->returning[i];
-		status = reshard_memo_find(&sum->memo, back->last, sum->sharding->produced[back->last], sum->sharding->produced[back->root], &way);
+		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
+		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
 		if (status == OK)
 			pay(sum, way, false);
 	}

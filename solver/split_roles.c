@@ -178,6 +178,8 @@ static struct placement kept_place(const struct sharding *sharding, const struct
 	for (int a = 0; a < MESH_AXES; a++)
 		if (kept.on[a] == UNSEEN || kept.on[a] == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
 			kept.on[a] = PLACE_WHOLE;
+	for (int a = MESH_AXES; a-- > 0 && !placement_divides(units, &sharding->mesh, tensor, kept);)
+		kept.on[a] = PLACE_WHOLE;  /* what readers need axis by axis may not go together */
 	return kept;
 }
 

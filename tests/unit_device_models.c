@@ -73,7 +73,7 @@ static void compare_traffic(const struct units *units, const struct sharding *sh
 	enum status status;
 	struct sharding_cost cost;
 	int64_t moved[MESH_AXES] = { 0 };
-	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK);
+	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK, "%s", what);
 	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
 	for (uint32_t op = 0; op < local->ops; op++)
 		if (strncmp(local->op[op].type, "comm.", 5) == 0)
@@ -123,6 +123,34 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 		units_free(&units);
 		graph_release(graph);
 	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Each training with each way to split the second axis. */
+Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
+{
+	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < TINY; m++)
+		for (size_t t = 0; t < sizeof trainings / sizeof *trainings; t++) {
+			struct graph *graph = tiny_step(m, &trainings[t]);
+			struct units units;
+			cr_assert_eq(units_find(graph, rules, &units), OK);
+			for (uint8_t k = 0; k < 16; k++) {
+				struct mesh mesh = k % 2 ? mesh_of(3, 4) : mesh_of(2, 2);
+				struct axis_roles roles[2] = { roles_data, *second[k / 4] };
+				struct sharding sharding;
+				char what[80];
+				roles[0].zero = (uint8_t)((k + t) % 4);
+				cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+				snprintf(what, sizeof what, "%s, training %zu, way %u, zero %u", tiny[m].name, t, k, roles[0].zero);
+				compare_traffic(&units, &sharding, what);
+				sharding_free(&sharding);
+			}
+			units_free(&units);
+			graph_release(graph);
+		}
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
 }

@@ -95,7 +95,7 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 		graph_release(graph);
 	}
 	/* Now and then a tensor has readers in many places, and takes another way than the sum's. */
-	cr_expect_geq(tally.same_traffic * 10, tally.plans * 8, "SEED=%lu: %u of %u", (unsigned long)seed, tally.same_traffic, tally.plans);
+	cr_expect_geq(tally.same_traffic * 20, tally.plans * 19, "SEED=%lu: %u of %u", (unsigned long)seed, tally.same_traffic, tally.plans);
 	cr_expect_gt(tally.split, tally.plans);
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
@@ -131,7 +131,7 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		units_free(&units);
 		graph_release(graph);
 	}
-	cr_expect_geq(tally.same_traffic * 10, tally.plans * 8, "%u of %u", tally.same_traffic, tally.plans);
+	cr_expect_geq(tally.same_traffic, tally.plans, "%u of %u", tally.same_traffic, tally.plans);
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
 }
