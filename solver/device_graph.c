@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "device_graph.h"
-#include "reshard.h"
+#include "reshard_memo.h"
 
 #define ANY_PHASE PHASE_COUNT
 #define NAME_LENGTH 320
@@ -48,6 +48,7 @@ struct walk {
 	uint32_t *reader, *read;   /* their op, and its place in graph->reads.item */
 	uint32_t now;              /* the op of the input that is being made */
 	const char *module;        /* of the collectives to come */
+	struct reshard_memo memo;
 	struct arena arena;
 };
 
@@ -195,7 +196,10 @@ static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struc
 
 static enum status find_chain(struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
 {
-	enum status status = reshard_any(walk->units, walk->mesh, tensor, from, to, chain);
+	const struct reshard *found;
+	enum status status = reshard_memo_find(&walk->memo, tensor, from, to, &found);
+	if (status == OK)
+		*chain = *found;
 	if (status == INFEASIBLE) {
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);
@@ -667,7 +671,7 @@ static bool start(struct walk *walk)
 	walk->newest = arena_alloc(&walk->arena, graph->storages, sizeof *walk->newest);
 	walk->made = arena_alloc(&walk->arena, graph->ops, sizeof *walk->made);
 	if (!walk->draft || !walk->name || !walk->where || !walk->place || !walk->copies || !walk->version || !walk->newest || !walk->made
-		|| !index_readers(walk))
+		|| !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	describe(walk);
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -717,6 +721,7 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
 		result = graph_build(walk.draft, error, status);
 	draft_free(walk.draft);
 	mem_free(walk.holder);
+	reshard_memo_end(&walk.memo);
 	arena_free(&walk.arena);
 	return result;
 }

@@ -37,6 +37,7 @@ struct network_options {
 	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
 	 * same place must be the counted copy. */
 	bool strict;
+	const struct control *control;   /* where it says so, network_build() ends: CANCELLED; may be NULL */
 };
 
 enum network_kind { NETWORK_OP, NETWORK_KEPT, NETWORK_COPY };
@@ -63,7 +64,7 @@ struct network {
 };
 
 /* Builds it. INFEASIBLE: pins contradict each other or the graph; *error names the tensor. LIMIT: the fold doesn't fit (call again without).
- * NO_MEMORY. O(arguments of the graph + nodes * strategies^2). */
+ * CANCELLED; NO_MEMORY. O(arguments of the graph + nodes * strategies^2). */
 enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
 	struct error *error);
 void network_free(struct network *network);

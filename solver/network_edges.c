@@ -381,25 +381,33 @@ static bool worth_doubling(const struct places *needs)
 	return false;
 }
 
+/* All edges of a class of tensors. */
+static enum status connect_class(struct building *building, uint32_t writer, uint32_t class, struct places *needs)
+{
+	enum status status = OK;
+	uint32_t list = building->class_reading[class];
+	memset(needs, 0, sizeof *needs);
+	note_needs(building, writer, list, needs);
+	building->needs = needs;
+	if (!building->options->plain && worth_doubling(needs))
+		status = double_tensor(building, writer, class, list, needs);
+	else
+		for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
+			status = connect(building, writer, writer, &building->reading[at], fill_direct);
+	for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK; at = building->reading[at].next)
+		status = connect(building, writer, writer, &building->reading[at], fill_return);
+	return status;
+}
+
 enum status building_edges(struct building *building)
 {
+	const struct control *control = building->options->control;
 	uint32_t writers = building->network->chain.nodes;
 	struct places *needs = mem_alloc(1, sizeof *needs);
 	enum status status = needs ? building_readings(building) : NO_MEMORY;
 	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
-		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++) {
-			uint32_t list = building->class_reading[class];
-			memset(needs, 0, sizeof *needs);
-			note_needs(building, writer, list, needs);
-			building->needs = needs;
-			if (!building->options->plain && worth_doubling(needs))
-				status = double_tensor(building, writer, class, list, needs);
-			else
-				for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
-					status = connect(building, writer, writer, &building->reading[at], fill_direct);
-			for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK; at = building->reading[at].next)
-				status = connect(building, writer, writer, &building->reading[at], fill_return);
-		}
+		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++)
+			status = control && control_status(control) == CANCELLED ? CANCELLED : connect_class(building, writer, class, needs);
 	mem_free(needs);
 	return status == OK && building->failed ? NO_MEMORY : status;
 }

@@ -7,17 +7,21 @@ enum status op_times_find(const struct units *units, const struct rules *rules, 
 {
 	const struct graph *graph = units->graph;
 	*times = (struct op_times) { .machine = machine, .rules = rules };
-	times->kind = arena_alloc(&times->arena, graph->ops, sizeof *times->kind);
-	times->flops = arena_alloc(&times->arena, graph->ops, sizeof *times->flops);
+	times->kind = arena_alloc(&times->arena, units->op_classes, sizeof *times->kind);
+	times->flops = arena_alloc(&times->arena, units->op_classes, sizeof *times->flops);
 	if (!times->kind || !times->flops) {
 		op_times_free(times);
 		return NO_MEMORY;
 	}
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	for (uint32_t op = 0, known = 0; op < graph->ops; op++) {
+		uint32_t class = units->op_class[op];
+		if (class < known)     /* classes are numbered as they first occur */
+			continue;
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		times->flops[op] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
-		times->kind[op] = (uint8_t)((rule && machine_is_matrix(rule) ? KIND_MATRIX : 0) | (rule && rule->cost == COST_NONE ? KIND_VIEW : 0)
+		times->flops[class] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+		times->kind[class] = (uint8_t)((rule && machine_is_matrix(rule) ? KIND_MATRIX : 0) | (rule && rule->cost == COST_NONE ? KIND_VIEW : 0)
 			| machine_format_of(graph, op) << FORMAT_SHIFT);
+		known = class + 1;
 	}
 	return OK;
 }
@@ -51,8 +55,8 @@ static int64_t share_time(const void *context, const struct units *units, const 
 {
 	const struct op_times *times = context;
 	const struct graph *graph = units->graph;
-	uint8_t kind = times->kind[op];
-	int64_t flops = times->flops[op], bytes = 0;
+	uint8_t kind = times->kind[units->op_class[op]];
+	int64_t flops = times->flops[units->op_class[op]], bytes = 0;
 	if (kind & KIND_VIEW)
 		return 0;
 	flops = split_share(units, mesh, op, split, flops);

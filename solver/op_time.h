@@ -5,12 +5,12 @@
 #include "machine.h"
 #include "network.h"
 
-/* What doesn't depend on the split, op by op. */
+/* What doesn't depend on the split: the same for ops that are alike. */
 struct op_times {
 	const struct machine *machine;
 	const struct rules *rules;
-	uint8_t *kind;             /* [ops] */
-	int64_t *flops;            /* [ops] of the whole op */
+	uint8_t *kind;             /* [op classes] */
+	int64_t *flops;            /* [op classes] of the whole op */
 	struct arena arena;
 };
 

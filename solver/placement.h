@@ -43,7 +43,8 @@ struct units {
 	int8_t *place;
 	bool *linear;             /* [ops] UNIT_PARTIAL is possible */
 	/* Classes of what is alike: a split or a placement means the same to all members, and costs them the same. Tensors: bytes, type, shape,
-	 * parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units and arguments. */
+	 * parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units and arguments.
+	 * Numbered as they first occur. */
 	uint32_t *tensor_class, *op_class, tensor_classes, op_classes;
 	struct csr readers;       /* tensor -> ops that read it, once each */
 	struct arena arena;

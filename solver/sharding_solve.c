@@ -31,7 +31,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
 		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = job->units->graph->ops > FULL_OPS,
-		.strict = aim->memory || aim->limit >= 0 };
+		.strict = aim->memory || aim->limit >= 0, .control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	if (!pin)
 		return NO_MEMORY;

@@ -250,6 +250,31 @@ Test(network, small_steps_cost_the_least_of_all_their_placements)
 	rules_free(rules);
 }
 
+Test(network, what_is_cancelled_ends_and_nothing_leaks)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed();
+	int64_t scale = 3;
+	struct graph *graph = random_step(&random, 4, 8);
+	struct mesh mesh = mesh_of(4, 2);
+	atomic_bool cancel = true;
+	struct control control = { .cancel = &cancel };
+	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 50, .control = &control };
+	struct units units;
+	struct network network;
+	struct error error;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	long before = memory_blocks();
+	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), CANCELLED);
+	cr_assert_eq(memory_blocks(), before);
+	cancel = false;
+	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), OK);
+	network_free(&network);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
 Test(network, failed_allocations_are_reported_and_nothing_leaks)
 {
 	struct rules *rules = rules_new();
