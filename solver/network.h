@@ -31,8 +31,9 @@ struct network_options {
 	const struct placement_pin *pin;
 	uint32_t pins;
 	/* Leaves out what hardly ever pays: activations cut along the hidden size or inside heads (where a product of matrices doesn't make
-	 * them so), sums of activations that stay partial, second copies by all-to-all. Deep graphs need it: layers meet in fewer ways. */
+	 * them so), sums of activations that stay partial, second copies by more than one all-to-all. Deep graphs need it: layers meet in fewer ways. */
 	bool narrow;
+	const struct sharding *usual;    /* what narrow leaves in all the same; may be NULL */
 	bool plain;                      /* no second copies: every reader pays for itself */
 	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
 	 * same place must be the counted copy. */

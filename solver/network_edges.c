@@ -288,6 +288,18 @@ static bool has_partial(struct placement placement)
 	return false;
 }
 
+/* One all-to-all: a split moves along one axis, all others stay. */
+static bool moves_one_split(const struct building *building, struct placement from, struct placement to)
+{
+	uint32_t moved = 0;
+	for (uint32_t a = 0; a < building->mesh->axes; a++) {
+		if (from.on[a] != to.on[a] && (from.on[a] < 0 || to.on[a] < 0))
+			return false;
+		moved += from.on[a] != to.on[a];
+	}
+	return moved == 1;
+}
+
 /* The choices with one second copy: for every set of phases in which several may read it. */
 static enum status doubled_at(struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
 {
@@ -296,7 +308,7 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 	int64_t time = weigh(building, tensor, distance_find(building, tensor, choice.placement, place->at, &gathers));
 	bool apart = per_phase(building, tensor, gathers);
 	choice.second = place->at;
-	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0)
+	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))
 		return OK;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
 		readers += place->readers[phase];

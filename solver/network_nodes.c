@@ -178,11 +178,20 @@ static bool hardly_pays(const struct building *building, uint32_t op, int8_t uni
 		&& !units->unit[units->unit_start[op] + (uint32_t)unit].reduced;
 }
 
+static bool is_usual(const struct building *building, uint32_t op, struct split split)
+{
+	const struct network_options *options = building->options;
+	bool usual = options->usual != NULL;
+	for (uint32_t a = 0; usual && a < building->mesh->axes; a++)
+		usual = !(options->free >> a & 1) || split.on[a] == options->usual->split[op].on[a];
+	return usual;
+}
+
 static bool split_hardly_pays(const struct building *building, uint32_t op, struct split split)
 {
 	for (uint32_t a = 0; building->options->narrow && a < building->mesh->axes; a++)
 		if (building->options->free >> a & 1 && hardly_pays(building, op, split.on[a]))
-			return true;
+			return !is_usual(building, op, split);
 	return false;
 }
 

@@ -21,6 +21,7 @@ extern const char *const shard_strategy_names[STRATEGY_COUNT];
 struct sharding_options {
 	enum shard_strategy strategy;
 	const struct axis_roles *roles;  /* [mesh axes] data, megatron, zero: what an axis splits; the searches start there too */
+	const struct axis_roles *usual;  /* [mesh axes] what searches never leave out to save time; may be NULL */
 	int64_t memory;                  /* bytes that may stay on a device; < 0: no cap */
 	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
 	uint32_t slack;

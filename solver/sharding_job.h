@@ -12,6 +12,7 @@ struct sharding_job {
 	struct sharding_report *report;
 	struct error *error;
 	struct sharding_sum *sum;
+	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
 	uint64_t effort;                 /* of one solve */
 	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
 };

@@ -9,18 +9,32 @@
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 
+/* Splits of large graphs that hardly ever pay are left out. */
+static bool is_narrow(const struct sharding_job *job)
+{
+	return job->units->graph->ops > FULL_OPS;
+}
+
+/* What no search leaves out. */
+static enum status split_usually(struct sharding_job *job)
+{
+	bool needed = job->options->usual && is_narrow(job);
+	return needed ? split_by_roles(job->units, job->mesh, job->options->usual, &job->usual) : OK;
+}
+
 enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
 	struct control *control, struct sharding_report *report, struct error *error)
 {
 	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
 	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
 		.sum = sharding_sum_new(units, options->clock, options->exposed), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
-	return job->sum ? OK : NO_MEMORY;
+	return job->sum ? split_usually(job) : NO_MEMORY;
 }
 
 void sharding_job_end(struct sharding_job *job)
 {
 	sharding_sum_free(job->sum);
+	sharding_free(&job->usual);
 }
 
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
@@ -30,7 +44,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 {
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
-		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = job->units->graph->ops > FULL_OPS,
+		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
 		.strict = aim->memory || aim->limit >= 0, .control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	if (!pin)
@@ -165,7 +179,10 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error };
 	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
 	struct network network;
-	enum status status = build_whole(&job, &aim, &network);
+	enum status status = split_usually(&job);
+	if (status == OK)
+		status = build_whole(&job, &aim, &network);
+	sharding_free(&job.usual);
 	if (status != OK)
 		return status;
 	network.chain.limit = limit;

@@ -120,15 +120,25 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 
 /* ---- mesh ------------------------------------------------------------------------------------------------------ */
 
-void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
+/* What an expert splits on the axis. */
+static struct axis_roles roles_of_axis(const struct scenario *scenario, const char *name)
 {
 	struct axis_roles data = roles_data;
 	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
 		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
-	struct { const char *name; int64_t size; struct axis_roles roles; } axis[] = {
-		{ "dp", degrees->dp, data }, { "ep", degrees->ep, roles_experts }, { "cp", degrees->cp, roles_context },
-		{ "tp", degrees->tp, scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp },
-	};
+	return strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? data
+		: scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
+}
+
+void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, struct axis_roles roles[MESH_AXES])
+{
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		roles[a] = roles_of_axis(scenario, mesh->axis[a].name);
+}
+
+void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
+{
+	struct { const char *name; int64_t size; } axis[] = { { "dp", degrees->dp }, { "ep", degrees->ep }, { "cp", degrees->cp }, { "tp", degrees->tp } };
 	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
@@ -137,7 +147,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 		inner /= axis[i].size;
 		if (axis[i].size < 2)
 			continue;
-		roles[mesh->axes] = axis[i].roles;
+		roles[mesh->axes] = roles_of_axis(scenario, axis[i].name);
 		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner, (uint32_t)scenario->value[K_devices_per_node], &machine);
 	}
 }

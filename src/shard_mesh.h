@@ -23,6 +23,9 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
  * device's preset have them. roles[i] is what an expert splits on axis i. */
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
 
+/* What an expert splits on the axes of such a mesh. */
+void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
+
 /* The least extent of a unit with that role: what a degree has to divide. 0 where no op has one. O(units). */
 int64_t least_extent(const struct units *units, enum factor_role role);
 

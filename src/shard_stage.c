@@ -312,11 +312,16 @@ static void add_experts(const struct job *job, struct sharding_point *curve)
 	}
 }
 
-/* The options of a search over a mesh; pin: room for the scenario's pins. */
-static enum status search_options(struct job *job, const struct mesh *mesh, const struct axis_roles *roles, struct placement_pin *pin,
-	struct sharding_options *options)
+/* The options of a search over a mesh; they are the job's. */
+static enum status search_options(struct job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options)
 {
-	*options = (struct sharding_options){ .strategy = scenario_strategy(job->scenario), .roles = roles, .memory = job->cap,
+	struct placement_pin *pin = arena_alloc(&job->arena, job->scenario->pins, sizeof *pin);
+	struct axis_roles *usual = arena_alloc(&job->arena, MESH_AXES, sizeof *usual);
+	enum status status = pin && usual ? find_fold(job->shared) : NO_MEMORY;
+	if (status != OK)
+		return status == NO_MEMORY ? fail(job->error, NO_MEMORY, "out of memory") : status;
+	roles_of_mesh(job->scenario, mesh, usual);
+	*options = (struct sharding_options){ .strategy = scenario_strategy(job->scenario), .roles = roles, .usual = usual, .memory = job->cap,
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
 		.others = job->others };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
@@ -325,12 +330,7 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 static enum status search(struct job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options,
 	struct sharding *found, struct sharding_report *report)
 {
-	struct placement_pin *pin = arena_alloc(&job->arena, job->scenario->pins, sizeof *pin);
-	enum status status = pin ? find_fold(job->shared) : NO_MEMORY;
-	if (status == NO_MEMORY)
-		return fail(job->error, NO_MEMORY, "out of memory");
-	if (status == OK)
-		status = search_options(job, mesh, roles, pin, options);
+	enum status status = search_options(job, mesh, roles, options);
 	if (status == OK)
 		status = sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error);
 	return status == LIMIT ? OK : status;
@@ -417,11 +417,8 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	job.cap = cap_of(stage, scenario);
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (proof->limit < 0 || proof->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	struct placement_pin *pin = arena_alloc(&job.arena, scenario->pins, sizeof *pin);
 	if (status == OK)
-		status = pin ? find_fold(sharded->shared) : NO_MEMORY;
-	if (status == OK)
-		status = search_options(&job, mesh, NULL, pin, &options);
+		status = search_options(&job, mesh, NULL, &options);
 	if (status == OK)
 		status = sharding_priced(&sharded->shared->units, mesh, &options, proof->limit, proof->alpha, proof->beta, bound, error);
 	shard_clock_close(&job.clock);
