@@ -28,7 +28,10 @@ import sys
 import unittest.mock
 import warnings
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit("capture.py needs PyTorch (Debian: python3-torch and python3-torchvision)")
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.optim import adam, adamw, sgd

@@ -137,6 +137,55 @@ void canvas_text(struct canvas *canvas, double x, double y, double size, enum ca
 	fputs("</text>\n", canvas->body);
 }
 
+double canvas_text_width(double size, const char *text)
+{
+	return text_width(text) * size;
+}
+
+int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour, const char *text)
+{
+	char row[300];
+	int rows = 0;
+	while (*text) {
+		size_t length = 0;
+		for (size_t next = strcspn(text, " "); ; next += 1 + strcspn(text + next + 1, " ")) {
+			snprintf(row, sizeof row, "%.*s", (int)next, text);
+			if (length > 0 && canvas_text_width(size, row) > width)
+				break;
+			length = next;
+			if (!text[next])
+				break;
+		}
+		snprintf(row, sizeof row, "%.*s", (int)length, text);
+		if (canvas)
+			canvas_text(canvas, x, y + leading * rows, size, ANCHOR_START, false, colour, row);
+		rows++;
+		text += length + strspn(text + length, " ");
+	}
+	return rows;
+}
+
+int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
+	const struct canvas_key *key, int keys)
+{
+	double at = 0;
+	int rows = keys > 0;
+	for (int i = 0; i < keys; i++) {
+		double wide = 13 + canvas_text_width(size, key[i].name);
+		if (at > 0 && at + wide > width) {
+			at = 0;
+			rows++;
+		}
+		double base = y + leading * (rows - 1);
+		if (canvas) {
+			canvas_box(canvas, x + at, base - 7, 10, 8, key[i].colour, NULL, NULL);
+			canvas_text(canvas, x + at + 13, base, size, ANCHOR_START, false, colour, key[i].name);
+		}
+		at += wide + 12;
+	}
+	return rows;
+}
+
 /* ---- files ----------------------------------------------------------------------------- */
 
 static void write_svg(const struct canvas *canvas, FILE *stream)

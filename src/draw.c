@@ -18,6 +18,7 @@ static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 #define ALARM "#D55E00"
 #define FONT  "Helvetica,Arial,sans-serif"
 
+#define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
 #define EDGE_THICK 5.0   /* points, of the most bytes */
 #define EDGE_THIN  0.5
 
@@ -172,7 +173,7 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 {
 	const struct modules *modules = &writer->drawing->modules;
 	const struct module *module = &modules->module[id];
-	fprintf(writer->stream, "subgraph cluster_%u {\nlabelloc=t; label=<<B>", id);
+	fprintf(writer->stream, "subgraph cluster_%u {\nlabelloc=t; labeljust=l; label=<<B>", id);
 	html_text(writer->stream, path_below(writer->drawing, id), 60);
 	if (module->repeats > 1) {
 		fputs(" … ", writer->stream);
@@ -295,6 +296,12 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 
 /* ---- the caption ------------------------------------------------------------------------------------- */
 
+/* A row of the legend: Graphviz widens all columns of a table that has room, here almost only the empty ones at both ends. */
+#define ROW_TABLE "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>"
+#define ROW_FILL  "<TD COLSPAN=\"20\"></TD>"
+#define ROW_BEGIN ROW_TABLE ROW_FILL "<TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR>"
+#define ROW_END   "</TR></TABLE></TD>" ROW_FILL "</TR></TABLE>"
+
 static void legend_area(const struct writer *writer, const char *area, const char *line, const char *text)
 {
 	fprintf(writer->stream, "<TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" WIDTH=\"14\" HEIGHT=\"10\" FIXEDSIZE=\"TRUE\">"
@@ -316,11 +323,11 @@ static void legend_places(const struct writer *writer)
 	char mesh[96];
 	if (writer->places.count == 0)
 		return;
-	fprintf(writer->stream, "</TD></TR><TR><TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR><TD>on %s: </TD>\n",
-		mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
+	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
+	fprintf(writer->stream, "<TD>on %s: </TD>\n", mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
 	for (uint32_t i = 0; i < writer->places.count; i++)
 		legend_area(writer, placement_area(i), "#777777", i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
-	fputs("</TR></TABLE>", writer->stream);
+	fputs(ROW_END, writer->stream);
 }
 
 static void legend(const struct writer *writer)
@@ -332,7 +339,7 @@ static void legend(const struct writer *writer)
 		there[drawing->graph->op[drawing->node[i].first].phase] = true;
 	for (uint32_t i = 0; i < drawing->edges; i++)
 		alive |= drawing->edge[i].alive;
-	fputs("<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR>\n", writer->stream);
+	fputs(ROW_BEGIN "\n", writer->stream);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		if (there[phase])
 			legend_area(writer, phase_colour[phase].area, phase_colour[phase].line, phase_names[phase]);
@@ -344,7 +351,7 @@ static void legend(const struct writer *writer)
 		legend_bar(writer, EDGE_THICK, "#777777", bytes_of(writer->most, text));
 	if (writer->most >= 100)
 		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", bytes_of(writer->most / 16, text));
-	fputs("</TR></TABLE>", writer->stream);
+	fputs(ROW_END, writer->stream);
 	legend_places(writer);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
 		fputs("</TD></TR><TR><TD>dashed: saved for the backward pass", writer->stream);
@@ -388,6 +395,8 @@ static void head(const struct writer *writer)
 	fputs(" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=0.28, nodesep=0.22, pad=0.15, compound=true];\n"
 		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,0.045\", height=0.3];\n"
 		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", writer->stream);
+	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
+		fputs("nslimit=1; nslimit1=1;\n", writer->stream);   /* minutes become seconds, and columns are hardly less straight */
 	if (writer->place)
 		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "canvas.h"
 #include "plan.h"
 
 /* What an export needs beside the plan. */
@@ -14,7 +15,14 @@ struct export_options {
 	bool with_run;           /* json: also how the run went, the part that differs between equal runs */
 	bool factors;            /* json: also the factors of every dim */
 	const char *rules_file;  /* a user's operator rules, or NULL */
+	double width;            /* figures: points; 0: a page's text width */
 };
+
+/* What a figure is drawn on. */
+static inline struct canvas_paper export_paper(const struct export_options *options, enum canvas_kind kind)
+{
+	return (struct canvas_paper){ kind, options->width > 0 ? options->width : CANVAS_PAGE };
+}
 
 struct export_kind {
 	const char *name, *help;

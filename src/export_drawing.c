@@ -9,6 +9,7 @@
 #include "segments.h"
 
 #define LAYOUT_MILLISECONDS 20000
+#define PAINT_MILLISECONDS 120000   /* where every node has its place */
 
 /* The drawing's DOT in memory; free() it. */
 static enum status drawing_text(const struct plan *plan, const struct draw_options *draw, char **text, size_t *length,
@@ -26,7 +27,7 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 static enum status drawing_picture(const struct plan *plan, struct draw_options *draw, const char *format, char **picture, size_t *length,
 	struct error *error)
 {
-	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS };
+	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS }, placed = { .milliseconds = PAINT_MILLISECONDS };
 	char *text = NULL;
 	size_t size = 0;
 	uint32_t nodes = 0;
@@ -41,7 +42,7 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 		}
 	}
 	if (status == OK && draw->positions)
-		status = dot_child_render(text, size, format, true, &limits, picture, length, error);
+		status = dot_child_render(text, size, format, true, &placed, picture, length, error);
 	free(text);
 	return status;
 }
@@ -72,7 +73,7 @@ static enum status export_picture(const struct plan *plan, const struct export_o
 	if ((timeline || map || pipeline || mesh) && strcmp(format, "png") == 0)
 		return fail(error, BAD_INPUT, "figures are svg or pdf");
 	if (timeline || map)
-		return (timeline ? figure_timeline : figure_map)(plan, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
+		return (timeline ? figure_timeline : figure_map)(plan, export_paper(options, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF), stream, error);
 	if (pipeline || mesh)
 		return (pipeline ? pipeline_picture : mesh_picture)(plan, options, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
 	bool segments = options->view && strcmp(options->view, "segments") == 0;

@@ -184,16 +184,6 @@ static enum status write_trace(const struct plan *plan, const struct outlook *ou
 
 /* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
 
-static enum status write_svg(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
-{
-	return figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, CANVAS_SVG, stream, error);
-}
-
-static enum status write_pdf(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
-{
-	return figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, CANVAS_PDF, stream, error);
-}
-
 enum status pipeline_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
 	return with_outlook(plan, options, stream, error, write_csv);
@@ -216,5 +206,11 @@ enum status pipeline_trace(const struct plan *plan, const struct export_options 
 
 enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error)
 {
-	return with_outlook(plan, options, stream, error, kind == CANVAS_SVG ? write_svg : write_pdf);
+	enum status status = OK;
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error, &status);
+	if (!outlook)
+		return status;
+	status = figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, export_paper(options, kind), stream, error);
+	outlook_release(outlook);
+	return status;
 }

@@ -6,9 +6,9 @@
 #include "plan.h"
 
 /* Live bytes over the order, stacked by group, with the peak and the proved bound. */
-enum status figure_timeline(const struct plan *plan, enum canvas_kind kind, FILE *stream, struct error *error);
+enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
 /* Every buffer as a box: steps by addresses. Boxes below a fiftieth of a point are left out; their number is said. */
-enum status figure_map(const struct plan *plan, enum canvas_kind kind, FILE *stream, struct error *error);
+enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* ---- shared with the sources for other plotters ---- */
 

@@ -6,7 +6,8 @@
 #include "device_grid.h"
 #include "native.h"
 
-#define WIDTH      468.0    /* points: a page's text width */
+#define LEADING    11.0
+#define BESIDE     380.0    /* from that width on the legend stands beside the axes */
 #define MARGIN     10.0
 #define TOP        24.0
 #define SMALL      8.0
@@ -28,7 +29,7 @@ bool mesh_view(const char *view)
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
 
 /* The largest squares with which all nodes fit the page's width and twice its height. */
-static struct placing place(const struct device_grid *grid)
+static struct placing place(const struct device_grid *grid, double width)
 {
 	struct placing placing = { .columns = grid->per_node };
 	while (placing.columns > 8 && placing.columns % 2 == 0)
@@ -37,10 +38,10 @@ static struct placing place(const struct device_grid *grid)
 	for (placing.cell = CELL_MOST; ; placing.cell -= 1) {
 		placing.wide = placing.columns * placing.cell + 10;
 		placing.high = placing.rows * placing.cell + LABEL + 8;
-		placing.across = (uint32_t)((WIDTH - 2 * MARGIN + 6) / placing.wide);
+		placing.across = (uint32_t)((width - 2 * MARGIN + 6) / placing.wide);
 		placing.across = placing.across ? placing.across : 1;
 		uint32_t lines = (grid->nodes + placing.across - 1) / placing.across;
-		if (placing.cell <= CELL_LEAST || lines * placing.high < 1.1 * WIDTH)
+		if (placing.cell <= CELL_LEAST || (placing.wide <= width - MARGIN && lines * placing.high < 1.1 * width))
 			break;
 	}
 	/* Lines of equal length, where that is no waste. */
@@ -86,30 +87,33 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, placing->cell > 20 ? 7.5 : 5.5, ANCHOR_MIDDLE, false, INK, text);
 }
 
-static void draw_notes(struct canvas *canvas, const struct device_grid *grid, double y)
+/* The axes, and beside or below them what colours stand for. Returns the lower edge; canvas NULL: only that. */
+static double draw_notes(struct canvas *canvas, const struct device_grid *grid, double width, double y)
 {
+	struct canvas_key key[GRID_LEVELS];
 	char text[120], word[32];
-	double x = MARGIN;
-	for (uint32_t i = 0; i < grid->axes; i++)
-		canvas_text(canvas, x, y + 11 * i, SMALL, ANCHOR_START, false, INK, device_grid_axis_text(&grid->axis[i], text, sizeof text));
-	x = WIDTH * 0.45;
+	bool beside = width >= BESIDE;
+	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
+	int keys = GRID_LEVELS - (grid->limit < 0);
+	for (uint32_t i = 0; canvas && i < grid->axes; i++)
+		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most", bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
-	canvas_text(canvas, x, y, SMALL, ANCHOR_START, false, INK, text);
-	for (int level = 0; level < GRID_LEVELS - (grid->limit < 0); level++) {
-		canvas_box(canvas, x, y + 5, 9, 8, level_colours[level], NULL, NULL);
-		canvas_text(canvas, x + 12, y + 12, SMALL, ANCHOR_START, false, INK, grid_level_names[level]);
-		x += 24 + 4.2 * (double)strlen(grid_level_names[level]);
-	}
+	if (canvas)
+		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
+	for (int level = 0; level < keys; level++)
+		key[level] = (struct canvas_key){ level_colours[level], grid_level_names[level] };
+	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, SMALL, LEADING, INK, key, keys);
+	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
 }
 
-static enum status figure_mesh(const struct device_grid *grid, const char *name, enum canvas_kind kind, FILE *stream, struct error *error)
+static enum status figure_mesh(const struct device_grid *grid, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
-	struct placing placing = place(grid);
+	struct placing placing = place(grid, paper.width);
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
-	double notes = 11.0 * (grid->axes > 2 ? grid->axes : 2) + 8;
+	double notes = TOP + rows + 12;
 	char text[200];
-	if (canvas_open(&canvas, kind, WIDTH, TOP + rows + notes + MARGIN) != OK)
+	if (canvas_open(&canvas, paper.kind, paper.width, draw_notes(NULL, grid, paper.width, notes)) != OK)
 		return fail(error, NO_MEMORY, "out of memory");
 	snprintf(text, sizeof text, "%.80s on %u devices in %u node%s", name, grid->devices, grid->nodes, grid->nodes == 1 ? "" : "s");
 	canvas_text(&canvas, MARGIN, TOP - 10, NORMAL, ANCHOR_START, true, INK, text);
@@ -117,17 +121,17 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 		draw_node(&canvas, grid, &placing, node);
 	for (uint32_t device = 0; device < grid->devices; device++)
 		draw_device(&canvas, grid, &placing, device);
-	draw_notes(&canvas, grid, TOP + rows + 12);
+	draw_notes(&canvas, grid, paper.width, notes);
 	return canvas_close(&canvas, stream, error);
 }
 
 /* ---- LaTeX ------------------------------------------------------------------------------------------------------------------- */
 
-#define CENTIMETRES (14.0 / WIDTH)
+#define CENTIMETRES (14.0 / CANVAS_PAGE)
 
 static void write_tikz(const struct device_grid *grid, FILE *stream)
 {
-	struct placing placing = place(grid);
+	struct placing placing = place(grid, CANVAS_PAGE);
 	char text[120];
 	double x, y;
 	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
@@ -211,7 +215,7 @@ static enum status write_mesh(const struct plan *plan, const struct export_optio
 	else if (format == MESH_TIKZ)
 		write_tikz(&grid, stream);
 	else
-		status = figure_mesh(&grid, plan->input->name, format == MESH_SVG ? CANVAS_SVG : CANVAS_PDF, stream, error);
+		status = figure_mesh(&grid, plan->input->name, export_paper(options, format == MESH_SVG ? CANVAS_SVG : CANVAS_PDF), stream, error);
 	outlook_release(outlook);
 	return status;
 }

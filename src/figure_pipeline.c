@@ -5,7 +5,6 @@
 #include "figure.h"
 #include "figure_pipeline.h"
 
-#define WIDTH       468.0   /* points: a page's text width */
 #define LEFT        50.0
 #define RIGHT       10.0
 #define TOP         30.0
@@ -13,7 +12,9 @@
 #define NORMAL      9.0
 #define MEMORY_HIGH 90.0
 #define GAP         34.0    /* between both plots: the time axis */
-#define BOTTOM      24.0
+#define BOTTOM      16.0    /* from the memory plot to the first row of the legend */
+#define LEADING     11.0
+#define TICK        50.0    /* between numbers of the time axis, at least */
 #define SLOT_LEAST  1.6     /* points: narrower slots are summed */
 #define COLUMNS     800
 #define LINES_MOST  12u     /* of memory, beside the worst rank's */
@@ -87,6 +88,7 @@ void pipeline_boxes(const struct timetable *timetable, double least, box_functio
 struct figure {
 	struct canvas canvas;
 	const struct timetable *timetable;
+	double span, top;        /* width of the plots; upper edge of the ranks */
 	double row;              /* height of a rank */
 	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
 	int64_t limit;
@@ -97,12 +99,12 @@ static void draw_box(void *context, double x, double y, double width, double hei
 {
 	struct figure *figure = context;
 	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
-	double span = WIDTH - LEFT - RIGHT, left = LEFT + span * x, wide = span * width, top = TOP + figure->row * y + 0.1 * figure->row;
+	double span = figure->span, left = LEFT + span * x, wide = span * width, top = figure->top + figure->row * y + 0.1 * figure->row;
 	double high = figure->row * height * 0.8, size = figure->row * 0.5 < SMALL ? figure->row * 0.5 : SMALL;
 	char number[16];
 	figure->there[part] = true;
 	if (!slot)
-		top = TOP + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
+		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
 	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
 	snprintf(number, sizeof number, "%u", slot ? slot->microbatch : 0);
 	if (slot && size >= 4 && wide > 0.6 * size * (double)strlen(number) + 1)
@@ -115,12 +117,12 @@ static void draw_ranks(struct figure *figure)
 	uint32_t every = 1;
 	while (figure->row * every < SMALL + 1)
 		every *= 2;
-	canvas_text(&figure->canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, "rank");
+	canvas_text(&figure->canvas, 4, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
 	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
 		snprintf(text, sizeof text, "%u", rank);
-		canvas_text(&figure->canvas, LEFT - 4, TOP + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(&figure->canvas, LEFT - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
-	pipeline_boxes(figure->timetable, SLOT_LEAST / (WIDTH - LEFT - RIGHT), draw_box, figure);
+	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, draw_box, figure);
 }
 
 static void draw_time(struct figure *figure, double y)
@@ -128,42 +130,50 @@ static void draw_time(struct figure *figure, double y)
 	const char *name;
 	const struct canvas_line tick = { INK, 0.5, false };
 	int64_t unit = time_unit(figure->timetable->time, &name);
-	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, 8);
+	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, (int)(figure->span / TICK));
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
-		double x = LEFT + (WIDTH - LEFT - RIGHT) * value / top;
+		double x = LEFT + figure->span * value / top;
 		canvas_path(&figure->canvas, (struct canvas_point[]){ { x, y }, { x, y + 3 } }, 2, NULL, &tick);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	snprintf(text, sizeof text, "time [%s]", name);
-	canvas_text(&figure->canvas, (LEFT + WIDTH - RIGHT) / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(&figure->canvas, LEFT + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
-static void draw_legend(struct figure *figure, double y)
+/* Returns its rows; canvas NULL: how many there may be. */
+static int draw_legend(struct canvas *canvas, const struct figure *figure, double y)
 {
-	double x = WIDTH - RIGHT;
-	for (int part = PIPELINE_PARTS - 1; part >= 0; part--) {
-		if (!figure->there[part])
-			continue;
-		x -= 4.2 * (double)strlen(pipeline_names[part]) + 4;
-		canvas_text(&figure->canvas, x, y, SMALL, ANCHOR_START, false, INK, pipeline_names[part]);
-		canvas_box(&figure->canvas, x - 12, y - 7, 9, 8, pipeline_colours[part], NULL, NULL);
-		x -= 20;
-	}
+	struct canvas_key key[PIPELINE_PARTS];
+	int keys = 0;
+	for (int part = 0; part < PIPELINE_PARTS; part++)
+		if (!canvas || figure->there[part])
+			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part] };
+	return canvas_legend(canvas, LEFT, y, figure->span, SMALL, LEADING, INK, key, keys);
 }
 
-static void draw_title(struct figure *figure, const char *name)
+/* What the figure shows, in one row or in two: the graph's name, and the rest. */
+static void find_title(const struct timetable *timetable, const char *name, char *text, size_t size)
 {
-	const struct timetable *timetable = figure->timetable;
 	const char *unit_name;
 	int64_t unit = time_unit(timetable->time, &unit_name);
-	char text[300], chunks[32] = "";
+	char chunks[32] = "";
 	if (timetable->chunks > 1)
 		snprintf(chunks, sizeof chunks, " with %u chunks", timetable->chunks);
-	snprintf(text, sizeof text, "%.80s: %s on %u ranks%s, %u microbatches, bubble %.1f %%, %.4g %s", name, schedule_names[timetable->schedule],
-		timetable->ranks, chunks, timetable->microbatches, timetable_bubble(timetable) / 10.0, (double)timetable->time / (double)unit, unit_name);
-	canvas_text(&figure->canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+	snprintf(text, size, "%.80s: %s on %u rank%s%s, %u microbatch%s, bubble %.1f %%, %.4g %s", name, schedule_names[timetable->schedule],
+		timetable->ranks, timetable->ranks == 1 ? "" : "s", chunks, timetable->microbatches, timetable->microbatches == 1 ? "" : "es",
+		timetable_bubble(timetable) / 10.0, (double)timetable->time / (double)unit, unit_name);
+}
+
+static void draw_title(struct figure *figure, char *text)
+{
+	char *rest = strstr(text, ": ");
+	if (figure->top > TOP && rest) {
+		*rest = '\0';
+		canvas_text(&figure->canvas, 4, figure->top - 14, SMALL, ANCHOR_START, false, INK, rest + 2);
+	}
+	canvas_text(&figure->canvas, figure->top > TOP ? 4 : LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
@@ -176,7 +186,7 @@ static double y_of(const struct figure *figure, double bytes)
 static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas_line *line)
 {
 	struct canvas_point point[2 * COLUMNS];
-	double span = WIDTH - LEFT - RIGHT, whole = (double)figure->timetable->time;
+	double span = figure->span, whole = (double)figure->timetable->time;
 	for (int c = 0; c < COLUMNS; c++) {
 		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
 		double y = y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
@@ -193,9 +203,9 @@ static void draw_limit(struct figure *figure)
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = y_of(figure, (double)figure->limit);
-	canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { WIDTH - RIGHT, y } }, 2, NULL, &line);
+	canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + figure->span, y } }, 2, NULL, &line);
 	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
-	canvas_text(&figure->canvas, WIDTH - RIGHT - 3, y - 2, SMALL - 1, ANCHOR_END, false, INK, text);
+	canvas_text(&figure->canvas, LEFT + figure->span - 3, y - 2, SMALL - 1, ANCHOR_END, false, INK, text);
 }
 
 static void draw_peak(struct figure *figure)
@@ -203,9 +213,9 @@ static void draw_peak(struct figure *figure)
 	const struct timetable *timetable = figure->timetable;
 	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
 	char text[100], size[32];
-	double x = LEFT + (WIDTH - LEFT - RIGHT) * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
+	double x = LEFT + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
 	double y = y_of(figure, (double)timetable_peak(timetable, timetable->worst));
-	bool right = x > WIDTH * 0.7;
+	bool right = x > LEFT + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, ALARM, NULL, NULL);
 	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, ALARM, text);
@@ -220,7 +230,7 @@ static void draw_memory(struct figure *figure)
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double y = y_of(figure, value * (double)unit);
-		canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { WIDTH - RIGHT, y } }, 2, NULL, &grid);
+		canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + figure->span, y } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
@@ -229,7 +239,7 @@ static void draw_memory(struct figure *figure)
 		if (rank != figure->timetable->worst)
 			draw_bytes(figure, rank, &thin);
 	draw_bytes(figure, figure->timetable->worst, &thick);
-	canvas_box(&figure->canvas, LEFT, figure->memory_top, WIDTH - LEFT - RIGHT, MEMORY_HIGH, NULL, &frame, NULL);
+	canvas_box(&figure->canvas, LEFT, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
 	draw_limit(figure);
 	draw_peak(figure);
 	int used = snprintf(text, sizeof text, "memory of a device [%s], by rank", name);
@@ -238,21 +248,25 @@ static void draw_memory(struct figure *figure)
 	canvas_text(&figure->canvas, 4, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);
 }
 
-enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, enum canvas_kind kind, FILE *stream,
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
 	struct error *error)
 {
-	struct figure figure = { .timetable = timetable, .limit = limit };
+	struct figure figure = { .timetable = timetable, .limit = limit, .span = paper.width - LEFT - RIGHT };
 	int64_t most = timetable_peak(timetable, timetable->worst);
+	char title[300];
+	find_title(timetable, name, title, sizeof title);
+	figure.top = canvas_text_width(NORMAL, title) > figure.span ? TOP + LEADING : TOP;
 	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
-	double rows = TOP + figure.row * timetable->ranks;
+	double rows = figure.top + figure.row * timetable->ranks;
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
-	if (canvas_open(&figure.canvas, kind, WIDTH, figure.memory_top + MEMORY_HIGH + BOTTOM) != OK)
+	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
+	if (canvas_open(&figure.canvas, paper.kind, paper.width, legend + LEADING * draw_legend(NULL, &figure, 0) - 3) != OK)
 		return fail(error, NO_MEMORY, "out of memory");
-	draw_title(&figure, name);
+	draw_title(&figure, title);
 	draw_ranks(&figure);
 	draw_time(&figure, rows);
 	draw_memory(&figure);
-	draw_legend(&figure, figure.memory_top + MEMORY_HIGH + 16);
+	draw_legend(&figure.canvas, &figure, legend);
 	return canvas_close(&figure.canvas, stream, error);
 }

@@ -6,7 +6,7 @@
 #include "solver/timetable.h"
 
 /* name: of the graph. limit: bytes of a device, < 0: any. */
-enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, enum canvas_kind kind, FILE *stream,
+enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
 	struct error *error);
 
 /* ---- shared with the sources for other plotters ---- */

@@ -24,7 +24,7 @@ static int print_help(void)
 	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
 	for (int i = 0; i < subcommand_count; i++)
 		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
-	fputs("\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
+	fputs("\n  help [COMMAND]     how a command is used\n\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
 	      "  --resume[=FILE]    take up the last session, or that of a session file, in the explorer\n"
 	      "  --rules=FILE       rules of operators of your own\n"
 	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n"
@@ -32,6 +32,16 @@ static int print_help(void)
 	      "GRAPH is a graph in the native format or DOT, gz or not, or - for standard input; a sample where there\n"
 	      "is none. See tidemark(1) and tidemark(5).\n", stdout);
 	return EXIT_FINE;
+}
+
+/* "help", and "help COMMAND" for COMMAND --help. */
+static int help(int argc, char **argv)
+{
+	static char option[] = "--help";
+	for (int i = 0; argc == 2 && i < subcommand_count; i++)
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
+	return argc == 1 ? print_help() : usage_error("", "there is no command %s", argv[argc - 1]);
 }
 
 static int print_version(void)
@@ -159,6 +169,8 @@ int main(int argc, char **argv)
 	setlocale(LC_NUMERIC, "C");
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
 	for (int i = 0; argc > 1 && i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);

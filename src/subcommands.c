@@ -1,9 +1,11 @@
 /* subcommands.c: the table, and plan, export and check. */
 #include <getopt.h>
 #include <langinfo.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
+#include "canvas.h"
 #include "export.h"
 #include "plan_check.h"
 #include "shard_mesh.h"
@@ -37,9 +39,17 @@ static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "time", required_argument, NULL, 't' },
 	{ "json", no_argument, NULL, 'J' }, { "csv", no_argument, NULL, 'C' }, { "text", no_argument, NULL, 'T' },
 	{ "output", required_argument, NULL, 'o' }, { "as", required_argument, NULL, 'a' }, { "view", required_argument, NULL, 'v' },
-	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "factors", no_argument, NULL, 'f' },
+	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "factors", no_argument, NULL, 'f' }, { "width", required_argument, NULL, 'w' },
 	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
+
+static int take_width(struct request *request, const char *text)
+{
+	char *end;
+	request->options.width = strtod(text, &end);
+	return *text && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
+		: usage_error(request->command, "--width %s: expected points, %.0f to %.0f", text, CANVAS_LEAST, CANVAS_MOST);
+}
 
 static int take_option(struct request *request, int letter)
 {
@@ -55,6 +65,7 @@ static int take_option(struct request *request, int letter)
 	case 'o': request->output = optarg; return EXIT_FINE;
 	case 'f': request->options.factors = true; return EXIT_FINE;
 	case 'r': request->options.rules_file = optarg; return EXIT_FINE;
+	case 'w': return take_width(request, optarg);
 	case 'S':
 		request->options.stage = optarg;
 		return strcmp(optarg, "input") == 0 || strcmp(optarg, "device") == 0 ? EXIT_FINE

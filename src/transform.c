@@ -193,7 +193,7 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 	if (batch % count == 0 && (batch > 0 || count == 1))
 		return batch / count;
 	job->status = batch == 0 ? fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches")
-		: fail(job->error, BAD_INPUT, "%lld samples can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
+		: fail(job->error, BAD_INPUT, "a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
 			(long long)count);
 	return -1;
 }

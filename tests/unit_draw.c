@@ -190,8 +190,8 @@ static enum status write_all(const struct plan *plan, FILE *stream, struct error
 	for (size_t i = 0; i < sizeof exports / sizeof *exports && status == OK; i++)
 		status = exports[i](plan, &options, stream, error);
 	if (status == OK)
-		status = figure_timeline(plan, CANVAS_SVG, stream, error);
-	return status == OK ? figure_map(plan, CANVAS_PDF, stream, error) : status;
+		status = figure_timeline(plan, (struct canvas_paper){ CANVAS_SVG, CANVAS_PAGE }, stream, error);
+	return status == OK ? figure_map(plan, (struct canvas_paper){ CANVAS_PDF, CANVAS_LEAST }, stream, error) : status;
 }
 
 Test(draw, running_out_of_memory_leaks_nothing)

@@ -77,6 +77,18 @@ Test(frame, long_names_keep_both_ends)
 	frame_free(&frame);
 }
 
+Test(frame, clipped_sentences_end_behind_a_word)
+{
+	struct frame frame = make(14, 2);
+	cr_assert_eq(frame_words(&frame, 0, 0, 14, ROLE_TEXT, "number of devices"), 10);
+	cr_assert_eq(frame_words(&frame, 0, 1, 14, ROLE_TEXT, "just fits here"), 14);
+	expect(&frame, "number of\u2026\njust fits here\n");
+	frame_clear(&frame);
+	frame_words(&frame, 0, 0, 6, ROLE_TEXT, "activations");
+	expect(&frame, "activ\u2026\n\n");
+	frame_free(&frame);
+}
+
 Test(frame, parts_that_do_not_fit_are_left_out_whole)
 {
 	struct frame frame = make(20, 1);

@@ -110,7 +110,7 @@ static void draw_notes(struct frame *frame, int y, const struct device_grid *gri
 	const char *whole = grid->limit >= 0 ? "budget" : "most";
 	bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word);
 	if (placing->cell >= 4)
-		snprintf(text, sizeof text, "%s at the peak, of %s %s", grid->unit_name, whole, word);
+		snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, whole, word);
 	else
 		snprintf(text, sizeof text, "%stenths of the %s %s", placing->cell ? "" : "nodes: ", whole, word);
 	frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);

@@ -254,6 +254,17 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 	}
 }
 
+int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text)
+{
+	char row[1024];
+	if (text_cells(text) <= width || width < 2)
+		return frame_text(frame, x, y, width, role, text);
+	snprintf(row, sizeof row, "%.*s", (int)row_length(text, width - 1), text);
+	int used = frame_text(frame, x, y, width - 1, role, row);
+	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
+	return used + 1;
+}
+
 int text_rows(const char *text, int width)
 {
 	int rows = 0;

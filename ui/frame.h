@@ -78,6 +78,8 @@ uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text);
 /* The same, but what doesn't fit loses its middle, so that both ends of a long name stay readable. */
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name);
+/* The same, but it ends behind a whole word, with an ellipsis. */
+int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text);
 /* Appends a part of a line at column *x when all of it fits before column end: numbers are never cut. Parts are separated
  * by a dot. False when it was left out. */
 bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *text);

@@ -66,10 +66,10 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 	const struct command *command = &commands[id];
 	const char *reason = command_unavailable(model, id);
 	enum role role = reason ? ROLE_FAINT : ROLE_TEXT;
-	int key_width = rect.width >= 60 ? 14 : 8, word_width = rect.width >= 60 ? 19 : 0;
-	frame_text(frame, rect.x, y, key_width - 1, reason ? ROLE_FAINT : ROLE_KEY, command->keys);
+	int key_width = rect.width >= 60 ? 17 : 8, word_width = rect.width >= 60 ? 18 : 0;
+	frame_words(frame, rect.x, y, key_width - 1, reason ? ROLE_FAINT : ROLE_KEY, command->keys);
 	frame_text(frame, rect.x + key_width, y, word_width, role, command->word);
-	frame_text(frame, rect.x + key_width + word_width, y, rect.width - key_width - word_width, role, reason ? reason : command->help);
+	frame_words(frame, rect.x + key_width + word_width, y, rect.width - key_width - word_width, role, reason ? reason : command->help);
 	if (selected)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
