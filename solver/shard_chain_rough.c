@@ -14,7 +14,7 @@
 #define GAP 1e-6               /* between a plan of copies alike and their bound: nothing is proved of others anyway */
 #define PASSES_MOST 100
 #define PATIENCE 4             /* passes, */
-#define RISE 2e-6              /* and the share of the bound that they must raise it by */
+#define RISE 2e-5              /* and the share of the bound that they must raise it by */
 #define PRICES 8
 
 struct rough {
@@ -102,11 +102,19 @@ static void pass(const struct rough *rough, struct shard_dual *dual, double mult
 	}
 }
 
+struct ascent {
+	struct chain_runs runs;
+	struct shard_model model;
+	struct shard_dual dual;
+	double multiplier;         /* of usage */
+};
+
 /* What a node's copies are worth to the copies before them: where messages over both sides of the tie agree. */
-static void read_potential(const struct rough *rough, const struct shard_dual *dual, const struct chain_runs *tied, uint32_t node, int64_t *potential)
+static void read_potential(const struct rough *rough, const struct ascent *ascent, uint32_t node, int64_t *potential)
 {
 	const struct shard_chain *chain = rough->chain;
-	const struct shard_model *model = dual->model;
+	const struct shard_model *model = &ascent->model;
+	const struct chain_runs *tied = &ascent->runs;
 	uint32_t tie = model->node_of[tied->tie[node]], here = model->node_of[tied->start[node] + 1], copies = chain->copies[chain->segment[node]];
 	double most = (double)(SHARD_FORBIDDEN / 8) / copies;
 	if (csr_length(&model->incident, tie) != 2)
@@ -115,7 +123,7 @@ static void read_potential(const struct rough *rough, const struct shard_dual *d
 		double sum = 0;
 		FOR_ROW(i, &model->incident, tie) {
 			uint32_t edge = model->incident.item[i];
-			double message = dual->message[shard_into(model, edge, tie) + p];
+			double message = ascent->dual.message[shard_into(model, edge, tie) + p];
 			sum += shard_other(model, edge, tie) == here ? -message : message;
 		}
 		uint32_t strategy = chain->first[node] + shard_original(model, tied->tie[node], p);
@@ -124,26 +132,36 @@ static void read_potential(const struct rough *rough, const struct shard_dual *d
 	}
 }
 
-static enum status find_potentials(const struct rough *rough, int64_t *potential)
+static enum status begin(const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
 {
-	struct chain_runs tied;
-	struct shard_model model = { 0 };
-	struct shard_dual dual = { 0 };
-	enum status status = chain_runs_write(rough->chain, STEPS_TIED, 1, NULL, PAIRS_MOST, &tied);
+	*ascent = (struct ascent) { .multiplier = rough->multiplier };
+	enum status status = chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs);
 	if (status == OK)
-		status = shard_model_build(&model, &tied.problem, rough->error);
-	if (status == OK)
-		status = shard_dual_begin(&dual, &model);
-	if (status == OK) {
-		pass(rough, &dual, rough->multiplier, PASSES_MOST);
-		for (uint32_t node = 0; node < rough->chain->nodes; node++)
-			if (tied.tie[node] != NONE)
-				read_potential(rough, &dual, &tied, node, potential);
+		status = shard_model_build(&ascent->model, &ascent->runs.problem, rough->error);
+	return status == OK ? shard_dual_begin(&ascent->dual, &ascent->model) : status;
+}
+
+static void end(struct ascent *ascent)
+{
+	shard_dual_free(&ascent->dual);
+	shard_model_free(&ascent->model);
+	chain_runs_free(&ascent->runs);
+}
+
+/* The cut chain is the tied one without ties: over edges between the same two nodes messages go on from there. Edges are sorted by their ends. */
+static void go_on_from(const struct ascent *tied, struct ascent *cut)
+{
+	const struct shard_model *from = &tied->model, *to = &cut->model;
+	for (uint32_t edge = 0, old = 0; edge < to->edges && old < from->edges; old++) {
+		uint32_t tail = to->tail[edge], head = to->head[edge];
+		if (from->tail[old] != tail || from->head[old] != head)
+			continue;
+		if (shard_width(from, tail) == shard_width(to, tail) && shard_width(from, head) == shard_width(to, head)) {
+			memcpy(cut->dual.message + to->into_tail[edge], tied->dual.message + from->into_tail[old], shard_width(to, tail) * sizeof(double));
+			memcpy(cut->dual.message + to->into_head[edge], tied->dual.message + from->into_head[old], shard_width(to, head) * sizeof(double));
+		}
+		edge++;
 	}
-	shard_dual_free(&dual);
-	shard_model_free(&model);
-	chain_runs_free(&tied);
-	return status;
 }
 
 /* Walks to the price of usage whose bound is best. */
@@ -168,45 +186,48 @@ static void find_price(const struct rough *rough, struct shard_dual *dual, doubl
 }
 
 /* The bound of the cut chain, in integers. */
-static enum status bound_cut(struct rough *rough, const struct chain_runs *cut)
+static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 {
-	struct shard_model model = { 0 };
-	struct shard_dual dual = { 0 };
+	const struct shard_model *model = &cut->model;
+	struct shard_dual *dual = &cut->dual;
 	struct shard_certificate certificate = { 0 };
-	struct arena arena = { 0 };
-	double *message = NULL, multiplier = 0;
-	enum status status = shard_model_build(&model, &cut->problem, rough->error);
-	if (status == OK)
-		status = shard_dual_begin(&dual, &model);
-	if (status == OK && !(message = arena_alloc(&arena, model.messages, sizeof *message)))
-		status = NO_MEMORY;
+	double *message = mem_alloc(model->messages, sizeof *message);
+	enum status status = message ? OK : NO_MEMORY;
 	if (status == OK) {
-		find_price(rough, &dual, message, &multiplier);
-		memcpy(dual.message, message, model.messages * sizeof *message);
-		for (uint32_t slot = 0; slot < model.slots; slot++)
-			dual.multiplier[slot] = multiplier;
-		status = shard_round(&dual, &cut->problem, &certificate);
+		find_price(rough, dual, message, &cut->multiplier);
+		memcpy(dual->message, message, model->messages * sizeof *message);
+		for (uint32_t slot = 0; slot < model->slots; slot++)
+			dual->multiplier[slot] = cut->multiplier;
+		status = shard_round(dual, &cut->runs.problem, &certificate);
 	}
 	if (status == OK)
-		status = shard_bound(&cut->problem, &certificate, &rough->plan->bound, rough->error);
+		status = shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error);
 	shard_certificate_free(&certificate);
-	arena_free(&arena);
-	shard_dual_free(&dual);
-	shard_model_free(&model);
+	mem_free(message);
 	return status;
 }
 
-static enum status find_bound(struct rough *rough)
+static enum status find_bound(const struct rough *rough)
 {
-	struct chain_runs cut;
-	int64_t *potential = mem_alloc(rough->chain->first[rough->chain->nodes], sizeof *potential);
-	enum status status = potential ? find_potentials(rough, potential) : NO_MEMORY;
+	const struct shard_chain *chain = rough->chain;
+	struct ascent tied, cut = { .multiplier = 0 };
+	int64_t *potential = mem_alloc(chain->first[chain->nodes], sizeof *potential);
+	enum status status = begin(rough, STEPS_TIED, NULL, &tied);
+	if (status == OK && !potential)
+		status = NO_MEMORY;
 	if (status == OK) {
-		status = chain_runs_write(rough->chain, STEPS_CUT, 1, potential, PAIRS_MOST, &cut);
-		if (status == OK)
-			status = bound_cut(rough, &cut);
-		chain_runs_free(&cut);
+		pass(rough, &tied.dual, rough->multiplier, PASSES_MOST);
+		for (uint32_t node = 0; node < chain->nodes; node++)
+			if (tied.runs.tie[node] != NONE)
+				read_potential(rough, &tied, node, potential);
+		status = begin(rough, STEPS_CUT, potential, &cut);
 	}
+	if (status == OK) {
+		go_on_from(&tied, &cut);
+		status = bound_cut(rough, &cut);
+	}
+	end(&tied);
+	end(&cut);
 	mem_free(potential);
 	return status;
 }
