@@ -12,10 +12,13 @@
 
 static const char *gap_text(int64_t value, int64_t bound, bool proved, char *text, size_t size)
 {
+	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
 	if (proved)
 		snprintf(text, size, "proved optimal");
+	else if (value > bound && gap < 0.0005)
+		snprintf(text, size, "less than 0.001 %% above the optimum");
 	else
-		snprintf(text, size, "at most %.3f %% above the optimum", bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0.0);
+		snprintf(text, size, "at most %.3f %% above the optimum", gap);
 	return text;
 }
 

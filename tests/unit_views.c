@@ -621,6 +621,15 @@ Test(views, no_key_means_two_things_in_one_context)
 		}
 }
 
+Test(views, a_gap_is_never_rounded_to_nothing)
+{
+	char text[32];
+	cr_assert_str_eq(gap_text(1025, 1000, text, sizeof text), "2.50 %");
+	cr_assert_str_eq(gap_text(1000001, 1000000, text, sizeof text), "<0.01 %");
+	cr_assert_str_eq(gap_text(1000, 1000, text, sizeof text), "0.00 %");
+	cr_assert_str_eq(gap_text(5, 0, text, sizeof text), "unknown");
+}
+
 Test(views, the_status_line_says_stale_and_keeps_its_numbers_whole)
 {
 	struct fixture fixture;

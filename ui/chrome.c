@@ -52,8 +52,7 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 	if (plan->order_proved)
 		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
 	else {
-		int64_t bound = plan->order_bound_bytes;
-		snprintf(text, sizeof text, "gap %.2f %%", bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0.0);
+		snprintf(text, sizeof text, "gap %s", gap_text(plan->peak_bytes, plan->order_bound_bytes, bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
 	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, bytes, sizeof bytes), plan->layout_proved ? " proved" : "");

@@ -12,8 +12,7 @@ static void draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, 
 	if (bound < 0)
 		return;
 	frame_right(frame, BOUND, y, ROLE_BOUND, bytes_text(bound, text, sizeof text));
-	snprintf(text, sizeof text, "%.2f %%", bound > 0 ? 100.0 * (double)(best - bound) / (double)bound : 0.0);
-	frame_right(frame, GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : text);
+	frame_right(frame, GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : gap_text(best, bound, text, sizeof text));
 }
 
 static void draw_improvement(struct frame *frame, int y, const struct improvement *improvement)

@@ -186,6 +186,17 @@ char *count_text(uint64_t count, char text[32])
 	return text;
 }
 
+char *gap_text(int64_t value, int64_t bound, char *text, size_t size)
+{
+	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
+	bool tiny = value > bound && gap < 0.005;
+	if (bound <= 0 && value > 0)
+		snprintf(text, size, "unknown");
+	else
+		snprintf(text, size, "%s%.2f %%", tiny ? "<" : "", tiny ? 0.01 : gap);
+	return text;
+}
+
 char *change_text(int64_t bytes, char *text, size_t size)
 {
 	char amount[32];

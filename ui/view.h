@@ -81,6 +81,8 @@ bool text_contains(const char *text, const char *part);
 char *count_text(uint64_t count, char text[32]);
 /* "+1.50 GiB", "-12 KiB", "0 B" */
 char *change_text(int64_t bytes, char *text, size_t size);
+/* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
+char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);
 /* Moves a row number by a movement command within rows; false for other commands. page: rows of a page. */

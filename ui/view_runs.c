@@ -43,12 +43,6 @@ static void scenario_text(const struct scenario *scenario, char *text, size_t si
 		snprintf(text, size, "defaults");
 }
 
-static double gap_of(const struct plan *plan)
-{
-	int64_t bound = plan->order_bound_bytes;
-	return bound > 0 ? 100.0 * (double)(plan->peak_bytes - bound) / (double)bound : 0;
-}
-
 /* In narrow windows the knobs take the place of the arena. */
 static int knobs_column(const struct frame *frame)
 {
@@ -78,8 +72,8 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
 	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
-	snprintf(text, sizeof text, "%.2f %%", gap_of(plan));
-	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN, plan->order_proved ? "proved" : text);
+	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN,
+		    plan->order_proved ? "proved" : gap_text(plan->peak_bytes, plan->order_bound_bytes, text, sizeof text));
 	int knobs_at = knobs_column(frame);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
