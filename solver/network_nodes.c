@@ -281,6 +281,17 @@ static enum status some_choice(struct building *building, uint32_t tensor, bool 
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
+/* Ops of other copies have the nodes of the first one's. */
+static void copy_nodes(struct network *network, const struct fold_segment *segment)
+{
+	const uint32_t *op = segment->op + segment->ops;
+	for (uint32_t copy = 1; copy < segment->copies; copy++)
+		for (uint32_t i = 0; i < segment->ops; i++, op++) {
+			network->op_node[*op] = network->op_node[segment->op[i]];
+			network->op_copy[*op] = copy;
+		}
+}
+
 static enum status op_nodes(struct building *building)
 {
 	const struct graph *graph = building->graph;
@@ -297,13 +308,9 @@ static enum status op_nodes(struct building *building)
 		if (status != OK)
 			return status;
 		network->op_node[op] = node;
-		const struct fold_segment *segment = folded ? &fold->segment[fold->segment_of[op]] : NULL;
-		for (uint32_t copy = 1; segment && copy < segment->copies; copy++) {
-			uint32_t other = segment->op[copy * segment->ops + fold->index_of[op]];
-			network->op_node[other] = node;
-			network->op_copy[other] = copy;
-		}
 	}
+	for (uint32_t s = 0; fold && s < fold->segments; s++)
+		copy_nodes(network, &fold->segment[s]);
 	return OK;
 }
 
@@ -339,43 +346,55 @@ static uint32_t counterpart(const struct building *building, uint32_t tensor, ui
 	return other;
 }
 
-/* True where every copy of the segment has its own such tensor. */
-static bool kept_per_copy(const struct building *building, uint32_t tensor, uint32_t *segment)
+/* True where every copy of the segment has its own such tensor: theirs. */
+static bool kept_per_copy(const struct building *building, uint32_t tensor, uint32_t *segment, uint32_t *theirs)
 {
 	uint32_t copy;
 	const struct fold *fold = building->options->fold;
 	if (!fold || !read_by_copy(building, tensor, segment, &copy) || copy != 0)
 		return false;
+	theirs[0] = tensor;
 	for (uint32_t other = 1; other < fold->segment[*segment].copies; other++)
-		if (counterpart(building, tensor, other) == NONE)
+		if ((theirs[other] = counterpart(building, tensor, other)) == NONE)
 			return false;
 	return true;
+}
+
+/* A node for a tensor, and for its counterparts in so many copies. */
+static enum status kept_node(struct building *building, uint32_t segment, const uint32_t *theirs, uint32_t copies)
+{
+	struct network *network = building->network;
+	bool pinned = false;
+	uint32_t node = building_node(building, NETWORK_KEPT, theirs[0], segment);
+	enum status status = node == NONE ? NO_MEMORY : kept_choices(building, theirs[0], &pinned);
+	if (status == OK)
+		status = some_choice(building, theirs[0], pinned);
+	for (uint32_t copy = 0; copy < copies && status == OK; copy++) {
+		network->kept_node[theirs[copy]] = node;
+		network->kept_copy[theirs[copy]] = copy;
+	}
+	return status;
 }
 
 static enum status kept_nodes(struct building *building)
 {
 	const struct graph *graph = building->graph;
-	struct network *network = building->network;
-	for (int pass = 0; pass < 2; pass++)  /* those of copies first: what is left stands outside */
-		for (uint32_t t = 0; t < graph->tensors; t++) {
+	const struct fold *fold = building->options->fold;
+	const struct network *network = building->network;
+	uint32_t most = 1;
+	for (uint32_t s = 0; fold && s < fold->segments; s++)
+		most = fold->segment[s].copies > most ? fold->segment[s].copies : most;
+	uint32_t *theirs = arena_alloc(&building->arena, most, sizeof *theirs);
+	enum status status = theirs ? OK : NO_MEMORY;
+	for (int pass = 0; pass < 2 && status == OK; pass++)  /* those of copies first: what is left stands outside */
+		for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
 			uint32_t segment = NONE;
-			bool pinned = false;
-			if (graph->tensor[t].writer != NONE || network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment)))
+			if (graph->tensor[t].writer != NONE || network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment, theirs)))
 				continue;
-			uint32_t node = building_node(building, NETWORK_KEPT, t, segment);
-			enum status status = node == NONE ? NO_MEMORY : kept_choices(building, t, &pinned);
-			if (status == OK)
-				status = some_choice(building, t, pinned);
-			if (status != OK)
-				return status;
-			for (uint32_t copy = 1; segment != NONE && copy < building->options->fold->segment[segment].copies; copy++) {
-				uint32_t other = counterpart(building, t, copy);
-				network->kept_node[other] = node;
-				network->kept_copy[other] = copy;
-			}
-			network->kept_node[t] = node;
+			theirs[0] = t;
+			status = kept_node(building, segment, theirs, pass == 0 ? fold->segment[segment].copies : 1);
 		}
-	return OK;
+	return status;
 }
 
 enum status building_nodes(struct building *building)

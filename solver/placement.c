@@ -50,13 +50,20 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 {
 	const struct graph *graph = units->graph;
 	uint32_t reads = csr_length(&graph->reads, op), writes = csr_length(&graph->writes, op);
-	struct placement *needed = sharding->needed + graph->reads.start[op];
+	struct placement *needed = sharding->needed + graph->reads.start[op], *produced = sharding->produced;
 	const uint32_t *written = graph->writes.item + graph->writes.start[op];
 	sharding->split[op] = split;
-	for (uint32_t k = 0; k < reads; k++)
-		needed[k] = split_place(units, op, split, k);
+	memset(needed, PLACE_WHOLE, reads * sizeof *needed);
 	for (uint32_t k = 0; k < writes; k++)
-		sharding->produced[written[k]] = split_place(units, op, split, reads + k);
+		memset(&produced[written[k]], PLACE_WHOLE, sizeof *produced);
+	for (int a = 0; a < MESH_AXES; a++) {
+		if (split.on[a] == UNIT_NONE)
+			continue;
+		for (uint32_t k = 0; k < reads; k++)
+			needed[k].on[a] = units_place(units, op, split.on[a], k);
+		for (uint32_t k = 0; k < writes; k++)
+			produced[written[k]].on[a] = units_place(units, op, split.on[a], reads + k);
+	}
 }
 
 /* Ways that the axes cut a part, or an op along a unit. */
