@@ -378,7 +378,7 @@ static enum status kept_node(struct building *building, uint32_t segment, const 
 
 static enum status kept_nodes(struct building *building)
 {
-	const struct graph *graph = building->graph;
+	const struct units *units = building->units;
 	const struct fold *fold = building->options->fold;
 	const struct network *network = building->network;
 	uint32_t most = 1;
@@ -387,9 +387,9 @@ static enum status kept_nodes(struct building *building)
 	uint32_t *theirs = arena_alloc(&building->arena, most, sizeof *theirs);
 	enum status status = theirs ? OK : NO_MEMORY;
 	for (int pass = 0; pass < 2 && status == OK; pass++)  /* those of copies first: what is left stands outside */
-		for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
-			uint32_t segment = NONE;
-			if (graph->tensor[t].writer != NONE || network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment, theirs)))
+		for (uint32_t i = 0; i < units->kepts && status == OK; i++) {
+			uint32_t segment = NONE, t = units->kept[i];
+			if (network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment, theirs)))
 				continue;
 			theirs[0] = t;
 			status = kept_node(building, segment, theirs, pass == 0 ? fold->segment[segment].copies : 1);

@@ -47,6 +47,7 @@ struct units {
 	 * Numbered as they first occur. */
 	uint32_t *tensor_class, *op_class, tensor_classes, op_classes;
 	struct csr readers;       /* tensor -> ops that read it, once each */
+	uint32_t *kept, kepts;    /* tensors that nothing writes, ascending */
 	struct arena arena;
 };
 

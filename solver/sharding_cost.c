@@ -23,6 +23,7 @@ struct sharding_sum {
 	struct op_clock clock;
 	uint32_t exposed;
 	/* of the graph alone */
+	uint8_t *phase;            /* [ops] */
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct staying *staying;   /* what stays of every storage, if anything does */
 	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads) that it lies as, or NONE. */
@@ -65,7 +66,8 @@ static void find_late(struct sharding_sum *sum)
 	const struct graph *graph = sum->graph;
 	const struct csr *readers = &sum->units->readers;
 	for (uint32_t op = graph->ops; op-- > 0;) {
-		sum->late[op] = graph->op[op].phase == PHASE_BACKWARD;
+		sum->phase[op] = graph->op[op].phase;
+		sum->late[op] = sum->phase[op] == PHASE_BACKWARD;
 		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
 			continue;
 		FOR_ROW(i, &graph->writes, op)
@@ -108,11 +110,12 @@ static void find_returning(struct sharding_sum *sum)
 }
 
 /* The first op of a phase that uses a storage, or NONE. */
-static uint32_t first_user(const struct graph *graph, uint32_t storage, enum phase phase)
+static uint32_t first_user(const struct sharding_sum *sum, uint32_t storage, enum phase phase)
 {
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->op[graph->users.item[i]].phase == phase)
-			return graph->users.item[i];
+	const struct csr *users = &sum->graph->users;
+	FOR_ROW(i, users, storage)
+		if (sum->phase[users->item[i]] == phase)
+			return users->item[i];
 	return NONE;
 }
 
@@ -128,9 +131,9 @@ static void find_staying(struct sharding_sum *sum)
 		const struct storage *of = &graph->storage[s];
 		if (of->allocator == NONE)
 			add_staying(sum, of->root, NONE, KEPT);
-		else if (!of->persistent && of->phase == PHASE_FORWARD && first_user(graph, s, PHASE_BACKWARD) != NONE)
+		else if (!of->persistent && of->phase == PHASE_FORWARD && first_user(sum, s, PHASE_BACKWARD) != NONE)
 			add_staying(sum, of->root, NONE, SAVED);
-		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD ? first_user(graph, s, PHASE_UPDATE) : NONE;
+		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD ? first_user(sum, s, PHASE_UPDATE) : NONE;
 		for (uint32_t j = update == NONE ? 0 : graph->reads.start[update]; update != NONE && j < graph->reads.start[update + 1]; j++)
 			if (graph->tensor[graph->reads.item[j]].storage == s) {
 				add_staying(sum, graph->reads.item[j], j, GRADIENT);
@@ -191,7 +194,7 @@ static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct 
 	*needs = 0;
 	FOR_ROW(i, &sum->units->readers, tensor) {
 		uint32_t op = sum->units->readers.item[i];
-		uint8_t phase = graph->op[op].phase;
+		uint8_t phase = sum->phase[op];
 		FOR_ROW(j, &graph->reads, op) {
 			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
 				continue;
@@ -259,8 +262,9 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 			memcpy(best, way, needs * sizeof *best);
 		}
 	}
+	bool hidden = needs > 0 && sharding_hides(graph, tensor, &sum->units->readers);
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(sum, best[n], sharding_hides(graph, tensor, &sum->units->readers));
+		pay(sum, best[n], hidden);
 		if (need[n].early && need[n].late)
 			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
@@ -323,6 +327,7 @@ static enum status begin(struct sharding_sum *sum)
 {
 	const struct units *units = sum->units;
 	const struct graph *graph = units->graph;
+	sum->phase = arena_alloc(&sum->arena, graph->ops, sizeof *sum->phase);
 	sum->late = arena_alloc(&sum->arena, graph->ops, sizeof *sum->late);
 	sum->staying = arena_alloc(&sum->arena, graph->storages, sizeof *sum->staying);
 	sum->returning = arena_alloc(&sum->arena, graph->storages, sizeof *sum->returning);
@@ -332,7 +337,7 @@ static enum status begin(struct sharding_sum *sum)
 	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
 	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
 	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
-	if (!sum->late || !sum->staying || !sum->returning || !sum->moved || !sum->bytes || !sum->time || !sum->need || !sum->way || !sum->best)
+	if (!sum->phase || !sum->late || !sum->staying || !sum->returning || !sum->moved || !sum->bytes || !sum->time || !sum->need || !sum->way || !sum->best)
 		return NO_MEMORY;
 	find_late(sum);
 	find_returning(sum);

@@ -185,16 +185,18 @@ static struct placement kept_place(const struct sharding *sharding, const struct
 
 void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
 {
-	for (uint32_t t = 0; t < units->graph->tensors; t++)
-		if (units->graph->tensor[t].writer == NONE)
-			sharding->produced[t] = kept_place(sharding, units, t, zero);
+	for (uint32_t i = 0; i < units->kepts; i++)
+		sharding->produced[units->kept[i]] = kept_place(sharding, units, units->kept[i], zero);
 }
 
 /* Marks ops that compute from constants alone (masks, positions): every device keeps them whole, and cutting them is free. */
-static void mark_constant(const struct graph *graph, bool *constant, bool *value)
+static void mark_constant(const struct units *units, bool *constant, bool *value)
 {
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		value[t] = graph->tensor[t].writer == NONE && (graph->tensor[t].kind == KIND_BUFFER || graph->tensor[t].kind == KIND_CONSTANT);
+	const struct graph *graph = units->graph;
+	for (uint32_t i = 0; i < units->kepts; i++) {
+		uint8_t kind = graph->tensor[units->kept[i]].kind;
+		value[units->kept[i]] = kind == KIND_BUFFER || kind == KIND_CONSTANT;
+	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		constant[op] = true;
 		FOR_ROW(i, &graph->reads, op)
@@ -264,7 +266,7 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 	}
 	if (status != OK)
 		return status;
-	mark_constant(units->graph, constant, value);
+	mark_constant(units, constant, value);
 	/* Axes that cut states come last: they cut what the others leave. */
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < mesh->axes; a++) {

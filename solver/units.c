@@ -549,6 +549,22 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 	return true;
 }
 
+/* Who reads what, and what nothing writes. */
+static enum status list_tensors(struct units *units)
+{
+	const struct graph *graph = units->graph;
+	if (csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers) != OK)
+		return NO_MEMORY;
+	csr_unique(&units->readers, graph->tensors);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		units->kepts += graph->tensor[t].writer == NONE;
+	units->kept = arena_alloc(&units->arena, units->kepts, sizeof *units->kept);
+	for (uint32_t t = 0, k = 0; units->kept && t < graph->tensors; t++)
+		if (graph->tensor[t].writer == NONE)
+			units->kept[k++] = t;
+	return units->kept ? OK : NO_MEMORY;
+}
+
 enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units)
 {
 	*units = (struct units) { .graph = graph };
@@ -561,11 +577,9 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 			status = NO_MEMORY;
 	}
 	if (status == OK)
-		status = csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers);
-	if (status == OK) {
-		csr_unique(&units->readers, graph->tensors);
+		status = list_tensors(units);
+	if (status == OK)
 		status = units_find_alike(units);
-	}
 	mem_free(refining.refined);
 	mem_free(refining.item);
 	mem_free(finding.carried);

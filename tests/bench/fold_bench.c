@@ -1,7 +1,8 @@
 /* fold_bench.c: a built-in model's layers found as copies, and sharded over 8 devices: folded, and with every copy written out.
  *     fold_bench MODEL LAYERS ...
  * Two rows for each number of layers: without a limit of memory, and with one halfway between the least memory and that of the fastest
- * sharding. CPU seconds. "unfolded" is the same exact elimination on the network of all layers, where its tables fit.
+ * sharding. CPU seconds. "in all" is all of sharding_find(): networks, solves, placements of all ops, sums over them. "unfolded" is the same
+ * exact elimination on the network of all layers, where its tables fit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "solver/fold.h"
 #include "solver/network.h"
 #include "solver/op_time.h"
+#include "solver/sharding_find.h"
 #include "src/devices.h"
 #include "src/models.h"
 
@@ -98,6 +100,23 @@ static struct result solve(const struct bench *bench, bool folded, int64_t limit
 	return result;
 }
 
+/* Seconds of the whole strategy "auto". */
+static double shard(const struct bench *bench, int64_t limit)
+{
+	struct sharding_options options = { .strategy = STRATEGY_AUTO, .roles = &roles_tensor, .memory = limit, .exposed = 30,
+		.clock = op_times_clock(&bench->times), .fold = &bench->fold };
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct sharding sharding;
+	struct sharding_report report;
+	double start = seconds();
+	sharding_find(&bench->units, &bench->mesh, &options, &control, &sharding, &report, &error);
+	double taken = seconds() - start;
+	sharding_free(&sharding);
+	sharding_report_free(&report);
+	return taken;
+}
+
 static void print_row(const struct bench *bench, const char *name, int64_t layers, int64_t limit)
 {
 	const struct fold_segment *segment = bench->fold.segment;
@@ -105,10 +124,10 @@ static void print_row(const struct bench *bench, const char *name, int64_t layer
 	bool both = bench->graph->ops <= UNFOLDED_OPS;
 	if (both)
 		unfolded = solve(bench, false, limit);
-	printf("| %s | %lld | %u | %u x %u | %.3f | %s | %.6g | %.2g | %.3f |", name, (long long)layers, bench->graph->ops,
+	printf("| %s | %lld | %u | %u x %u | %.3f | %s | %.6g | %.2g | %.3f | %.3f |", name, (long long)layers, bench->graph->ops,
 		bench->fold.segments ? segment->copies : 0, bench->fold.segments ? segment->ops : 0, bench->found, limit < 0 ? "" : "halfway",
 		folded.choice ? (double)folded.cost * 1e-9 : 0.0, folded.choice ? 100.0 * (double)(folded.cost - folded.bound) / (double)folded.cost : 0.0,
-		folded.seconds);
+		folded.seconds, shard(bench, limit));
 	if (both && unfolded.choice && folded.choice)
 		printf(" %.3f | %.5f |\n", unfolded.seconds, (double)folded.cost / (double)unfolded.cost);
 	else
@@ -122,8 +141,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "fold_bench MODEL LAYERS ...\n");
 		return 2;
 	}
-	printf("| model | layers | ops | copies x ops | found in s | memory | step ms | gap %% | folded s | unfolded s | folded / unfolded cost |\n");
-	printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
+	printf("| model | layers | ops | copies x ops | found in s | memory | step ms | gap %% | folded s | in all s | unfolded s | folded / unfolded cost |\n");
+	printf("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 2; i < argc; i++) {
 		struct bench bench = { 0 };
 		int64_t layers = strtoll(argv[i], NULL, 10);
