@@ -47,18 +47,18 @@ static enum status resolve(const struct pin *pin, const struct units *units, con
 {
 	const struct graph *graph = units->graph;
 	uint32_t axis = mesh_axis_named(mesh, pin->b), tensor = graph_find_tensor(graph, pin->a);
-	if (axis == NONE)
-		return no_axis(pin, mesh, error);
 	if (tensor == NONE)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is pinned, but the stages before sharding have left it out", pin->a);
 	const struct tensor *of = &graph->tensor[tensor];
-	const struct mesh_axis *over = &mesh->axis[axis];
 	struct placement placement;
 	memset(&placement, PLACE_WHOLE, sizeof placement);
 	if (pin->number >= of->rank)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->rank);
 	if (of->alias != NONE)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a, graph->tensor[graph->storage[of->storage].root].name);
+	if (axis == NONE)
+		return no_axis(pin, mesh, error);
+	const struct mesh_axis *over = &mesh->axis[axis];
 	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
 	if (part < 0)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64 " can't be cut into %u pieces",

@@ -210,6 +210,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 	uint32_t count = degrees_of_search(job->scenario, degrees, most);
 	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED);
 	enum status status = sum ? OK : fail(job->error, NO_MEMORY, "out of memory");
+	bool refused = false;
 	*best = (struct choice){ .any = false };
 	for (uint32_t i = 0; i < count; i++)
 		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
@@ -221,6 +222,11 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 			if (zero && degrees[i].dp == 1)
 				continue;
 			status = split(job, &degrees[i], next.zero, &sharding, roles);
+			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
+				refused = true;
+				status = OK;
+				continue;
+			}
 			if (status != OK)
 				continue;
 			status = sharding_sum_cost(sum, &sharding, &next.cost);
@@ -238,7 +244,9 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 	sharding_sum_free(sum);
 	if (best->any && best->candidate < job->candidates)
 		job->candidate[best->candidate].chosen = true;
-	return status == OK && !best->any ? fail(job->error, BAD_INPUT, "no mesh has devices %" PRId64, job->scenario->value[K_devices]) : status;
+	if (status == OK && !best->any)
+		return refused ? BAD_INPUT : fail(job->error, BAD_INPUT, "no mesh has devices %" PRId64, job->scenario->value[K_devices]);
+	return status;
 }
 
 /* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */

@@ -369,6 +369,31 @@ Test(sharded, a_pin_is_kept)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Meshes without the pin's axis are no candidates; one that has it is found. */
+Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
+{
+	static const char *const words[] = { "devices=4 strategy=auto", "devices=4 strategy=minred" };
+	struct graph *graph = model("gpt", 8);
+	for (int i = 0; i < 2; i++) {
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error = { 0 };
+		scenario_of(words[i], &scenario);
+		cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on tp", &error), OK);
+		struct plan *plan = plan_with(&planner, graph, &scenario);
+		const struct sharded *sharded = plan->sharded;
+		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
+		cr_assert_neq(axis, NONE, "%s", words[i]);
+		cr_assert_eq(sharded->sharding.produced[weight].on[axis], 1);
+		plan_release(plan);
+		scenario_done(&scenario);
+		planner_done(&planner);
+	}
+	refused(graph, "devices=4 strategy=auto", "pin tensor wte.weight shard 5 on tp", "has no dim 5: it has 2");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 {
 	struct planner planner = { .store = store_new() };

@@ -185,7 +185,7 @@ static void draw_title(struct frame *frame, const struct model *model)
 	snprintf(text, sizeof text, "of %s", bytes_text(ranking->memory, word, sizeof word));
 	if (ranking->memory >= 0)
 		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%lld samples", (long long)ranking->batch);
+	snprintf(text, sizeof text, "%lld sample%s", (long long)ranking->batch, ranking->batch == 1 ? "" : "s");
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	if (ranking->searching)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "searching");
