@@ -33,6 +33,7 @@ struct run {
 	wide pruned_at;            /* the gap, in costs, at which it was made */
 	struct control *control;
 	uint64_t most_ticks;       /* the caller's limit; 0: none */
+	uint64_t patience;         /* ticks from which on there is no more than the least effort for each part */
 	struct chain_plan *plan;
 	struct error *error;
 	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
@@ -223,13 +224,11 @@ static uint64_t pass_ticks(const struct run *run)
 	return ticks;
 }
 
-/* Prices first, whatever the effort: plans on the way are far from good. */
-static void grant(struct run *run)
+/* The effort that is left, at least so much. */
+static void grant(struct run *run, uint64_t least)
 {
-	struct control *control = run->control;
-	uint64_t least = control->ticks + PASSES_LEAST * pass_ticks(run) + TICKS_LEAST;
-	if (control->limit < least)
-		control->limit = run->most_ticks == 0 || least < run->most_ticks ? least : run->most_ticks;
+	uint64_t limit = run->control->ticks + least > run->patience ? run->control->ticks + least : run->patience;
+	run->control->limit = run->most_ticks == 0 || limit < run->most_ticks ? limit : run->most_ticks;
 }
 
 static enum status open_model(struct run *run)
@@ -251,8 +250,8 @@ static enum status open_model(struct run *run)
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
 	if (status == OK)
 		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
-	if (status == OK)
-		grant(run);
+	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
+		grant(run, PASSES_LEAST * pass_ticks(run) + TICKS_LEAST);
 	return status;
 }
 
@@ -561,12 +560,22 @@ static enum status prepare(struct run *run)
 	return status;
 }
 
+/* Tables for less, in the effort that is left. */
+static enum status again(struct run *run)
+{
+	uint64_t limit = run->control->limit;
+	enum status status = prepare(run);
+	run->control->limit = limit;
+	return status;
+}
+
 /* Shares of what is between the least weight and the best plan's. */
 static enum status close_gap(struct run *run)
 {
 	wide done = -1, share = -1;
 	int64_t growth = GROWTH;
 	enum status status = prepare(run);
+	grant(run, TICKS_LEAST);
 	while (status == OK && run->cost > run->bound) {
 		wide gap = room_above(run);
 		int64_t before = run->cost;
@@ -585,7 +594,7 @@ static enum status close_gap(struct run *run)
 		} else if (status == OK) {
 			done = share;
 			if (run->cost < before)
-				status = prepare(run);
+				status = again(run);
 		}
 	}
 	return status;
@@ -681,7 +690,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 	enum status status = shard_chain_valid(chain, error);
 	if (status != OK)
 		return status;
-	run.search.patience = control->ticks + effort;
+	run.patience = control->ticks + effort;
 	if (control->limit == 0 || control->ticks + effort < control->limit)
 		control->limit = control->ticks + effort;
 	status = search_plans(&run);

@@ -13,9 +13,9 @@
 #define POINTS_MAX 400000
 #define COLUMNS_MAX 12000
 #define ROUNDS 60
-#define NODES_MORE 20000
-#define NODES_LEAST 500       /* of GLPK's search tree */
-#define NODE_TICKS 12000       /* and more where effort is left: about what one takes */
+#define NODES_MOST 20000
+#define NODES_LEAST 100        /* of GLPK's search tree: not begun where effort doesn't allow so many */
+#define NODE_TICKS 50          /* for each row and column: about what one takes */
 
 struct piece { uint32_t bucket, column, columns; };   /* columns are the front's points in order */
 
@@ -456,17 +456,20 @@ static enum status read_choice(struct program *program, const double *solution, 
 static enum status solve(struct program *program, struct chain_choice *choice, bool *tried)
 {
 	struct control *control = program->search->control;
-	uint64_t left = program->search->patience > control->ticks ? (program->search->patience - control->ticks) / NODE_TICKS : 0;
-	struct milp_limits limits = { .nodes = NODES_LEAST + (uint32_t)(left < NODES_MORE ? left : NODES_MORE) };
 	enum status status = OK;
 	*tried = true;
 	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t size = program->milp.rows + program->milp.columns + UINT64_C(1);
+		uint64_t nodes = control->limit > control->ticks ? (control->limit - control->ticks) / (size * NODE_TICKS) : 0;
+		struct milp_limits limits = { .nodes = (uint32_t)(nodes < NODES_MOST ? nodes : NODES_MOST) };
+		if (nodes < NODES_LEAST)
+			break;
 		struct milp_solution solution;
 		uint32_t cuts = 0;
 		uint64_t before = control->ticks;
 		status = milp_solve(&program->milp, &limits, control, &solution);
 		/* A node is charged as one look at the program; it takes longer. */
-		control_spend(control, (control->ticks - before) / (program->milp.rows + program->milp.columns + UINT64_C(1)) * NODE_TICKS);
+		control_spend(control, (control->ticks - before) / size * NODE_TICKS * size);
 		*tried &= status == OK || status == INFEASIBLE;
 		bool have = (status == OK || status == LIMIT) && solution.value;
 		for (uint32_t i = 0; i < program->search->model->links && have && cuts != NONE; i++) {

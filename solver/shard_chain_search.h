@@ -33,7 +33,6 @@ struct chain_search {
 	struct chain_copy *copy;   /* [links] */
 	struct control *control;
 	int64_t limit;             /* of the usage */
-	uint64_t patience;         /* ticks from which on search trees are kept small */
 	bool weighed;
 	int64_t alpha, beta, weight; /* of the last weighing */
 	struct arena arena;
