@@ -3,8 +3,8 @@
  * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
  * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
  * What could still be better lies between the bound and the best plan. Strategies that no such plan has go as soon as there are a bound and a plan
- * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy). What is left is enumerated as points of cost
- * and usage, a growing share of it in each round; the ILP takes over where that is too much.
+ * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy). Halves of walks meet for a better plan early on.
+ * What is left is enumerated as points of cost and usage, a growing share of it in each round; the ILP takes over where that is too much and it is small.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
 #define LARGE 200000           /* entries of tables from which on strategies are looked through */
 #define QUICK 8000000          /* entries that one more pass goes over in the end */
-#define CLOSER 8               /* and again where the gap has shrunk by so much */
+#define CLOSER 2               /* and again where the gap has shrunk by so much */
 #define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
 #define GROWTH 16              /* of the share, from round to round; less after one that was too large */
 
@@ -45,6 +45,7 @@ struct run {
 	int64_t all_bound;
 	size_t all_entries;        /* of that model's tables */
 	bool exhausted;            /* all that could be better has been searched */
+	int64_t met;               /* the cost of the plan that something better was looked for last */
 };
 
 /* ---- choices --------------------------------------------------------------------------------------------------- */
@@ -462,7 +463,7 @@ static enum status look_through(struct run *run)
 /* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
 static enum status thin_out(struct run *run)
 {
-	wide gap = (wide)run->cost - run->bound;
+	wide gap = room_above(run) / run->search.alpha;
 	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) || most_weight(run) == CHAIN_WEIGHT_MAX)
 		return OK;
 	run->pruned_at = gap > 0 ? gap : 1;
@@ -560,13 +561,30 @@ static enum status prepare(struct run *run)
 	return status;
 }
 
-/* Tables for less, in the effort that is left. */
+/* Tables for less, which is not at the expense of what is left to do. */
 static enum status again(struct run *run)
 {
-	uint64_t limit = run->control->limit;
+	uint64_t left = run->control->limit > run->control->ticks ? run->control->limit - run->control->ticks : 0;
 	enum status status = prepare(run);
-	run->control->limit = limit;
+	run->control->limit = run->control->ticks + left;
 	return status;
+}
+
+/* Something good before proofs: in each model that is small enough, and again where the plan at hand is another. */
+static enum status meet(struct run *run)
+{
+	struct chain_choice choice;
+	struct vertex found;
+	int64_t most = most_weight(run), before = run->cost;
+	if (run->met == run->cost || most == CHAIN_WEIGHT_MAX)
+		return OK;
+	run->met = run->cost;
+	enum status status = chain_meet(&run->search, most, run->cost - run->model.base_cost, &choice);
+	if (status == LIMIT || status == INFEASIBLE)
+		return OK;
+	if (status == OK)
+		status = offer(run, &choice, &found);
+	return status == OK && run->cost < before ? again(run) : status;
 }
 
 /* Shares of what is between the least weight and the best plan's. */
@@ -576,7 +594,12 @@ static enum status close_gap(struct run *run)
 	int64_t growth = GROWTH;
 	enum status status = prepare(run);
 	grant(run, TICKS_LEAST);
+	run->met = CHAIN_COST_MAX;
 	while (status == OK && run->cost > run->bound) {
+		if (done >= 0 || entries(run) < LARGE)
+			status = meet(run);
+		if (status != OK || run->cost <= run->bound)
+			break;
 		wide gap = room_above(run);
 		int64_t before = run->cost;
 		if (gap < 0) {

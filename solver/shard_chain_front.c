@@ -88,6 +88,28 @@ uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 	return kept;
 }
 
+static int64_t weight_of(const struct chain_tree *tree, const struct chain_point *point)
+{
+	return tree->alpha * point->cost + tree->beta * point->usage;
+}
+
+uint32_t chain_points_thin(const struct chain_tree *tree, struct chain_point *list, uint32_t count, uint32_t beam)
+{
+	uint32_t kept = 0;
+	uint64_t share = NONE;
+	if (!beam || count <= beam)
+		return count;
+	uint64_t low = (uint64_t)list[0].usage, width = ((uint64_t)list[count - 1].usage - low) / beam + 1;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t here = ((uint64_t)list[i].usage - low) / width;
+		if (kept && here == share && weight_of(tree, &list[i]) >= weight_of(tree, &list[kept - 1]))
+			continue;
+		list[here == share && kept ? kept - 1 : kept++] = list[i];
+		share = here;
+	}
+	return kept;
+}
+
 struct row {
 	struct chain_front *front;
 	const struct chain_bucket *bucket;
@@ -95,11 +117,6 @@ struct row {
 	int64_t room;              /* the most that a point may weigh */
 	uint32_t count;            /* in front->list */
 };
-
-static int64_t weight_of(const struct chain_tree *tree, const struct chain_point *point)
-{
-	return tree->alpha * point->cost + tree->beta * point->usage;
-}
 
 /* Cost and usage of factors and plain children. False where forbidden. */
 static bool add_plain(const struct row *row, struct chain_point *point)
@@ -136,7 +153,7 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 			point.usage += more->usage;
 			if (weight_of(front->tree, &point) + rest > row->room)
 				continue;
-			if (front->trails > 4 * front->most || count > front->most)
+			if (front->trails > 4 * front->room.most || count > front->room.most)
 				return LIMIT;
 			point.trail = push_trail(front, front->list[i].trail, j);
 			if (point.trail == NONE || !push(&front->other, &front->other_room, count++, point))
@@ -149,6 +166,7 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 	front->other = swap;
 	front->other_room = room;
 	row->count = chain_points_filter(front->list, count);
+	row->count = chain_points_thin(front->tree, front->list, row->count, front->room.beam);
 	return OK;
 }
 
@@ -191,13 +209,14 @@ static enum status keep(struct row *row, uint32_t begin)
 {
 	struct chain_front *front = row->front;
 	for (uint32_t i = 0; i < row->count; i++) {
-		if (front->points >= front->most)
+		if (front->points >= front->room.most)
 			return LIMIT;
 		if (!push(&front->point, &front->point_room, front->points, front->list[i]))
 			return NO_MEMORY;
 		front->points++;
 	}
 	front->points = begin + chain_points_filter(front->point + begin, front->points - begin);
+	front->points = begin + chain_points_thin(front->tree, front->point + begin, front->points - begin, front->room.beam);
 	return OK;
 }
 
@@ -260,10 +279,10 @@ static bool has_own(const struct chain_front *front, const struct chain_bucket *
 	return false;
 }
 
-enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, uint32_t most,
+enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, struct chain_room room,
 	struct control *control)
 {
-	*front = (struct chain_front) { .tree = tree, .given = given, .most = most };
+	*front = (struct chain_front) { .tree = tree, .given = given, .room = room };
 	front->start = arena_alloc(&front->arena, tree->buckets, sizeof *front->start);
 	uint32_t *value = arena_alloc(&front->arena, tree->graph->vars, sizeof *value);
 	enum status status = front->start && value ? OK : NO_MEMORY;

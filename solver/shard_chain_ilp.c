@@ -502,10 +502,11 @@ static enum status build_fronts(struct program *program, int64_t most)
 {
 	struct chain_search *search = program->search;
 	uint32_t links = search->model->links;
+	struct chain_room room = { POINTS_MAX, 0, 0 };
 	program->walk = arena_alloc(&program->arena, links, sizeof *program->walk);
-	enum status status = program->walk ? chain_front_build(&program->core, &search->core, NULL, most, POINTS_MAX, search->control) : NO_MEMORY;
+	enum status status = program->walk ? chain_front_build(&program->core, &search->core, NULL, most, room, search->control) : NO_MEMORY;
 	for (uint32_t i = 0; i < links && status == OK; i++)
-		status = chain_front_build(&program->walk[i].front, &search->copy[i].tree, NULL, most, POINTS_MAX, search->control);
+		status = chain_front_build(&program->walk[i].front, &search->copy[i].tree, NULL, most, room, search->control);
 	return status;
 }
 

@@ -395,7 +395,7 @@ static enum status make_buckets(struct gathering *gathering, const uint32_t *ord
 static enum status better_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries, struct arena *arena,
 	struct control *control)
 {
-	double others;
+	double others = 0;
 	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
 	enum status status = other ? find_order(graph, links_last, false, order, entries, control) : NO_MEMORY;
 	if (status == OK && *entries > MANY)

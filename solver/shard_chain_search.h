@@ -47,6 +47,8 @@ enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, 
 /* The same by elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
  * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
+/* Something good out of the same, of one link: by some points of each set only. INFEASIBLE: nothing was found. LIMIT: too many states. */
+enum status chain_meet(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
 /* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
  * it is above the limit. */
 enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,

@@ -10,7 +10,8 @@
 #include "shard_chain_walk.h"
 
 #define POINTS_MOST 60000
-#define LOOKS_PER_POINT 100    /* pairs looked at */
+#define LOOKS_MOST 6000000
+#define WIDER 8                /* halves of walks may have so many times the points of other sets */
 
 /* Sets of points of one power, by entry of its matrix. */
 struct sets { uint32_t *start; };
@@ -31,10 +32,11 @@ static bool push(struct chain_point **list, uint32_t *room, uint32_t count, stru
 
 struct walking {
 	struct chain_walks *walks;
-	const struct chain_search *search;
+	struct chain_search *search;
 	const struct chain_power *power;
 	int64_t limit;
 	uint32_t listed;
+	uint32_t beam;             /* of the sets at hand */
 	bool alone;                /* one state: usage of a run of copies is in its share of low to high, give or take more */
 	int64_t low, high, more;
 	int64_t least, most;       /* of the run at hand */
@@ -67,15 +69,15 @@ static enum status meet(struct walking *walking, uint32_t left, uint32_t left_en
 {
 	struct chain_walks *walks = walking->walks;
 	walks->looked += (uint64_t)(left_end - left) * (right_end - right);
-	if (walks->looked > (uint64_t)walks->most * LOOKS_PER_POINT)
+	if (walks->looked > walks->room.looks)
 		return LIMIT;
 	for (uint32_t i = left; i < left_end; i++)
 		for (uint32_t j = right; j < right_end; j++) {
 			struct chain_point point = { walks->point[i].cost + walks->point[j].cost, walks->point[i].usage + walks->point[j].usage, i, j };
 			if (walking->search->alpha * point.cost + walking->search->beta * point.usage + around > walking->limit
-				|| point.usage < walking->least || point.usage > walking->most)
+				|| point.usage < walking->least || point.usage > walking->most || point.usage > walking->search->limit)
 				continue;
-			if (walking->listed >= 4 * walks->most)
+			if (walking->listed >= 4 * walks->room.most)
 				return LIMIT;
 			if (!push(&walks->list, &walks->list_room, walking->listed++, point))
 				return NO_MEMORY;
@@ -106,10 +108,11 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 		if (status != OK)
 			break;
 		walking->listed = walking->alone ? filter_equal(walks->list, walking->listed) : chain_points_filter(walks->list, walking->listed);
-		if (walks->points + walking->listed > walks->most)
+		walking->listed = chain_points_thin(walks->arcs.tree, walks->list, walking->listed, walking->beam);
+		if (walks->points + walking->listed > walks->room.most)
 			status = LIMIT;
 		for (uint32_t i = 0; i < walking->listed && status == OK; i++)
-			if (!push(&walks->point, &walks->room, walks->points++, walks->list[i]))
+			if (!push(&walks->point, &walks->points_room, walks->points++, walks->list[i]))
 				status = NO_MEMORY;
 	}
 	result->start[(size_t)states * states] = walks->points;
@@ -129,9 +132,9 @@ static enum status copy_arcs(struct walking *walking, uint32_t block, struct set
 		result->start[entry] = walks->points;
 		for (uint32_t i = start[entry]; i < start[entry + 1]; i++) {
 			struct chain_point point = { walks->arcs.point[i].cost, walks->arcs.point[i].usage, NONE, i };
-			if (walks->points >= walks->most)
+			if (walks->points >= walks->room.most)
 				return LIMIT;
-			if (!push(&walks->point, &walks->room, walks->points++, point))
+			if (!push(&walks->point, &walks->points_room, walks->points++, point))
 				return NO_MEMORY;
 		}
 	}
@@ -139,26 +142,64 @@ static enum status copy_arcs(struct walking *walking, uint32_t block, struct set
 	return OK;
 }
 
-/* All walks of the link's length in one block. */
-static enum status walk_block(struct walking *walking, uint32_t block, struct sets *last)
+/* Squares of the arcs' sets; wider: the one whose sets may be so. */
+static enum status square_sets(struct walking *walking, uint32_t block, struct sets *square, uint32_t count, uint32_t wider)
 {
 	const struct chain_power *power = walking->power;
-	struct sets *square = arena_alloc(&walking->walks->arena, power->squares, sizeof *square);
-	enum status status = square ? copy_arcs(walking, block, &square[0]) : NO_MEMORY;
-	uint32_t length = 0;
-	for (uint32_t i = 1; i < power->squares && status == OK; i++) {
+	uint32_t beam = walking->walks->room.beam;
+	enum status status = copy_arcs(walking, block, &square[0]);
+	for (uint32_t i = 1; i < count && status == OK; i++) {
 		set_range(walking, 1u << i);
+		walking->beam = i == wider ? WIDER * beam : beam;
 		status = multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1], power->square_around[i], &square[i]);
 	}
-	for (uint32_t i = 0; i < power->products && status == OK; i++) {
+	return status;
+}
+
+/* Walks of the length of the first products, into last. */
+static enum status multiply_sets(struct walking *walking, const struct sets *square, uint32_t products, uint32_t wider, struct sets *last)
+{
+	const struct chain_power *power = walking->power;
+	uint32_t length = 0, beam = walking->walks->room.beam;
+	enum status status = OK;
+	for (uint32_t i = 0; i < products && status == OK; i++) {
 		struct sets before = *last;
 		*last = square[power->bit[i]];
 		set_range(walking, length += 1u << power->bit[i]);
+		walking->beam = i == wider ? WIDER * beam : beam;
 		if (i)
 			status = multiply(walking, power->product[i - 1], &before, power->square[power->bit[i]], &square[power->bit[i]],
 				power->product_around[i], last);
 	}
 	return status;
+}
+
+/* All walks of the link's length in one block. */
+static enum status walk_block(struct walking *walking, uint32_t block, struct sets *last)
+{
+	const struct chain_power *power = walking->power;
+	struct sets *square = arena_alloc(&walking->walks->arena, power->squares, sizeof *square);
+	enum status status = square ? square_sets(walking, block, square, power->squares, NONE) : NO_MEMORY;
+	return status == OK ? multiply_sets(walking, square, power->products, NONE, last) : status;
+}
+
+/* Two halves of them: the last product's factors, or those of the last square. */
+static enum status walk_halves(struct walking *walking, uint32_t block)
+{
+	const struct chain_power *power = walking->power;
+	struct chain_walks *walks = walking->walks;
+	uint32_t products = power->products, top = power->squares - 1;
+	struct sets *square = arena_alloc(&walks->arena, power->squares, sizeof *square), last = { NULL };
+	enum status status = !square ? NO_MEMORY : square_sets(walking, block, square, products > 1 || !top ? top + 1 : top, products > 1 ? top : top - 1);
+	if (status == OK && products > 1)
+		status = multiply_sets(walking, square, products - 1, products - 2, &last);
+	if (status != OK)
+		return status;
+	uint32_t half = products > 1 || !top ? top : top - 1;
+	walks->right[block] = (struct chain_half) { products > 1 || top ? square[half].start : NULL, power->square[half] };
+	walks->left[block] = products > 1 ? (struct chain_half) { last.start, power->product[products - 2] }
+		: (struct chain_half) { square[half].start, power->square[half] };
+	return OK;
 }
 
 /* What copies and everything else use at most, where all is a part of some plan. */
@@ -212,27 +253,37 @@ static bool within(const struct chain_copy *copy, const struct chain_power *powe
 	return false;
 }
 
-enum status chain_walks_build(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit, int64_t below, uint32_t most)
+static enum status look_at_block(struct walking *walking, uint32_t number, uint32_t block, int64_t below, bool halves, struct sets *last)
+{
+	struct chain_search *search = walking->search;
+	struct chain_copy *copy = &search->copy[number];
+	size_t square = (size_t)walking->power->states * walking->power->states;
+	enum status status = chain_power_keep(&copy->power[block]);
+	if (status != OK)
+		return status;
+	chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
+	find_range(walking, number, block, below);
+	return halves ? walk_halves(walking, block) : walk_block(walking, block, last);
+}
+
+enum status chain_walks_build(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit, int64_t below, struct chain_room room,
+	bool halves)
 {
 	const struct chain_link *link = &search->model->link[number];
 	struct chain_copy *copy = &search->copy[number];
 	size_t square = (size_t)link->states * link->states;
-	*walks = (struct chain_walks) { .link = link, .most = most };
-	enum status status = chain_front_build(&walks->arcs, &copy->tree, NULL, limit, most, search->control);
+	*walks = (struct chain_walks) { .link = link, .room = room };
+	enum status status = chain_front_build(&walks->arcs, &copy->tree, NULL, limit, room, search->control);
 	walks->start = arena_alloc(&walks->arena, link->blocks * square + 1, sizeof *walks->start);
-	if (!walks->start)
+	walks->left = arena_alloc(&walks->arena, link->blocks, sizeof *walks->left);
+	walks->right = arena_alloc(&walks->arena, link->blocks, sizeof *walks->right);
+	if (!walks->start || !walks->left || !walks->right)
 		return NO_MEMORY;
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++) {
 		struct walking walking = { .walks = walks, .search = search, .power = &copy->power[block], .limit = limit };
 		struct sets last = { NULL };
-		if (within(copy, walking.power, block, limit)) {
-			status = chain_power_keep(&copy->power[block]);
-			if (status == OK) {
-				chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
-				find_range(&walking, number, block, below);
-				status = walk_block(&walking, block, &last);
-			}
-		}
+		if (within(copy, walking.power, block, limit))
+			status = look_at_block(&walking, number, block, below, halves, &last);
 		for (size_t entry = 0; entry < square && status == OK; entry++) {
 			walks->start[block * square + entry] = walks->wholes;
 			for (uint32_t i = last.start ? last.start[entry] : 0; last.start && i < last.start[entry + 1] && status == OK; i++) {
@@ -242,7 +293,7 @@ enum status chain_walks_build(struct chain_walks *walks, struct chain_search *se
 		}
 	}
 	walks->start[link->blocks * square] = walks->wholes;
-	control_spend(search->control, walks->looked / 8 + walks->points / 2);
+	control_spend(search->control, walks->looked / 4 + 10 * (uint64_t)walks->points);
 	return status;
 }
 
@@ -287,7 +338,7 @@ static enum status arc_values(const struct chain_walks *walks, uint32_t arc, uin
 	return OK;
 }
 
-enum status chain_walks_path(const struct chain_walks *walks, uint32_t whole, struct chain_path *path, struct arena *arena)
+enum status chain_walks_path(const struct chain_walks *walks, const uint32_t *walk, uint32_t count, struct chain_path *path, struct arena *arena)
 {
 	uint32_t length = walks->link->length, *next;
 	uint32_t *kind = mem_alloc(walks->arcs.points, sizeof *kind);
@@ -295,8 +346,8 @@ enum status chain_walks_path(const struct chain_walks *walks, uint32_t whole, st
 	path->value = arena_alloc(arena, length < walks->arcs.points ? length : walks->arcs.points, sizeof *path->value);
 	path->kinds = 0;
 	enum status status = kind && path->arc && path->value ? OK : NO_MEMORY;
-	if (status == OK)
-		spell_out(walks, walks->whole[whole].value, &next);
+	for (uint32_t i = 0; i < count && status == OK; i++)
+		spell_out(walks, walk[i], &next);
 	for (uint32_t i = 0; i < length && status == OK; i++) {
 		uint32_t arc = path->arc[i];
 		if (!kind[arc]) {
@@ -333,7 +384,7 @@ static enum status read_choice(const struct chain_search *search, const struct c
 	if (status == OK)
 		chain_front_decode(core, core->tree->buckets - 1, best, choice->core, taken);
 	for (uint32_t i = 0; i < model->links && status == OK; i++)
-		status = chain_walks_path(&walks[i], taken[model->link[i].factor], &choice->path[i], &choice->arena);
+		status = chain_walks_path(&walks[i], &walks[i].whole[taken[model->link[i].factor]].value, 1, &choice->path[i], &choice->arena);
 	if (status == OK)
 		chain_choice_sum(model, choice);
 	return status;
@@ -341,6 +392,7 @@ static enum status read_choice(const struct chain_search *search, const struct c
 
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice)
 {
+	struct chain_room room = { POINTS_MOST, LOOKS_MOST, 0 };
 	const struct chain_model *model = search->model;
 	struct arena arena = { 0 };
 	struct chain_front core = { 0 };
@@ -349,11 +401,11 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 	enum status status = walks && given ? OK : NO_MEMORY;
 	*choice = (struct chain_choice) { 0 };
 	for (uint32_t i = 0; i < model->links && status == OK; i++) {
-		status = chain_walks_build(&walks[i], search, i, most, below, POINTS_MOST);
+		status = chain_walks_build(&walks[i], search, i, most, below, room, false);
 		given[model->link[i].factor] = (struct chain_given) { walks[i].start, walks[i].whole };
 	}
 	if (status == OK)
-		status = chain_front_build(&core, &search->core, given, most, POINTS_MOST, search->control);
+		status = chain_front_build(&core, &search->core, given, most, room, search->control);
 	if (status == OK) {
 		uint32_t best = cheapest(&core, search, below);
 		status = best == NONE ? INFEASIBLE : read_choice(search, &core, best, walks, choice);
