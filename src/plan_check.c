@@ -100,7 +100,8 @@ static enum status transform_graph(struct check *check)
 	enum status rank = read_rank(check);
 	if (rank != OK)
 		return rank;
-	int64_t margin = json_integer_value(check_member(check, "memory", "fit_margin_bytes"));
+	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
+	int64_t margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
 	if (margin < -BYTES_MAX || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };

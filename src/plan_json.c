@@ -7,6 +7,7 @@
 #include "pipeline_json.h"
 #include "plan_json.h"
 #include "shard_json.h"
+#include "stages.h"
 
 static void text_member(FILE *stream, const char *key, const char *text)
 {
@@ -240,7 +241,11 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 		plan->peak_bytes);
 	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);
 	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64
-		", \"fit_margin_bytes\": %" PRId64, plan->program_peak_bytes, plan_storage_peak(plan), plan->fit_margin);
+		", \"fit_margin_bytes\": ", plan->program_peak_bytes, plan_storage_peak(plan));
+	if (plan->fit_margin == MARGIN_NO_CAP)
+		fputs("null", stream);
+	else
+		fprintf(stream, "%" PRId64, plan->fit_margin);
 	if (plan_fits(plan) != FITS_ANY)
 		next_text_member(stream, "fits", fits_text[plan_fits(plan)]);
 	fputs("},\n", stream);

@@ -3,6 +3,8 @@
 
 #include "planner.h"
 #include "rules_file.h"
+#include "shard_mesh.h"
+#include "solver/recompute.h"
 
 static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
@@ -176,16 +178,19 @@ static struct plan *plan_ranks(struct stage_context *stage, struct graph *input,
 	return NULL;
 }
 
+static struct plan *plan_transformed(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
+	bool quick, struct error *error, enum status *status)
+{
+	return transformed->pipelined ? plan_ranks(stage, input, scenario, transformed, quick, error, status)
+		: plan_graph(stage, input, scenario, transformed, transformed->graph, quick, error, status);
+}
+
 /* One pass through the stages. */
 static struct plan *plan_once(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status)
 {
-	struct plan *plan = NULL;
 	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error, status);
-	if (transformed && transformed->pipelined)
-		plan = plan_ranks(stage, input, scenario, transformed, quick, error, status);
-	else if (transformed)
-		plan = plan_graph(stage, input, scenario, transformed, transformed->graph, quick, error, status);
+	struct plan *plan = transformed ? plan_transformed(stage, input, scenario, transformed, quick, error, status) : NULL;
 	transformed_release(transformed);
 	return plan;
 }
@@ -194,32 +199,55 @@ static struct plan *plan_once(struct stage_context *stage, struct graph *input, 
 
 #define FIT_ROUNDS 4
 
-/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, or the
- * worst pipeline rank's by the model. It exceeds the old margin by at least the deficit; a pipeline's first cut has none. False where a
- * round can't help: the plan fits, there is nothing to choose, or what can be done is done already. */
-static bool wider_margin(const struct plan *plan, int64_t *margin)
+/* A search over shardings counts what stays, which may be more or less than an arena: it starts without the cap. */
+static bool starts_without_cap(const struct scenario *scenario)
+{
+	return scenario_searches(scenario) && !scenario_pipelines(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+}
+
+/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
+ * pipeline rank's by the model, or what stays of a sharding, which may well be more than the arena. Else it exceeds the old margin by at
+ * least the deficit; a pipeline's first cut has none. False where a round can't help: the plan fits and doesn't waste memory, there is
+ * nothing to choose, or what can be done is done already. */
+static bool next_margin(const struct plan *plan, int64_t *margin)
 {
 	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
 	bool first = plan->pipelined && plan->fit_margin == 0;
-	if (budget < 0 || peak < 0 || plan->limited || plan->arena_bytes <= budget || (!first && peak > budget - plan->fit_margin))
+	if (budget < 0 || peak < 0 || plan->limited)
+		return false;
+	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
+	if (starts_without_cap(&plan->scenario)) {
+		bool fits = plan->arena_bytes <= budget, wastes = !uncapped && plan->arena_bytes < budget - budget / 50;
+		*margin = plan->arena_bytes - peak;
+		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
+	}
+	if (plan->arena_bytes <= budget || nearest)
 		return false;
 	*margin = plan->arena_bytes == peak ? 1 : plan->arena_bytes - peak;
 	return true;
 }
 
-/* recompute=auto counts in program order; order and layout may end above the memory cap. Then the choice is made anew
- * with a lower cap, in a few rounds. Takes over the first plan; returns that with the smallest arena. A round that is
- * cancelled, or that the pins forbid, leaves the best so far. */
+/* Of two plans one that fits the cap, then the faster one where that is what is sought; the smaller arena where none fits. */
+static bool fits_better(const struct plan *a, const struct plan *b)
+{
+	int64_t budget = plan_budget(a);
+	bool both = a->arena_bytes <= budget && b->arena_bytes <= budget;
+	return both && starts_without_cap(&a->scenario) ? plan_step_time(a) < plan_step_time(b) : a->arena_bytes < b->arena_bytes;
+}
+
+/* What a choice counts with is not the arena: order and layout may end above the memory cap. Then the choice is made anew
+ * with another cap, in a few rounds. Takes over the first plan; returns the best that fits, or that with the smallest arena.
+ * A round that is cancelled, or that the pins forbid, leaves the best so far. */
 static struct plan *choose(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
 {
 	struct plan *best = plan_retain(first), *last = first;
-	for (int round = 0; round < FIT_ROUNDS && wider_margin(last, &stage->fit_margin); round++) {
+	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &stage->fit_margin); round++) {
 		struct plan *next = plan_once(stage, best->input, &best->scenario, false, error, status);
 		if (!next)
 			break;
 		plan_release(last);
 		last = next;
-		if (next->arena_bytes < best->arena_bytes) {
+		if (fits_better(next, best)) {
 			plan_release(best);
 			best = plan_retain(next);
 		}
@@ -244,10 +272,10 @@ static struct plan *plan_rival(struct stage_context *stage, const struct plan *f
 {
 	stage->rival = rival;
 	struct transformed *transformed = stage_transform(stage, first->input, &first->scenario, false, error, status);
-	struct plan *plan = transformed ? plan_graph(stage, first->input, &first->scenario, transformed, transformed->graph, true, error, status) : NULL;
+	struct plan *plan = transformed ? plan_transformed(stage, first->input, &first->scenario, transformed, true, error, status) : NULL;
 	bool near = plan && plan->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
 	plan_release(plan);
-	plan = near ? plan_graph(stage, first->input, &first->scenario, transformed, transformed->graph, false, error, status) : NULL;
+	plan = near ? plan_transformed(stage, first->input, &first->scenario, transformed, false, error, status) : NULL;
 	transformed_release(transformed);
 	return plan;
 }
@@ -257,7 +285,7 @@ static struct plan *plan_rival(struct stage_context *stage, const struct plan *f
 static struct plan *judge(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
 {
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
-	uint32_t rivals = !first->sharded || first->pipelined || first->limited ? 0 : first->sharded->rivals, i;
+	uint32_t rivals = !first->sharded || first->limited ? 0 : first->sharded->rivals, i;
 	int64_t least = first->arena_bytes, experts = INT64_MAX;
 	stage->fit_margin = first->fit_margin;
 	stage->first = first->sharded;
@@ -298,6 +326,8 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
+	if (depth != PLAN_QUICK && starts_without_cap(scenario))
+		stage.fit_margin = MARGIN_NO_CAP;
 	*status = check_pins(input, scenario, error);
 	struct plan *plan = *status == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error, status) : NULL;
 	if (plan && depth != PLAN_QUICK)

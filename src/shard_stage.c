@@ -69,14 +69,15 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
 		K_inter_latency, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
-	static const enum knob_id searched[] = { K_memory, K_reserve, K_slack, K_curve };
+	static const enum knob_id searched[] = { K_slack, K_curve, K_memory, K_reserve };
+	size_t capped = stage->fit_margin == MARGIN_NO_CAP ? 2 : 0;
 	key_add(key, quick && scenario_searches(scenario));
-	for (size_t i = 0; scenario_searches(scenario) && i < sizeof searched / sizeof *searched; i++)
+	for (size_t i = 0; scenario_searches(scenario) && i + capped < sizeof searched / sizeof *searched; i++)
 		key_add(key, (uint64_t)scenario->value[searched[i]]);
-	if (scenario_searches(scenario) && !scenario_pipelines(scenario)) {
+	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
 		key_add(key, (uint64_t)stage->fit_margin);
+	if (scenario_searches(scenario))
 		key_add(key, stage->rival);
-	}
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -115,7 +116,9 @@ static int64_t cap_of(const struct stage_context *stage, const struct scenario *
 	int64_t ranks = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1;
 	if (scenario_pipelines(scenario))    /* the ranks share what stays; their cuts see to the rest */
 		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
-	return cap < 0 ? -1 : cap > stage->fit_margin ? cap - stage->fit_margin : 0;
+	if (cap < 0 || stage->fit_margin == MARGIN_NO_CAP)
+		return -1;
+	return cap > stage->fit_margin ? cap - stage->fit_margin : 0;
 }
 
 static bool better(const struct job *job, const struct sharding_cost *a, const struct sharding_cost *b)

@@ -55,6 +55,8 @@ typedef enum status order_solver(const struct problem *, const struct order_opti
 /* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
 typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
 
+#define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
+
 /* What a stage runs with. */
 struct stage_context {
 	struct store *store;

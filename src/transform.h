@@ -10,7 +10,7 @@ struct transformed {
 	char *notes;                /* "" where nothing was assumed */
 	struct sharded *sharded;    /* NULL where the step is not split over devices */
 	struct pipelined *pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
-	int64_t fit_peak;           /* recompute=auto: the program-order peak that it reached; else -1 */
+	int64_t fit_peak;           /* what a choice counted with: the program-order peak of recompute=auto, what stays of a searched sharding, the worst rank's; else -1 */
 	atomic_uint references;
 };
 

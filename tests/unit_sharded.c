@@ -77,6 +77,7 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		{ "llama", "devices=8 strategy=megatron sp=off" }, { "moe", "devices=8 strategy=data ep=4" }, { "resnet18", "devices=4 strategy=zero zero=2" },
 		{ "gpt", "devices=4 strategy=data in_place=off" }, { "gpt", "devices=8 strategy=auto" }, { "moe", "devices=4 strategy=minred curve=on" },
 		{ "gpt", "devices=4 strategy=auto memory=900MiB" }, { "gpt", "devices=8 strategy=tap" },
+		{ "moe", "devices=2 strategy=minred microbatches=2" },
 	};
 	struct planner planner = { .store = store_new() };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -277,6 +278,40 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	for (uint32_t i = 1; i < least->sharded->points; i++)
 		cr_assert(least->sharded->curve[i].time <= least->sharded->curve[i - 1].time, "more memory is never slower");
 	plan_release(plan);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
+Test(sharded, the_cap_is_about_the_arena_not_about_what_stays)
+{
+	static const char *const expert[] = { "data", "megatron", "zero" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("resnet18", 32);
+	struct error error = { 0 };
+	char words[100];
+	struct plan *fastest = plan_of(&planner, graph, "devices=4 strategy=auto"), *least = plan_of(&planner, graph, "devices=4 strategy=minred");
+	cr_assert(least->sharded->cost.usage > least->arena_bytes && least->arena_bytes < fastest->arena_bytes);
+	int64_t cap[] = { fastest->arena_bytes, (fastest->arena_bytes + least->arena_bytes) / 2, least->arena_bytes + least->arena_bytes / 50 };
+	for (size_t c = 0; c < sizeof cap / sizeof *cap; c++) {
+		snprintf(words, sizeof words, "devices=4 strategy=auto memory=%lld", (long long)cap[c]);
+		struct plan *plan = plan_of(&planner, graph, words);
+		cr_assert(plan->arena_bytes <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan->arena_bytes);
+		cr_assert(c > 0 || (plan->sharded->cost.total == fastest->sharded->cost.total && plan->fit_margin == MARGIN_NO_CAP));
+		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
+			snprintf(words, sizeof words, "devices=4 strategy=%s", expert[e]);
+			struct plan *other = plan_of(&planner, graph, words);
+			cr_assert(other->arena_bytes > cap[c] || plan->sharded->cost.total <= other->sharded->cost.total, "cap %lld: %s", (long long)cap[c], expert[e]);
+			plan_release(other);
+		}
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+		free(text);
+		plan_release(plan);
+	}
+	plan_release(fastest);
 	plan_release(least);
 	planner_done(&planner);
 	graph_release(graph);
