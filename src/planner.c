@@ -297,7 +297,7 @@ static struct plan *judge(struct stage_context *stage, struct plan *first, struc
 	}
 	int64_t limit = least + least / 100 * first->scenario.value[K_slack], budget = plan_budget(first);
 	limit = experts < limit ? experts : limit;
-	limit = budget >= least && budget < limit ? budget : limit;
+	limit = budget >= least && (budget < limit || stage->least) ? budget : limit;
 	for (uint32_t k = 0; k < i; k++) {
 		if (!plan[k] || plan[k]->arena_bytes > limit)
 			continue;
@@ -318,6 +318,31 @@ static struct plan *judge(struct stage_context *stage, struct plan *first, struc
 	return NULL;
 }
 
+/* auto where nothing fits the cap so far: the least memory, unless every sharding keeps more than the cap. Takes over the best so far. */
+static struct plan *choose_least(struct stage_context *stage, struct plan *best, struct error *error, enum status *status)
+{
+	int64_t budget = plan_budget(best), kept = 0;
+	const struct graph *whole = best->sharded ? best->sharded->shared->graph : NULL;
+	for (uint32_t i = 0; whole && i < whole->storages; i++)
+		kept += whole->storage[i].persistent ? whole->storage[i].bytes : 0;
+	if (!whole || scenario_strategy(&best->scenario) != STRATEGY_AUTO || !starts_without_cap(&best->scenario) || best->limited || best->arena_bytes <= budget
+		|| kept / best->scenario.value[K_devices] > budget)
+		return best;
+	stage->fit_margin = MARGIN_NO_CAP;
+	stage->least = true;
+	struct plan *least = plan_once(stage, best->input, &best->scenario, false, error, status);
+	least = least ? judge(stage, least, error, status) : NULL;
+	stage->least = false;
+	if (*status != NO_MEMORY && *status != LIMIT)
+		*status = OK;
+	bool smaller = least && least->arena_bytes < best->arena_bytes;
+	plan_release(smaller ? best : least);
+	if (*status == OK)
+		return smaller ? least : best;
+	plan_release(smaller ? least : best);
+	return NULL;
+}
+
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error, enum status *status)
 {
@@ -332,7 +357,9 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct plan *plan = *status == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error, status) : NULL;
 	if (plan && depth != PLAN_QUICK)
 		plan = choose(&stage, plan, error, status);
-	return plan && depth != PLAN_QUICK ? judge(&stage, plan, error, status) : plan;
+	if (plan && depth != PLAN_QUICK)
+		plan = judge(&stage, plan, error, status);
+	return plan && depth != PLAN_QUICK ? choose_least(&stage, plan, error, status) : plan;
 }
 
 void planner_done(struct planner *planner)

@@ -77,7 +77,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
 		key_add(key, (uint64_t)stage->fit_margin);
 	if (scenario_searches(scenario))
-		key_add(key, stage->rival);
+		key_add(key, 2 * stage->rival + stage->least);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -121,9 +121,14 @@ static int64_t cap_of(const struct stage_context *stage, const struct scenario *
 	return cap > stage->fit_margin ? cap - stage->fit_margin : 0;
 }
 
+static enum shard_strategy strategy_of(const struct job *job)
+{
+	return job->stage->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
+}
+
 static bool better(const struct job *job, const struct sharding_cost *a, const struct sharding_cost *b)
 {
-	enum shard_strategy strategy = scenario_strategy(job->scenario);
+	enum shard_strategy strategy = strategy_of(job);
 	bool fits_a = job->cap < 0 || a->usage <= job->cap, fits_b = job->cap < 0 || b->usage <= job->cap;
 	if (fits_a != fits_b)
 		return fits_a;
@@ -239,7 +244,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 			next.candidate = job->candidates;
 			add_candidate(job, text, &next.cost);
 			sharding_free(&sharding);
-			if (scenario_strategy(job->scenario) == STRATEGY_MINRED)
+			if (strategy_of(job) == STRATEGY_MINRED)
 				keep_expert(job, &next);
 			if (status == OK && (!best->any || better(job, &next.cost, &best->cost)))
 				*best = next;
@@ -293,7 +298,7 @@ static void note_report(struct job *job, const struct sharding_report *report, s
 		return;
 	sharded->space = report->space;
 	sharded->folded = report->folded;
-	if (report->bound >= 0 && cost >= report->bound)
+	if (report->bound >= 0 && cost >= report->bound && !job->stage->least)
 		sharded->proof = (struct shard_proof){ .picoseconds = true, .cost = cost, .bound = report->bound, .proved = cost == report->bound,
 			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind,
 			.alpha = report->alpha, .beta = report->beta, .priced = report->priced, .limit = report->limit };
@@ -332,7 +337,7 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 	if (status != OK)
 		return status == NO_MEMORY ? fail(job->error, NO_MEMORY, "out of memory") : status;
 	roles_of_mesh(job->scenario, mesh, usual);
-	*options = (struct sharding_options){ .strategy = scenario_strategy(job->scenario), .roles = roles, .usual = usual, .memory = job->cap,
+	*options = (struct sharding_options){ .strategy = strategy_of(job), .roles = roles, .usual = usual, .memory = job->cap,
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
 		.others = job->others };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
@@ -379,7 +384,7 @@ static bool improves(const struct job *job, const struct sharding_report *report
 	const struct sharding_cost *found = &report->cost;
 	int64_t least = report->least_usage < expert->usage ? report->least_usage : expert->usage;
 	int64_t limit = least + least / 100 * job->scenario->value[K_slack];
-	if (scenario_strategy(job->scenario) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
+	if (strategy_of(job) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
 		return better(job, found, expert);
 	return found->total < expert->total;
 }
@@ -524,6 +529,8 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 		note_roles(units, &sharding.mesh, roles, job->notes);
 	if (search && *status == OK)
 		note_unsplit(units, &sharding, job->notes);
+	if (job->stage->least)
+		note(job->notes, "the fastest shardings exceed the memory cap once they are planned: this is one of least memory");
 	struct sharded *sharded = NULL;
 	if (*status == OK)
 		sharded = build(job, &sharding, status);

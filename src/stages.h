@@ -67,6 +67,7 @@ struct stage_context {
 	shard_decider *shard_decider;       /* NULL: what the strategy says */
 	void *shard_context;
 	int64_t fit_margin;                 /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	bool least;                         /* auto, where nothing else fits the cap: what minred finds */
 	uint32_t rival;                     /* minred: 0: what the search finds; else, from 1, one of the rivals of: */
 	const struct sharded *first;
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
