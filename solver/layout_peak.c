@@ -55,20 +55,21 @@ static enum status solve_part(struct peak *peak, const struct layout_model *part
 	return status;
 }
 
-/* Places what lives in sections [first, last) and is not placed yet around what is. What is higher than the target raises it. */
-static enum status place(struct peak *peak, uint32_t first, uint32_t last, uint64_t effort)
+/* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section `since` on, the first
+ * that the former may live in. What is higher than the target raises it. */
+static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
 {
 	const struct layout_model *model = peak->model;
 	struct layout_model part;
 	int64_t height;
 	uint32_t n = 0;
 	for (uint32_t b = 0; b < model->n; b++)
-		if (model->first[b] < last && first < model->last[b])
+		if (model->first[b] < last && (peak->offset[b] < 0 ? first : since) < model->last[b])
 			peak->buffer[n++] = b;
 	control_spend(peak->control, model->n);
 	if (n == 0 || first == last)
 		return OK;
-	enum status status = layout_model_clip(model, peak->buffer, n, first, last, peak->offset, &part);
+	enum status status = layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part);
 	if (status != OK)
 		return status;
 	int64_t *offset = mem_alloc(n, sizeof *offset);
@@ -93,11 +94,13 @@ static enum status try_window(struct peak *peak, double share, bool apart, uint6
 	for (uint32_t b = 0; b < peak->model->n && *found; b++)
 		peak->offset[b] = -1;
 	for (uint32_t i = 0; i < count && status == OK && *found; i++) {
-		status = place(peak, window[i].first, window[i].last, effort);
+		status = place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort);
 		*found = peak->target < height;
 	}
-	for (uint32_t i = 0; i <= count && status == OK && *found; i++)
-		status = place(peak, i ? window[i - 1].last : 0, i < count ? window[i].first : peak->model->sections, 0);
+	for (uint32_t i = 0; i <= count && status == OK && *found; i++) {
+		uint32_t first = i ? window[i - 1].last : 0;
+		status = place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0);
+	}
 	return status;
 }
 

@@ -147,6 +147,28 @@ Test(peak, stopped_anywhere_the_layout_is_whole)
 	}
 }
 
+/* Two full times are laid out one after the other: what lives between them has places with both, wherever that ends. */
+Test(peak, what_lives_between_full_times_does_not_overlap)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	int better = 0;
+	for (int round = 0; round < 3000; round++) {
+		draw_step(&sample, 8 + (uint32_t)below(&seed, 8), true, &seed);
+		struct layout_model model;
+		int64_t offset[MOST];
+		struct control control = { .limit = 20000 + (uint64_t)below(&seed, 80000) };
+		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
+		int64_t before = bad_layout(&model, offset), height = before;
+		enum status status = layout_peak(&model, model.max_load, EFFORT, offset, &height, &control);
+		cr_assert(status == OK || status == LIMIT);
+		check(&sample.buffers, &model, offset, height, round);
+		better += height < before;
+		layout_model_free(&model);
+	}
+	cr_assert_gt(better, 1000);
+}
+
 static void exhaust(improve *step)
 {
 	uint64_t seed = test_seed();
