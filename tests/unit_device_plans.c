@@ -106,6 +106,13 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 	static const struct { const char *name; struct model_config size; } tiny[] = {
 		{ "gpt", { .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4 } },
 		{ "moe", { .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 4, .experts = 4, .top_k = 2 } },
+		{ "llama", { .layers = 1, .hidden = 8, .heads = 4, .kv_heads = 2, .head_width = 2, .ffn = 12, .vocab = 16, .seq = 4, .batch = 1 } },
+		{ "t5", { .layers = 1, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 3 } },
+		{ "vit", { .layers = 1, .hidden = 8, .heads = 2, .image = 32, .patch = 16, .classes = 4, .batch = 2 } },
+		{ "bert", { .layers = 1, .hidden = 15, .heads = 5, .vocab = 17, .positions = 7, .seq = 5, .batch = 3 } },
+		{ "dlrm", { .layers = 1, .hidden = 3, .experts = 3, .vocab = 11, .classes = 4, .batch = 5 } },
+		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
+			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2 } },
 	};
 	struct rules *rules = rules_new();
 	struct tally tally = { 0 };
