@@ -15,7 +15,7 @@
 #define PASSES_MOST 100
 #define PATIENCE 4             /* passes, */
 #define RISE 2e-5              /* and the share of the bound that they must raise it by */
-#define PRICES 8
+#define PRICES 6
 
 struct rough {
 	const struct shard_chain *chain;
@@ -171,7 +171,7 @@ static void find_price(const struct rough *rough, struct shard_dual *dual, doubl
 	double best = -(double)INFINITY, factor = 1.25, trial = rough->multiplier;
 	*multiplier = trial;
 	for (int i = 0; i < PRICES && control_status(rough->control) == OK; i++) {
-		pass(rough, dual, trial, PASSES_MOST);
+		pass(rough, dual, trial, i == 0 ? PASSES_MOST : PASSES_MOST / 5);
 		if (dual->bound > best) {
 			best = dual->bound;
 			*multiplier = trial;

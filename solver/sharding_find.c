@@ -147,25 +147,43 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 	return OK;
 }
 
-/* Without the cap first, where that is quick: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most. */
-static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most. free: what that search said. */
+static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
 {
 	int64_t memory = job->options->memory;
-	if (memory >= 0 && !has_several_axes(job->mesh)) {
-		enum status status = sharding_search(job, -1, false, NULL, 0, sharding, cost);
-		if (status != OK || cost->usage <= memory)
-			return status;
-		sharding_free(sharding);
-	}
+	enum status status = sharding_search(job, -1, false, NULL, 0, sharding, cost);
+	*free = *job->report;
+	if (memory < 0 || (status != OK && status != LIMIT) || (sharding->split && cost->usage <= memory))
+		return status;
+	sharding_free(sharding);
 	return sharding_search(job, memory, false, NULL, 0, sharding, cost);
+}
+
+/* A sharding that is better than any that the cap's count lets through: what no sharding at all is below, is its bound. */
+static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
+{
+	struct sharding_report *report = job->report;
+	if (free->bound < 0 || report->bound <= cost->total + cost->ties)
+		return;
+	report->objective = cost->total + cost->ties;
+	report->bound = free->bound;
+	report->bound_kind = free->bound_kind;
+	report->alpha = free->alpha;
+	report->beta = free->beta;
+	report->priced = free->priced;
+	report->limit = free->limit;
+	report->proved = false;
 }
 
 static enum status least_time(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost cost;
-	enum status status = search_within(job, sharding, &cost);
+	struct sharding_report free;
+	enum status status = search_within(job, sharding, &cost, &free);
 	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
 		return NO_MEMORY;
+	if (sharding->split)
+		bound_freely(job, &free, &cost);
 	if (status == INFEASIBLE && sharding->split && cost.usage <= job->options->memory)
 		status = OK;
 	if (status == INFEASIBLE) {  /* what comes nearest */
