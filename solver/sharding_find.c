@@ -175,6 +175,24 @@ static void bound_freely(struct sharding_job *job, const struct sharding_report 
 	report->proved = false;
 }
 
+/* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
+static enum status faster_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding found;
+	struct sharding_cost of_found;
+	job->start = sharding;
+	enum status status = sharding_search(job, cost->usage, false, NULL, 0, &found, &of_found);
+	job->start = NULL;
+	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.total < cost->total) {
+		sharding_free(sharding);
+		*sharding = found;
+		*cost = of_found;
+	} else {
+		sharding_free(&found);
+	}
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
 static enum status least_time(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost cost;
@@ -194,6 +212,7 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 			sharding_free(sharding);
 			*sharding = least;
 			before.least_usage = cost.usage;
+			found = faster_within(job, sharding, &cost);
 		}
 		*job->report = before;
 		return usable(found) || found == INFEASIBLE ? INFEASIBLE : found;

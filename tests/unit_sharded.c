@@ -404,6 +404,22 @@ Test(sharded, a_pin_is_kept)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
+Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *nearest = plan_of(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
+	const struct sharding_cost *ours = &nearest->sharded->cost, *theirs = &least->sharded->cost;
+	cr_assert(ours->usage > 1 << 20 && ours->usage <= theirs->usage, "%lld against %lld", (long long)ours->usage, (long long)theirs->usage);
+	cr_assert(ours->usage < theirs->usage || ours->total <= theirs->total, "%lld against %lld", (long long)ours->total, (long long)theirs->total);
+	plan_release(nearest);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* Meshes without the pin's axis are no candidates; one that has it is found. */
 Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
 {
