@@ -64,26 +64,44 @@ static enum status least_memory(struct sharding_job *job, struct sharding *shard
 	return status;
 }
 
-/* Takes over a sharding. */
-static void keep_other(struct sharding_job *job, struct sharding *sharding)
+/* Takes over a sharding, but for one that costs the same as another. */
+static void keep_other(struct sharding_job *job, struct sharding *sharding, const struct sharding_cost *cost)
 {
-	if (job->options->others && sharding->split && job->report->others < SHARDING_OTHERS)
-		job->report->other[job->report->others++] = *sharding;
-	else
+	struct sharding_report *report = job->report;
+	bool wanted = job->options->others && sharding->split && report->others < SHARDING_OTHERS;
+	for (uint32_t i = 0; i < report->others && wanted; i++)
+		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total;
+	if (!wanted) {
 		sharding_free(sharding);
+		return;
+	}
+	report->other[report->others] = *sharding;
+	report->other_cost[report->others++] = *cost;
 }
 
-/* What comes and goes beside what stays is not counted: the fastest without slack, or where there is none one with more, may take less once
- * it is planned. */
-static enum status with_other_slack(struct sharding_job *job, int64_t least)
+/* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with more of what stays,
+ * or only with less. And the fastest that the cap allows, which is what STRATEGY_AUTO finds. limit: what has been searched. */
+static enum status with_other_slack(struct sharding_job *job, int64_t least, int64_t limit)
 {
-	struct sharding sharding;
-	struct sharding_cost cost;
-	struct sharding_report before = *job->report;
-	int64_t limit = more_by(least, job->options->slack > 0 ? 0 : SHARDING_MORE_SLACK);
-	enum status status = sharding_search(job, limit, false, NULL, 0, &sharding, &cost);
-	*job->report = before;
-	keep_other(job, &sharding);
+	uint32_t slack = job->options->slack;
+	int64_t memory = job->options->memory, cap = memory >= least ? memory : -1;
+	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK), more_by(least, slack / 2), more_by(least, slack), cap };
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof other / sizeof *other && status == OK; i++) {
+		struct sharding sharding;
+		struct sharding_cost cost;
+		other[i] = cap >= 0 && other[i] > cap ? cap : other[i];
+		bool again = other[i] == limit || (i == 1 && slack == 0);
+		for (size_t k = 0; k < i; k++)
+			again |= other[k] == other[i];
+		if (again)
+			continue;
+		struct sharding_report before = *job->report;
+		status = sharding_search(job, other[i], false, NULL, 0, &sharding, &cost);
+		*job->report = before;
+		keep_other(job, &sharding, &cost);
+		status = status == NO_MEMORY || status == CANCELLED ? status : OK;
+	}
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
@@ -108,11 +126,11 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 		cost = least;
 		status = status == INFEASIBLE ? OK : status;
 	} else {
-		keep_other(job, &first);
+		keep_other(job, &first, &least);
 	}
 	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
 		return NO_MEMORY;
-	if (usable(status) && job->options->others && with_other_slack(job, least.usage) != OK)
+	if (usable(status) && job->options->others && with_other_slack(job, least.usage, limit) != OK)
 		return NO_MEMORY;
 	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
 		status = INFEASIBLE;

@@ -31,7 +31,7 @@ struct sharding_options {
 	const struct placement_pin *pin;
 	uint32_t pins;
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
-	bool others;                     /* minred: report the shardings of least memory and of more slack, too */
+	bool others;                     /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too */
 };
 #define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)
 
@@ -42,8 +42,8 @@ struct sharding_candidate {
 	bool chosen;
 };
 
-#define SHARDING_OTHERS 2
-#define SHARDING_MORE_SLACK 25           /* percent of the least memory, of the other one with more slack */
+#define SHARDING_OTHERS 5
+#define SHARDING_MORE_SLACK 25           /* percent of the least memory, of another one where there is no slack */
 
 struct sharding_report {
 	struct sharding_cost cost;       /* of the sharding, summed anew */
@@ -62,6 +62,7 @@ struct sharding_report {
 	uint32_t candidates;
 	struct sharding_candidate *candidate;
 	struct sharding other[SHARDING_OTHERS];  /* see options */
+	struct sharding_cost other_cost[SHARDING_OTHERS];
 	uint32_t others;
 	struct arena arena;
 };

@@ -248,6 +248,34 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Planned memory is what the slack is of. */
+Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
+{
+	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" }, { "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
+	struct planner planner = { .store = store_new() };
+	uint32_t within = 0;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0", "strategy=minred slack=40" };
+		struct graph *graph = model(cases[i][0], 8);
+		struct plan *plan[4];
+		for (int k = 0; k < 4; k++) {
+			char words[200];
+			snprintf(words, sizeof words, "%s %s", cases[i][1], strategies[k]);
+			plan[k] = plan_of(&planner, graph, words);
+		}
+		bool fits = plan[1]->arena_bytes <= plan[0]->arena_bytes && plan[1]->arena_bytes <= plan[2]->arena_bytes + plan[2]->arena_bytes / 100 * 40;
+		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]), "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
+			(long long)plan_step_time(plan[3]), (long long)plan_step_time(plan[1]));
+		within += fits;
+		for (int k = 0; k < 4; k++)
+			plan_release(plan[k]);
+		graph_release(graph);
+	}
+	cr_assert(within > 0);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 {
 	struct graph *graph = model("gpt", 8);
