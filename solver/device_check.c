@@ -143,6 +143,18 @@ static enum status check_reads(struct check *check, uint32_t id, uint32_t of)
 	return OK;
 }
 
+/* Another name of all of a tensor's memory. */
+static bool same_memory(const struct graph *graph, uint32_t a, uint32_t b)
+{
+	if (a >= graph->tensors)
+		return false;
+	const struct tensor *x = &graph->tensor[a], *y = &graph->tensor[b];
+	bool same = a == b || (x->storage == y->storage && x->bytes == y->bytes && x->rank == y->rank && x->shape && y->shape);
+	for (uint32_t d = 0; d < x->rank && same && a != b; d++)
+		same = x->shape[d] == y->shape[d];
+	return same;
+}
+
 static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 {
 	const struct graph *device = check->device, *whole = check->whole;
@@ -160,7 +172,7 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 		struct inplace pair = whole->inplace[whole->inplace_start[of] + k], local = device->inplace[device->inplace_start[id] + k];
 		uint32_t storage = whole->tensor[pair.in].storage;
 		bool again = false;
-		if (check->of[local.in] != pair.in || (pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
+		if (!same_memory(whole, check->of[local.in], pair.in) || (pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
 			return wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
 		for (uint32_t j = 0; j < k; j++)
 			again |= whole->tensor[whole->inplace[whole->inplace_start[of] + j].in].storage == storage;

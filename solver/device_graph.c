@@ -540,10 +540,24 @@ static uint32_t operand_of(const struct graph *graph, uint32_t op, uint32_t tens
 	return NONE;
 }
 
+/* The operand that an op writes in place: the tensor, or all of its memory under another name; NONE. */
+static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t in)
+{
+	uint32_t k = operand_of(graph, op, in, false);
+	for (uint32_t i = graph->reads.start[op]; k == NONE && i < graph->reads.start[op + 1]; i++) {
+		const struct tensor *other = &graph->tensor[graph->reads.item[i]], *tensor = &graph->tensor[in];
+		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes && other->rank == tensor->rank && other->shape && tensor->shape;
+		for (uint32_t d = 0; d < tensor->rank && alike; d++)
+			alike = other->shape[d] == tensor->shape[d];
+		k = alike ? i - graph->reads.start[op] : NONE;
+	}
+	return k;
+}
+
 /* The memory that an op writes in place: the draft's tensor and its holder. */
 static uint32_t written_operand(struct walk *walk, uint32_t op, const struct operands *operands, uint32_t in, uint32_t *holder)
 {
-	uint32_t k = operand_of(walk->graph, op, in, false);
+	uint32_t k = operand_written(walk->graph, op, in);
 	if (k != NONE) {
 		*holder = operands->holder[k];
 		return operands->name[k];
@@ -581,7 +595,7 @@ static void note_writes(struct walk *walk, uint32_t op, const struct operands *o
 	const struct graph *graph = walk->graph;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && walk->status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
-		uint32_t holder, k = operand_of(graph, op, pair->in, false), storage = graph->tensor[pair->in].storage;
+		uint32_t holder, k = operand_written(graph, op, pair->in), storage = graph->tensor[pair->in].storage;
 		uint32_t name = written_operand(walk, op, operands, pair->in, &holder);
 		struct placement at = k == NONE ? walk->place[pair->in] : walk->sharding->needed[graph->reads.start[op] + k];
 		if (pair->out != NONE && !placement_equal(at, walk->sharding->produced[pair->out]))
