@@ -32,6 +32,11 @@ struct shard_chain {
 	struct arena arena;                    /* owns all of it */
 };
 
+static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
+}
+
 struct chain_plan {
 	/* Strategy of every copy: choice[start[node] + copy]; outside nodes have one copy. */
 	size_t *start;                         /* [nodes + 1] */

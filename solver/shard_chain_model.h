@@ -82,9 +82,5 @@ static inline uint32_t chain_width(const struct chain_model *model, uint32_t nod
 {
 	return model->first[node + 1] - model->first[node];
 }
-static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t node)
-{
-	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
-}
 
 #endif

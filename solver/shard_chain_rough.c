@@ -36,7 +36,7 @@ static enum status take_choice(struct rough *rough, const struct chain_runs *run
 	if (!plan->start)
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		plan->start[node + 1] = plan->start[node] + (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
 	if (!(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice)))
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
@@ -115,7 +115,7 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 	const struct shard_chain *chain = rough->chain;
 	const struct shard_model *model = &ascent->model;
 	const struct chain_runs *tied = &ascent->runs;
-	uint32_t tie = model->node_of[tied->tie[node]], here = model->node_of[tied->start[node] + 1], copies = chain->copies[chain->segment[node]];
+	uint32_t tie = model->node_of[tied->tie[node]], here = model->node_of[tied->start[node] + 1], copies = chain_copies(chain, node);
 	double most = (double)(SHARD_FORBIDDEN / 8) / copies;
 	if (csr_length(&model->incident, tie) != 2)
 		return;

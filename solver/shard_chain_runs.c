@@ -18,11 +18,6 @@ static uint32_t width(const struct shard_chain *chain, uint32_t node)
 	return chain->first[node + 1] - chain->first[node];
 }
 
-static uint32_t copies(const struct shard_chain *chain, uint32_t node)
-{
-	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
-}
-
 static uint32_t run_count(const struct writing *writing, uint32_t node)
 {
 	return (uint32_t)(writing->runs->start[node + 1] - writing->runs->start[node]);
@@ -31,12 +26,12 @@ static uint32_t run_count(const struct writing *writing, uint32_t node)
 static uint32_t run_length(const struct writing *writing, uint32_t node, uint32_t run)
 {
 	const uint32_t *begin = writing->runs->begin + writing->runs->start[node];
-	return (run + 1 == run_count(writing, node) ? copies(writing->chain, node) : begin[run + 1]) - begin[run];
+	return (run + 1 == run_count(writing, node) ? chain_copies(writing->chain, node) : begin[run + 1]) - begin[run];
 }
 
 static bool is_cut(const struct writing *writing, uint32_t node)
 {
-	return writing->steps != STEPS_ALIKE && run_count(writing, node) < copies(writing->chain, node);
+	return writing->steps != STEPS_ALIKE && run_count(writing, node) < chain_copies(writing->chain, node);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------------- */
@@ -66,9 +61,9 @@ static enum status lay_out(struct writing *writing, uint32_t inner)
 		return NO_MEMORY;
 	runs->whole = true;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
-		uint32_t count = cut_runs(copies(chain, node), inner, runs->begin + runs->start[node]);
+		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);
 		runs->start[node + 1] = runs->start[node] + count;
-		runs->whole &= count == copies(chain, node);
+		runs->whole &= count == chain_copies(chain, node);
 		runs->tie[node] = writing->twin[node] = NONE;
 	}
 	for (uint32_t e = 0; e < chain->edges; e++)

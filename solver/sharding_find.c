@@ -177,11 +177,11 @@ static enum status search_within(struct sharding_job *job, struct sharding *shar
 	return sharding_search(job, memory, false, NULL, 0, sharding, cost);
 }
 
-/* A sharding that is better than any that the cap's count lets through: what no sharding at all is below, is its bound. */
+/* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no sharding at all is below. */
 static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
 {
 	struct sharding_report *report = job->report;
-	if (free->bound < 0 || report->bound <= cost->total + cost->ties)
+	if (free->bound < 0 || (report->bound >= 0 && report->bound <= cost->total + cost->ties))
 		return;
 	report->objective = cost->total + cost->ties;
 	report->bound = free->bound;

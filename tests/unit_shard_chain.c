@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "random_chain.h"
+#include "repeatable_chain.h"
 #include "solver/milp.h"
 #include "support.h"
 
@@ -446,23 +447,7 @@ Test(shard_chain, the_same_effort_gives_the_same_plan_and_no_memory_leaks_nothin
 		struct shard_chain chain;
 		cr_assert(random_chain(&chain, &seed, &shape));
 		chain.limit = draw_limit(&chain, &seed) + 50;
-		struct chain_plan one, two;
-		cr_assert_eq(solve(&chain, &one), solve(&chain, &two));
-		cr_assert(one.cost == two.cost && one.bound == two.bound && !one.choice == !two.choice);
-		if (one.choice)
-			cr_assert_arr_eq(one.choice, two.choice, one.start[chain.nodes] * sizeof *one.choice);
-		chain_plan_free(&one);
-		chain_plan_free(&two);
-		for (long n = 0;; n += 1 + n / 16) {
-			long before = memory_blocks();
-			memory_allow(n);
-			enum status status = solve(&chain, &one);
-			memory_allow(-1);
-			chain_plan_free(&one);
-			cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
-			if (status != NO_MEMORY)
-				break;
-		}
+		check_repeatable(&chain, solve);
 		arena_free(&chain.arena);
 	}
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "random_chain.h"
+#include "repeatable_chain.h"
 #include "solver/shard_chain_runs.h"
 #include "support.h"
 
@@ -180,26 +181,10 @@ Test(shard_chain_rough, the_same_effort_gives_the_same_plan_and_no_memory_leaks_
 	for (int round = 0; round < 4; round++) {
 		struct chain_shape shape = small;
 		struct shard_chain chain;
-		struct chain_plan one, two;
 		cr_assert(random_chain(&chain, &seed, &shape));
 		chain.copies[0] = 6;
 		chain.limit = round % 2 ? most_usage(&chain) / 2 : -1;
-		cr_assert_eq(solve_roughly(&chain, &one), solve_roughly(&chain, &two));
-		cr_assert(one.cost == two.cost && one.bound == two.bound && !one.choice == !two.choice);
-		if (one.choice)
-			cr_assert_arr_eq(one.choice, two.choice, one.start[chain.nodes] * sizeof *one.choice);
-		chain_plan_free(&one);
-		chain_plan_free(&two);
-		for (long n = 0;; n += 1 + n / 16) {
-			long before = memory_blocks();
-			memory_allow(n);
-			enum status status = solve_roughly(&chain, &one);
-			memory_allow(-1);
-			chain_plan_free(&one);
-			cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
-			if (status != NO_MEMORY)
-				break;
-		}
+		check_repeatable(&chain, solve_roughly);
 		arena_free(&chain.arena);
 	}
 }
