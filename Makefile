@@ -17,17 +17,22 @@ OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"
 LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lz -lpthread -lm
 DOT_LIBS := -lgvc -lcgraph -lcdt -ljansson -lz -lm
 
-SOLVER := $(wildcard solver/*.c)
-SRC    := $(filter-out src/main.c,$(wildcard src/*.c))
-DOT    := $(wildcard src/dot/*.c)
-UI     := $(wildcard ui/*.c)
-UNIT   := $(wildcard tests/unit_*.c)
-FUZZ   := $(wildcard tests/fuzz_*.c)
+sources = $(sort $(shell find $(1) -name '$(2)'))
+SOLVER := $(call sources,solver,*.c)
+SRC    := $(filter-out src/main.c src/dot/%,$(call sources,src,*.c))
+DOT    := $(call sources,src/dot,*.c)
+UI     := $(call sources,ui,*.c)
+UNIT   := $(call sources,tests,unit_*.c)
+FUZZ   := $(call sources,tests/fuzz,fuzz_*.c)
+STRESS := $(call sources,tests,stress_*.c)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB    := $(BUILD)/libtidemark.a
-UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT))
-FUZZES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(FUZZ))
+programs = $(patsubst %.c,$(BUILD)/%,$(1))
+UNITS    := $(call programs,$(UNIT))
+FUZZES   := $(call programs,$(FUZZ))
+STRESSES := $(call programs,$(STRESS))
+BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
@@ -61,11 +66,12 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(EXTRA) -c -o $@ $<
 
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
-$(BUILD)/solver/shard_dual.o: EXTRA := -O3
+$(BUILD)/solver/problems/dual.o: EXTRA := -O3
 
+# Files of different folders may share a name: the archive is appended to (q), not updated by name (r).
 $(LIB): $(call objects,$(SOLVER) $(SRC) $(UI))
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar qcs $@ $^
 
 $(BUILD)/tidemark: $(BUILD)/src/main.o $(LIB)
 	$(call say,LINK,$@)
@@ -80,19 +86,15 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
 
 # ---- tests ----------------------------------------------------------------------
 # Criterion's workers break on pointers in parameters under PIE: tests are linked without it.
-$(BUILD)/tests/unit_%: $(BUILD)/tests/unit_%.o $(BUILD)/tests/support.o $(LIB)
+$(UNITS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/common/support.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -no-pie -o $@ $^ -lcriterion $(LIBS)
 
-$(BUILD)/tests/fuzz_%: $(BUILD)/tests/fuzz_%.o $(BUILD)/tests/replay_corpus.o $(LIB)
+$(FUZZES): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/replay_corpus.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/stress_%: $(BUILD)/tests/stress_%.o $(LIB)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
-
-$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(LIB)
+$(STRESSES) $(BENCHES): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -106,14 +108,14 @@ test: ## set up, build and run every test
 	$(Q)./.ci/setup test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build DEV=1
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session $(TSAN)
 	$(Q)tests/run
 
 asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
 
 tsan: ## both programs with the thread sanitizer, in build/tsan
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build build/tsan/tests/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build build/tsan/tests/src/session/stress_session $(TSAN)
 
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers
@@ -121,13 +123,12 @@ check-layers: ## dependencies run down only
 man: build ## write man/tidemark.1 from its template and the program's tables
 	$(Q)man/generate
 
-BENCHES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/*.c))
 bench: all $(BENCHES) ## tables of peaks, bounds, arenas and times (BENCH=name runs one)
 	$(Q)tests/bench/run $(BENCH)
 
 fuzz: ## coverage-guided fuzzing of every reader with clang, SECONDS=60 each
 	$(Q)./.ci/setup fuzz
-	$(Q)tests/fuzz_run $(or $(SECONDS),60)
+	$(Q)tests/fuzz/fuzz_run $(or $(SECONDS),60)
 
 lint: ## static analysis and the man pages
 	$(Q)./.ci/setup lint

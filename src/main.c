@@ -6,15 +6,15 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "batch.h"
-#include "export.h"
-#include "input.h"
-#include "solver/milp.h"
-#include "session_log.h"
-#include "subcommands.h"
-#include "tables.h"
-#include "ui/explore.h"
-#include "ui/screenshot.h"
+#include "src/cli/batch.h"
+#include "src/write/export.h"
+#include "src/read/input.h"
+#include "solver/base/milp.h"
+#include "src/session/log.h"
+#include "src/cli/subcommands.h"
+#include "src/cli/tables.h"
+#include "ui/app/explore.h"
+#include "ui/app/screenshot.h"
 
 static int print_help(void)
 {

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "attributes.h"
-#include "src/dot_text.h"
-#include "src/native.h"
+#include "src/base/dot_text.h"
+#include "src/read/native.h"
 
 #define X(id, name) name,
 static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };

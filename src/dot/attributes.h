@@ -4,7 +4,7 @@
 
 #include <graphviz/cgraph.h>
 
-#include "solver/graph.h"
+#include "solver/graph/graph.h"
 
 #define ATTRIBUTES(X) \
 	X(KIND, "kind") X(BYTES, "bytes") X(DIMS, "dims") X(DTYPE, "dtype") X(ALIAS_OF, "alias_of") X(NAME, "name") X(EXTRA, "extra") \

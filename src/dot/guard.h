@@ -7,7 +7,7 @@
 #ifndef TIDEMARK_DOT_GUARD_H
 #define TIDEMARK_DOT_GUARD_H
 
-#include "solver/base.h"
+#include "solver/base/base.h"
 
 enum { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 

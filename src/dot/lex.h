@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_DOT_LEX_H
 #define TIDEMARK_DOT_LEX_H
 
-#include "solver/base.h"
+#include "solver/base/base.h"
 
 enum token_kind {
 	TOKEN_END,

@@ -9,10 +9,10 @@
 #include "parse.h"
 #include "read.h"
 #include "render.h"
-#include "src/detect.h"
-#include "src/dot_write.h"
-#include "src/draw.h"
-#include "src/input.h"
+#include "src/read/detect.h"
+#include "src/write/dot.h"
+#include "src/draw/draw.h"
+#include "src/read/input.h"
 
 #define FORMATS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
 #define X(id, name) FORMAT_##id,

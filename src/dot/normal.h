@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_DOT_NORMAL_H
 #define TIDEMARK_DOT_NORMAL_H
 
-#include "solver/names.h"
+#include "solver/base/names.h"
 
 struct normal {
 	char *text;             /* terminated; a line is still the same line, except after a divided chain */

@@ -5,7 +5,7 @@
  */
 #include "attributes.h"
 #include "read.h"
-#include "src/dot_text.h"
+#include "src/base/dot_text.h"
 
 /* What a node is, bound to it. */
 struct record {

@@ -5,7 +5,7 @@
 #include <graphviz/cgraph.h>
 
 #include "normal.h"
-#include "solver/graph.h"
+#include "solver/graph/graph.h"
 
 /* Full dialect where a node has kind=, else teaching dialect (DESIGN section 6, tidemark(5)). normal gives the lines for
  * errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */

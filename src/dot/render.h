@@ -5,7 +5,7 @@
 #include <graphviz/cgraph.h>
 #include <stdio.h>
 
-#include "solver/base.h"
+#include "solver/base/base.h"
 
 /* Lays out (engine "dot", or "nop2" where the nodes have positions) and writes format svg, pdf, png or dot (with
  * positions). BAD_INPUT when Graphviz fails. dot may take minutes on a few hundred nodes: run it under a limit. */

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "solver/fold.h"
-#include "solver/network.h"
-#include "solver/op_time.h"
-#include "solver/sharding_find.h"
-#include "src/devices.h"
-#include "src/models.h"
+#include "solver/graph/fold.h"
+#include "solver/shard/network.h"
+#include "solver/cost/op_time.h"
+#include "solver/shard/find.h"
+#include "src/scenario/devices.h"
+#include "src/models/models.h"
 
 #define EFFORT UINT64_C(10000000)
 #define UNFOLDED_OPS 8000      /* larger networks are not written out */

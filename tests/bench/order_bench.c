@@ -10,11 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "solver/draft.h"
-#include "solver/order_ilp.h"
-#include "solver/order_window.h"
-#include "src/input.h"
-#include "tests/random_problem.h"
+#include "solver/graph/draft.h"
+#include "solver/order/ilp.h"
+#include "solver/order/window.h"
+#include "src/read/input.h"
+#include "tests/common/random_problem.h"
 
 static double seconds(void)
 {

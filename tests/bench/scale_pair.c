@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "solver/problem.h"
-#include "solver/scale.h"
-#include "src/input.h"
+#include "solver/graph/problem.h"
+#include "solver/step/scale.h"
+#include "src/read/input.h"
 
 static struct graph *open_graph(const char *path)
 {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/input.h"
-#include "ui/app.h"
-#include "ui/key_script.h"
+#include "src/read/input.h"
+#include "ui/app/app.h"
+#include "ui/app/key_script.h"
 
 enum { PRESSES = 40 };
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "src/input.h"
-#include "src/session.h"
+#include "src/read/input.h"
+#include "src/session/session.h"
 
 struct moment {
 	double wall, cpu;              /* seconds; cpu: of all threads */

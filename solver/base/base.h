@@ -1,0 +1,156 @@
+/* base.h: what every solver file shares: status codes, memory, control.
+ *
+ * The solver keeps no global state, prints nothing and reads no clock. Work is
+ * counted in ticks (about one memory access that misses the cache each), so that
+ * the same input gives the same plan on every machine.
+ */
+#ifndef TIDEMARK_BASE_BASE_H
+#define TIDEMARK_BASE_BASE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "No such op, tensor, storage": the ids of all of them are dense, from 0. */
+#define NONE UINT32_MAX
+
+/* Byte counts are int64_t. No single size and no sum of sizes may exceed this;
+ * readers refuse what does, so sums inside the solver never overflow. */
+#define BYTES_MAX (INT64_C(1) << 60)
+
+enum status {
+	OK,            /* done */
+	NO_MEMORY,     /* an allocation failed; nothing leaks, the input is unharmed */
+	BAD_INPUT,     /* the input breaks a documented rule; see the error's text */
+	CANCELLED,     /* control.cancel was set; best result so far where there is one */
+	LIMIT,         /* effort is spent; best result so far */
+	INFEASIBLE     /* proved: no solution exists */
+};
+
+/* Filled by whoever returns a status other than OK. line is 0 where it makes no sense. */
+struct error {
+	unsigned line;
+	char text[500];
+};
+
+/* Sets error->text (error may be NULL) and returns the status given. */
+enum status fail(struct error *error, enum status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- memory --------------------------------------------------------------
+ * All three return NULL when out of memory or when count * size overflows.
+ * Tests link a replacement of memory.c which fails the n-th call. */
+void *mem_alloc(size_t count, size_t size);             /* zeroed; count 0 gives a valid pointer */
+void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed; on NULL the old block stays */
+void mem_free(void *block);                             /* NULL is fine */
+
+/* Makes room for `wanted` elements in a growing array: array is the address of its pointer (NULL at first), *room the
+ * elements that it holds (0 at first). The room doubles, so n appends cost O(n); the array is no NULL afterwards.
+ * False when out of memory: the array and its room stay as they are. */
+bool mem_grow(void *array, size_t *room, size_t wanted, size_t size);
+static inline bool mem_reserve(void *array, size_t *room, size_t wanted, size_t size)
+{
+	return (wanted <= *room && *room > 0) || mem_grow(array, room, wanted, size);
+}
+
+/* An arena: many allocations, freed at once. A failed allocation leaves the arena
+ * usable, and arena_free frees everything given out before: no clean-up ladders. */
+struct arena {
+	struct arena_chunk *chunk;
+	size_t bytes;          /* given out so far, for metering */
+};
+void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned */
+char *arena_text(struct arena *arena, const char *text, size_t length); /* a terminated copy */
+void arena_free(struct arena *arena);
+
+/* ---- control -------------------------------------------------------------- */
+
+/* What a running solver says of itself. Called from the solving thread. */
+struct progress {
+	const char *stage;     /* static text: "order: cuts" */
+	double fraction;       /* done so far, 0..1, or < 0 where unknown */
+	int64_t best, bound;   /* bytes, or < 0 where there is none yet */
+};
+
+/* One per solver run: cancellation, effort, progress. All fields may be zero. */
+struct control {
+	const atomic_bool *cancel;   /* polled at least every 10 ms of work; may be NULL */
+	uint64_t ticks;              /* spent so far */
+	uint64_t limit;              /* stop (status LIMIT) at so many ticks; 0: no limit */
+	void (*report)(void *context, const struct progress *progress);
+	void *context;
+};
+
+/* Adds ticks; true when the run must stop (cancelled or out of effort). */
+bool control_spend(struct control *control, uint64_t ticks);
+/* CANCELLED, LIMIT or OK: why control_spend said so. */
+enum status control_status(const struct control *control);
+void control_report(struct control *control, const char *stage, double fraction, int64_t best, int64_t bound);
+
+/* ---- small shared things ---------------------------------------------------- */
+
+/* Compressed rows: row i holds item[start[i]] .. item[start[i + 1] - 1]. */
+struct csr {
+	uint32_t *start;
+	uint32_t *item;
+};
+static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
+{
+	return csr->start[row + 1] - csr->start[row];
+}
+/* for each item of a row: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
+#define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)
+
+/* Rows from pairs (row[i], item[i]), i < pairs; the pairs' order is kept within a row. */
+enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, const uint32_t *row, const uint32_t *item,
+	struct csr *result);
+/* Sorts every row and drops duplicates, in place. */
+void csr_unique(struct csr *csr, uint32_t rows);
+/* Transposes rows x columns; the result's rows list ascending items. */
+enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t rows, uint32_t columns, struct csr *result);
+
+static inline int64_t align_up(int64_t bytes, int64_t alignment)
+{
+	return alignment > 1 ? (bytes + alignment - 1) / alignment * alignment : bytes;
+}
+
+/* Of numbers >= 0, not both 0. */
+static inline int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The least number that both, >= 1, divide; BYTES_MAX where it is larger. */
+static inline int64_t common_multiple(int64_t a, int64_t b)
+{
+	int64_t multiple;
+	if (__builtin_mul_overflow(a / common_divisor(a, b), b, &multiple) || multiple > BYTES_MAX)
+		return BYTES_MAX;
+	return multiple;
+}
+
+/* 64-bit mixing (splitmix64's finaliser) for fingerprints; not for secrets. */
+static inline uint64_t hash_mix(uint64_t x)
+{
+	x ^= x >> 30; x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 27; x *= UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+static inline uint64_t hash_join(uint64_t hash, uint64_t value)
+{
+	return hash_mix(hash * UINT64_C(0x9e3779b97f4a7c15) + value + 1);
+}
+
+/* Small deterministic random numbers (splitmix64); state is the caller's. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	return hash_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* names.h: an index from unique names to dense ids (open addressing; grows by doubling). */
+#ifndef TIDEMARK_BASE_NAMES_H
+#define TIDEMARK_BASE_NAMES_H
+
+#include "base.h"
+
+struct names {
+	struct { const char *name; uint32_t id, hash; } *slot;
+	uint32_t mask, used;
+};
+
+/* Adds a name, which must outlive the index, with its id. A name that is there keeps its first id.
+ * Returns the id that the name has now, or NONE when out of memory. O(length) amortised. */
+uint32_t names_add(struct names *names, const char *name, uint32_t id);
+uint32_t names_find(const struct names *names, const char *name);
+void names_free(struct names *names);
+
+#endif

@@ -1,0 +1,735 @@
+/* chain.c: prices memory until plans just fit, then closes what is left between bound and plan.
+ *
+ * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
+ * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
+ * What could still be better lies between the bound and the best plan. Strategies that no such plan has go as soon as there are a bound and a plan
+ * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy). Halves of walks meet for a better plan early on.
+ * What is left is enumerated as points of cost and usage, a growing share of it in each round; the ILP takes over where that is too much and it is small.
+ */
+#include <string.h>
+
+#include "search.h"
+
+#define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
+#define PRICES 60
+#define PASSES_LEAST 40        /* over the tables of each model, and ticks besides, before effort counts */
+#define TICKS_LEAST 5000000
+#define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
+#define LARGE 200000           /* entries of tables from which on strategies are looked through */
+#define QUICK 8000000          /* entries that one more pass goes over in the end */
+#define CLOSER 2               /* and again where the gap has shrunk by so much */
+#define FIRST_SHARE 16         /* the first round of the rest has a 2^-16th of the gap */
+#define GROWTH 16              /* of the share, from round to round; less after one that was too large */
+
+__extension__ typedef __int128 wide;
+
+struct price { int64_t alpha, beta; };   /* of a plan: alpha * cost + beta * usage */
+
+struct run {
+	const struct shard_chain *chain;
+	struct chain_model model;
+	struct chain_search search;
+	bool *wanted;              /* [strategies of the chain] the model has no others; NULL: all */
+	wide pruned_at;            /* the gap, in costs, at which it was made */
+	struct control *control;
+	uint64_t most_ticks;       /* the caller's limit; 0: none */
+	uint64_t patience;         /* ticks from which on there is no more than the least effort for each part */
+	struct chain_plan *plan;
+	struct error *error;
+	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
+	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
+	int64_t bound;
+	struct price price;        /* of the best bound, alpha 0: there is none yet; */
+	wide weight;               /* and the least weight of a plan at it */
+	struct price all_price;    /* the best with all strategies in the model, and its bound */
+	int64_t all_bound;
+	size_t all_entries;        /* of that model's tables */
+	bool exhausted;            /* all that could be better has been searched */
+	int64_t met;               /* the cost of the plan that something better was looked for last */
+};
+
+/* ---- choices --------------------------------------------------------------------------------------------------- */
+
+void chain_choice_free(struct chain_choice *choice)
+{
+	arena_free(&choice->arena);
+	*choice = (struct chain_choice) { 0 };
+}
+
+static void sum_factors(const struct chain_graph *graph, const uint32_t *value, int64_t times, struct chain_choice *choice)
+{
+	for (uint32_t i = 0; i < graph->factors; i++) {
+		const struct chain_factor *factor = &graph->factor[i];
+		size_t entry = 0;
+		if (factor->weight)
+			continue;
+		for (uint32_t j = 0; j < factor->count; j++)
+			entry = entry * graph->domain[factor->var[j]] + value[factor->var[j]];
+		choice->cost += times * factor->cost[entry];
+		choice->usage += factor->usage ? times * factor->usage[entry] : 0;
+	}
+}
+
+void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice)
+{
+	choice->cost = choice->usage = 0;
+	sum_factors(&model->core, choice->core, 1, choice);
+	for (uint32_t i = 0; i < model->links; i++)
+		for (uint32_t kind = 0; kind < choice->path[i].kinds; kind++) {
+			int64_t times = 0;
+			for (uint32_t copy = 0; copy < model->link[i].length; copy++)
+				times += choice->path[i].arc[copy] == kind;
+			sum_factors(&model->link[i].graph, choice->path[i].value[kind], times, choice);
+		}
+}
+
+/* ---- weighing -------------------------------------------------------------------------------------------------- */
+
+static void weigh(struct run *run, int64_t alpha, int64_t beta)
+{
+	struct chain_search *search = &run->search;
+	for (uint32_t i = 0; i < run->model.links; i++) {
+		const struct chain_link *link = &run->model.link[i];
+		struct chain_copy *copy = &search->copy[i];
+		size_t square = (size_t)link->states * link->states;
+		chain_tree_up(&copy->tree, alpha, beta, run->control);
+		for (uint32_t block = 0; block < link->blocks; block++) {
+			struct chain_power *power = &copy->power[block];
+			memcpy(power->square[0], copy->tree.bucket[copy->tree.buckets - 1].table + block * square, square * sizeof(int64_t));
+			chain_power_run(power, run->control);
+			memcpy(run->model.core.factor[link->factor].weight + block * square, power->product[power->products - 1],
+				square * sizeof(int64_t));
+		}
+	}
+	search->weight = chain_tree_up(&search->core, alpha, beta, run->control);
+	search->weighed = true;
+	search->alpha = alpha;
+	search->beta = beta;
+}
+
+/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
+static void weigh_around(struct run *run, int64_t most, int64_t ***least)
+{
+	struct chain_search *search = &run->search;
+	chain_tree_down(&search->core, NULL, most, least ? least[0] : NULL);
+	for (uint32_t i = 0; i < search->core.buckets; i++)
+		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
+			const struct chain_part *part = &search->core.bucket[i].part[j];
+			for (uint32_t k = 0; part->child == NONE && k < run->model.links; k++)
+				if (run->model.link[k].factor == part->factor)
+					chain_tree_around(&search->core, &search->core.bucket[i], part, search->copy[k].around);
+		}
+	for (uint32_t i = 0; i < run->model.links; i++) {
+		const struct chain_link *link = &run->model.link[i];
+		struct chain_copy *copy = &search->copy[i];
+		size_t square = (size_t)link->states * link->states;
+		for (uint32_t block = 0; block < link->blocks; block++)
+			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, run->control);
+		chain_tree_down(&copy->tree, copy->arc, most, least ? least[1 + i] : NULL);
+	}
+}
+
+/* The walk between the states that the core's values say. */
+static enum status decode_path(struct run *run, uint32_t number, struct chain_choice *choice)
+{
+	const struct chain_link *link = &run->model.link[number];
+	const struct chain_copy *copy = &run->search.copy[number];
+	const struct chain_factor *factor = &run->model.core.factor[link->factor];
+	struct chain_path *path = &choice->path[number];
+	struct arena arena = { 0 };
+	size_t entry = 0, square = (size_t)link->states * link->states, block;
+	for (uint32_t i = 0; i < factor->count; i++)
+		entry = entry * run->model.core.domain[factor->var[i]] + choice->core[factor->var[i]];
+	block = entry / square;
+	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
+	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
+	path->arc = arena_alloc(&choice->arena, link->length, sizeof *path->arc);
+	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
+	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
+	if (status == OK)
+		chain_power_walk(&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
+	for (uint32_t i = 0; i < link->length && status == OK; i++) {
+		size_t arc = (size_t)state[i] * link->states + state[i + 1];
+		if (!kind[arc]) {
+			uint32_t *value = arena_alloc(&choice->arena, link->graph.vars, sizeof *value);
+			if (!value) {
+				status = NO_MEMORY;
+				break;
+			}
+			chain_tree_digits(&copy->tree, &copy->tree.bucket[copy->tree.buckets - 1], block * square + arc, value);
+			chain_tree_decode(&copy->tree, value);
+			path->value[path->kinds++] = value;
+			kind[arc] = path->kinds;
+		}
+		path->arc[i] = kind[arc] - 1;
+	}
+	arena_free(&arena);
+	return status;
+}
+
+static enum status decode(struct run *run, struct chain_choice *choice)
+{
+	*choice = (struct chain_choice) { 0 };
+	choice->core = arena_alloc(&choice->arena, run->model.core.vars, sizeof *choice->core);
+	choice->path = arena_alloc(&choice->arena, run->model.links, sizeof *choice->path);
+	enum status status = choice->core && choice->path ? OK : NO_MEMORY;
+	if (status == OK)
+		chain_tree_decode(&run->search.core, choice->core);
+	for (uint32_t i = 0; i < run->model.links && status == OK; i++)
+		status = decode_path(run, i, choice);
+	if (status == OK)
+		chain_choice_sum(&run->model, choice);
+	else
+		chain_choice_free(choice);
+	return status;
+}
+
+/* ---- models ------------------------------------------------------------------------------------------------------ */
+
+static enum status open_link(struct run *run, uint32_t number)
+{
+	struct chain_search *search = &run->search;
+	const struct chain_link *link = &run->model.link[number];
+	struct chain_copy *copy = &search->copy[number];
+	size_t size = (size_t)link->blocks * link->states * link->states;
+	enum status status = chain_tree_build(&copy->tree, &link->graph, TREE_BUDGET, run->control);
+	copy->power = arena_alloc(&search->arena, link->blocks, sizeof *copy->power);
+	copy->around = arena_alloc(&search->arena, size, sizeof *copy->around);
+	copy->arc = arena_alloc(&search->arena, size, sizeof *copy->arc);
+	if (status == OK && (!copy->power || !copy->around || !copy->arc))
+		status = NO_MEMORY;
+	for (uint32_t block = 0; block < link->blocks && status == OK; block++)
+		status = chain_power_begin(&copy->power[block], link->states, link->length, &search->arena);
+	return status;
+}
+
+static void close_model(struct run *run)
+{
+	for (uint32_t i = 0; i < run->model.links && run->search.copy; i++)
+		chain_tree_free(&run->search.copy[i].tree);
+	chain_tree_free(&run->search.core);
+	arena_free(&run->search.arena);
+	chain_model_free(&run->model);
+	run->search.copy = NULL;
+}
+
+/* About what weighing takes. */
+static uint64_t pass_ticks(const struct run *run)
+{
+	uint64_t ticks = run->search.core.entries / 4;
+	for (uint32_t i = 0; i < run->model.links; i++) {
+		const struct chain_link *link = &run->model.link[i];
+		ticks += run->search.copy[i].tree.entries / 4;
+		ticks += (uint64_t)link->blocks * link->states * link->states * link->states * (2 * run->search.copy[i].power->squares) / 8;
+	}
+	return ticks;
+}
+
+/* The effort that is left, at least so much. */
+static void grant(struct run *run, uint64_t least)
+{
+	uint64_t limit = run->control->ticks + least > run->patience ? run->control->ticks + least : run->patience;
+	run->control->limit = run->most_ticks == 0 || limit < run->most_ticks ? limit : run->most_ticks;
+}
+
+static enum status open_model(struct run *run)
+{
+	struct chain_search *search = &run->search;
+	uint32_t states = 0;
+	close_model(run);
+	search->weighed = false;
+	search->model = &run->model;
+	search->control = run->control;
+	enum status status = chain_model_build(&run->model, run->chain, run->wanted, run->control, run->error);
+	search->limit = run->chain->limit < 0 ? run->chain->limit : run->chain->limit - run->model.base_usage;
+	if (status == OK && !(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
+		status = NO_MEMORY;
+	for (uint32_t i = 0; i < run->model.links && status == OK; i++) {
+		states += run->model.link[i].blocks * run->model.link[i].states;
+		status = open_link(run, i);
+	}
+	run->plan->states = states > run->plan->states ? states : run->plan->states;
+	if (status == OK)
+		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
+	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
+		grant(run, PASSES_LEAST * pass_ticks(run) + TICKS_LEAST);
+	return status;
+}
+
+/* Sums at this price don't overflow. */
+static bool weighable(const struct run *run, struct price price)
+{
+	return (wide)price.alpha * run->model.costs + (wide)price.beta * run->model.usages < CHAIN_WEIGHT_MAX;
+}
+
+/* A whole plan's weight, of one within the model. */
+static wide whole_weight(const struct run *run, int64_t weight)
+{
+	return weight + (wide)run->search.alpha * run->model.base_cost + (wide)run->search.beta * run->model.base_usage;
+}
+
+static wide weight_at(struct price price, int64_t cost, int64_t usage)
+{
+	return (wide)price.alpha * cost + (wide)price.beta * usage;
+}
+
+/* ---- plans --------------------------------------------------------------------------------------------------------- */
+
+static void write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
+{
+	const struct chain_model *model = &run->model;
+	const struct shard_chain *chain = run->chain;
+	uint32_t copies = chain_copies(chain, node);
+	const uint32_t *original = model->original + model->first[node];
+	choice[0] = original[found->core[model->var[AT_FIRST][node]]];
+	choice[copies - 1] = original[found->core[model->var[AT_LAST][node]]];
+	for (uint32_t i = 0; i < model->links && copies > 2; i++) {
+		const struct chain_path *path = &found->path[i];
+		for (uint32_t copy = 0; model->link[i].segment == chain->segment[node] && copy < model->link[i].length; copy++)
+			choice[copy + 1] = original[path->value[path->arc[copy]][model->link[i].var[node]]];
+	}
+}
+
+/* Into the array of a whole plan, which is made where there is none. */
+static enum status write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
+{
+	struct chain_plan *plan = run->plan;
+	const struct shard_chain *chain = run->chain;
+	if (!plan->start && !(plan->start = arena_alloc(&plan->arena, (size_t)chain->nodes + 1, sizeof *plan->start)))
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
+	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		write_node(run, found, node, *choice + plan->start[node]);
+	return OK;
+}
+
+struct vertex { int64_t cost, usage; };
+
+/* Takes the choice over where it is within the limit, and the best. Frees it; says what it comes to. */
+static enum status offer(struct run *run, struct chain_choice *choice, struct vertex *vertex)
+{
+	enum status status = OK;
+	*vertex = (struct vertex) { choice->cost + run->model.base_cost, choice->usage + run->model.base_usage };
+	bool fits = run->chain->limit < 0 || vertex->usage <= run->chain->limit;
+	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
+		run->cost = vertex->cost;
+		run->usage = vertex->usage;
+		status = write_choice(run, choice, &run->plan->choice);
+	} else if (!fits) {
+		status = write_choice(run, choice, &run->over);
+	}
+	chain_choice_free(choice);
+	return status;
+}
+
+/* ---- prices ---------------------------------------------------------------------------------------------------- */
+
+/* No plan within the limit costs less than (weight - beta * limit) / alpha. */
+static int64_t bound_at(const struct run *run, int64_t weight)
+{
+	wide sum = whole_weight(run, weight) - (run->chain->limit >= 0 ? (wide)run->search.beta * run->chain->limit : 0);
+	wide alpha = run->search.alpha, whole = sum / alpha + (sum % alpha > 0);
+	return whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;
+}
+
+/* The last of a fraction's convergents whose numbers have so many bits: as near as such numbers get, but for a factor of two. */
+static struct price simplify(int64_t beta, int64_t alpha, int bits)
+{
+	struct price before = { 1, 0 }, here = { 0, 1 };   /* 0 / 1 and 1 / 0 */
+	while (alpha > 0) {
+		int64_t whole = beta / alpha, rest = beta % alpha;
+		wide next_beta = (wide)whole * here.beta + before.beta, next_alpha = (wide)whole * here.alpha + before.alpha;
+		if ((next_beta >> bits || next_alpha >> bits) && here.alpha > 0 && here.beta > 0)
+			break;
+		before = here;
+		here = (struct price) { (int64_t)next_alpha, (int64_t)next_beta };
+		beta = alpha;
+		alpha = rest;
+	}
+	return here;
+}
+
+/* About as beta / alpha, with numbers that sums don't overflow at. */
+static bool set_price(const struct run *run, int64_t beta, int64_t alpha, struct price *price)
+{
+	for (int bits = PRICE_BITS; bits > 3; bits--) {
+		*price = simplify(beta, alpha, bits);
+		if (weighable(run, *price))
+			return true;
+	}
+	return false;
+}
+
+static size_t entries(const struct run *run)
+{
+	size_t sum = run->search.core.entries;
+	for (uint32_t i = 0; i < run->model.links; i++)
+		sum += run->search.copy[i].tree.entries;
+	return sum;
+}
+
+/* The best plan at a price, and the bound that the price is. */
+static enum status look(struct run *run, struct price price, struct vertex *found)
+{
+	struct chain_choice choice;
+	if (!weighable(run, price))
+		return LIMIT;
+	weigh(run, price.alpha, price.beta);
+	if (chain_blocked(run->search.weight))
+		return INFEASIBLE;
+	int64_t bound = price.alpha > 0 ? bound_at(run, run->search.weight) : 0;
+	if (price.alpha > 0 && (bound > run->bound || !run->price.alpha)) {
+		run->bound = bound;
+		run->price = price;
+		run->weight = whole_weight(run, run->search.weight);
+	}
+	if (price.alpha > 0 && !run->wanted && (bound > run->all_bound || !run->all_price.alpha)) {
+		run->all_price = price;
+		run->all_bound = bound;
+		run->all_entries = entries(run);
+	}
+	if (control_status(run->control) == CANCELLED)
+		return CANCELLED;
+	enum status status = decode(run, &choice);
+	return status == OK ? offer(run, &choice, found) : status;
+}
+
+/* What a plan that is better than the best so far may weigh more than the least, at the last price. */
+static wide room_above(const struct run *run)
+{
+	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
+}
+
+/* What a better plan weighs at most, at the last price; CHAIN_WEIGHT_MAX: too much to tell. */
+static int64_t most_weight(const struct run *run)
+{
+	wide most = run->search.weight + room_above(run);
+	return most < CHAIN_WEIGHT_MAX ? (int64_t)most : CHAIN_WEIGHT_MAX;
+}
+
+/* Room for a number of each value of each variable; NULL: out of memory. */
+static int64_t **new_marginals(const struct chain_graph *graph, struct arena *arena)
+{
+	int64_t **least = arena_alloc(arena, graph->vars, sizeof *least);
+	for (uint32_t var = 0; least && var < graph->vars; var++)
+		if (!(least[var] = arena_alloc(arena, graph->domain[var], sizeof **least)))
+			return NULL;
+	return least;
+}
+
+static void keep_wanted(struct run *run, const int64_t *least, uint32_t node, int64_t most)
+{
+	const uint32_t *original = run->model.original + run->model.first[node];
+	for (uint32_t i = 0; i < chain_width(&run->model, node); i++)
+		run->wanted[run->chain->first[node] + original[i]] |= least[i] <= most;
+}
+
+/* Leaves out the strategies that no better plan has, by what is around them at the last price. */
+static enum status look_through(struct run *run)
+{
+	const struct shard_chain *chain = run->chain;
+	struct chain_model *model = &run->model;
+	struct arena arena = { 0 };
+	int64_t most = most_weight(run), ***least = arena_alloc(&arena, model->links + UINT32_C(1), sizeof *least);
+	bool *wanted = arena_alloc(&run->plan->arena, chain->first[chain->nodes], sizeof *wanted), *before = run->wanted, full = least && wanted;
+	for (uint32_t i = 0; i <= model->links && full; i++)
+		full = (least[i] = new_marginals(i ? &model->link[i - 1].graph : &model->core, &arena)) != NULL;
+	if (!full) {
+		arena_free(&arena);
+		return NO_MEMORY;
+	}
+	weigh_around(run, most, least);
+	run->wanted = wanted;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		keep_wanted(run, least[0][model->var[AT_FIRST][node]], node, most);
+		keep_wanted(run, least[0][model->var[AT_LAST][node]], node, most);
+		for (uint32_t i = 0; i < model->links; i++)
+			if (model->link[i].segment == chain->segment[node])
+				keep_wanted(run, least[1 + i][model->link[i].var[node]], node, most);
+	}
+	arena_free(&arena);
+	enum status status = open_model(run);
+	if (status == LIMIT && control_status(run->control) != CANCELLED) {  /* fewer strategies, but an unlucky order of elimination */
+		run->wanted = before;
+		run->pruned_at = 1;
+		status = open_model(run);
+	}
+	return status;
+}
+
+/* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
+static enum status thin_out(struct run *run)
+{
+	wide gap = room_above(run) / run->search.alpha;
+	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) || most_weight(run) == CHAIN_WEIGHT_MAX)
+		return OK;
+	run->pruned_at = gap > 0 ? gap : 1;
+	return look_through(run);
+}
+
+/* Something between the best plan and the last one that doesn't fit. */
+static enum status splice(struct run *run)
+{
+	const struct shard_chain *chain = run->chain;
+	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice; i++) {
+		int64_t cost, usage;
+		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
+			return NO_MEMORY;
+		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK || cost >= run->cost)
+			continue;
+		uint32_t *better = run->other;
+		run->other = run->plan->choice;
+		run->plan->choice = better;
+		run->cost = cost;
+		run->usage = usage;
+	}
+	return OK;
+}
+
+/* Between a plan that is too large and one that fits, until none lies below the line through both. */
+static enum status find_price(struct run *run, struct vertex over, struct vertex under)
+{
+	for (int i = 0; i < PRICES && under.cost > over.cost && run->cost > run->bound; i++) {
+		struct price price;
+		struct vertex found;
+		if (!set_price(run, under.cost - over.cost, over.usage - under.usage, &price))
+			return LIMIT;
+		enum status status = look(run, price, &found);
+		if (status == OK)
+			status = control_status(run->control);
+		if (status != OK)
+			return status;
+		wide weight = whole_weight(run, run->search.weight);
+		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
+			return splice(run);
+		*(found.usage <= run->chain->limit ? &under : &over) = found;
+		status = splice(run);
+		if (status == OK)
+			status = thin_out(run);
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------------- */
+
+/* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
+static enum status try_share(struct run *run, int64_t share, bool ilp)
+{
+	struct chain_choice choice;
+	struct vertex found;
+	bool tried = true;
+	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
+	enum status status = chain_exact(&run->search, most, below, &choice);
+	if (status == LIMIT && ilp && control_status(run->control) == OK)
+		status = chain_ilp(&run->search, most, below, run->cost - run->bound, &choice, &tried, &run->plan->arcs);
+	if (status == OK)
+		status = offer(run, &choice, &found);
+	if (status != OK && status != INFEASIBLE)
+		return status;
+	if (!tried)
+		return LIMIT;
+	int64_t bound = bound_at(run, most + 1);
+	bound = bound < run->cost ? bound : run->cost;
+	run->bound = bound > run->bound ? bound : run->bound;
+	run->exhausted = true;
+	return OK;
+}
+
+/* At the price of the best bound, if the tables aren't. */
+static enum status weigh_best(struct run *run)
+{
+	struct vertex found;
+	bool done = run->search.weighed && run->search.alpha == run->price.alpha && run->search.beta == run->price.beta;
+	return done ? OK : look(run, run->price, &found);
+}
+
+/* Tables for the best price of what a better plan may have. */
+static enum status prepare(struct run *run)
+{
+	enum status status = weigh_best(run);
+	if (status == OK)
+		status = thin_out(run);
+	if (status == OK)
+		status = weigh_best(run);
+	if (status == OK)
+		weigh_around(run, most_weight(run), NULL);
+	return status;
+}
+
+/* Tables for less, which is not at the expense of what is left to do. */
+static enum status again(struct run *run)
+{
+	uint64_t left = run->control->limit > run->control->ticks ? run->control->limit - run->control->ticks : 0;
+	enum status status = prepare(run);
+	run->control->limit = run->control->ticks + left;
+	return status;
+}
+
+/* Something good before proofs: in each model that is small enough, and again where the plan at hand is another. */
+static enum status meet(struct run *run)
+{
+	struct chain_choice choice;
+	struct vertex found;
+	int64_t most = most_weight(run), before = run->cost;
+	if (run->met == run->cost || most == CHAIN_WEIGHT_MAX)
+		return OK;
+	run->met = run->cost;
+	enum status status = chain_meet(&run->search, most, run->cost - run->model.base_cost, &choice);
+	if (status == LIMIT || status == INFEASIBLE)
+		return OK;
+	if (status == OK)
+		status = offer(run, &choice, &found);
+	return status == OK && run->cost < before ? again(run) : status;
+}
+
+/* Shares of what is between the least weight and the best plan's. */
+static enum status close_gap(struct run *run)
+{
+	wide done = -1, share = -1;
+	int64_t growth = GROWTH;
+	enum status status = prepare(run);
+	grant(run, TICKS_LEAST);
+	run->met = CHAIN_COST_MAX;
+	while (status == OK && run->cost > run->bound) {
+		if (done >= 0 || entries(run) < LARGE)
+			status = meet(run);
+		if (status != OK || run->cost <= run->bound)
+			break;
+		wide gap = room_above(run);
+		int64_t before = run->cost;
+		if (gap < 0) {
+			run->bound = run->cost;
+			return OK;
+		}
+		share = done < 0 ? gap >> FIRST_SHARE : growth * (done + 1) < gap / 2 ? growth * (done + 1) : gap;
+		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
+		status = control_status(run->control);
+		if (status == OK)
+			status = try_share(run, (int64_t)share, growth == 2);
+		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
+			growth = growth > 4 ? 4 : 2;
+			status = OK;
+		} else if (status == OK) {
+			done = share;
+			if (run->cost < before)
+				status = again(run);
+		}
+	}
+	return status;
+}
+
+static enum status no_plan(struct run *run, int64_t usage)
+{
+	run->plan->usage = usage;
+	return usage < 0 ? fail(run->error, INFEASIBLE, "forbidden pairs leave no choice")
+		: fail(run->error, INFEASIBLE, "the least usage is %lld, above the limit of %lld", (long long)usage, (long long)run->chain->limit);
+}
+
+/* The plan of least usage that costs little besides, or, where that doesn't fit, of least usage. */
+static enum status find_under(struct run *run, struct vertex *under)
+{
+	struct price usage = { 0, 1 }, both = { 1, 1 };
+	while (weighable(run, (struct price) { 1, 4 * both.beta }) && both.beta < CHAIN_COST_MAX)
+		both.beta *= 4;
+	enum status status = look(run, both, under);
+	return status == OK && !run->plan->choice ? look(run, usage, under) : status;
+}
+
+static enum status search_plans(struct run *run)
+{
+	struct price cost = { 1, 0 };
+	struct vertex over, under;
+	enum status status = open_model(run);
+	if (status == OK)
+		status = look(run, cost, &over);
+	if (status == INFEASIBLE)
+		return no_plan(run, -1);
+	if (status != OK || run->plan->choice)
+		return status;
+	status = find_under(run, &under);
+	if (status != OK)
+		return status;
+	if (!run->plan->choice)
+		return no_plan(run, under.usage);
+	status = find_price(run, over, under);
+	if (status == OK)
+		status = close_gap(run);
+	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
+		run->bound = run->cost;
+		status = OK;
+	}
+	return status;
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------- */
+
+/* What the best price shows with all strategies there: from the last pass over all of them, or from one more where that is quick. */
+static enum status finish_price(struct run *run)
+{
+	struct chain_plan *plan = run->plan;
+	bool again = run->wanted && run->price.alpha > 0 && run->all_entries < QUICK;
+	if (again) {
+		run->wanted = NULL;
+		enum status status = open_model(run);
+		if (status != OK)
+			return status == NO_MEMORY ? NO_MEMORY : OK;
+		if (!weighable(run, run->price))
+			set_price(run, run->price.beta, run->price.alpha, &run->price);
+		weigh(run, run->price.alpha, run->price.beta);
+		int64_t bound = bound_at(run, run->search.weight);
+		if (bound > run->all_bound || !run->all_price.alpha) {
+			run->all_price = run->price;
+			run->all_bound = bound;
+		}
+	}
+	plan->alpha = run->all_price.alpha;
+	plan->beta = run->all_price.beta;
+	plan->priced = run->all_bound;
+	return OK;
+}
+
+static enum status finish(struct run *run)
+{
+	struct chain_plan *plan = run->plan;
+	if (finish_price(run) != OK)
+		return NO_MEMORY;
+	plan->bound = run->bound < run->cost ? run->bound : run->cost;
+	plan->bound_kind = run->exhausted ? "exhausted search" : "exact DP";
+	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);
+	plan->proved = status == OK && plan->cost == plan->bound;
+	return status;
+}
+
+enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
+	struct error *error)
+{
+	struct run run = { .chain = chain, .control = control, .plan = plan, .error = error, .most_ticks = control->limit };
+	*plan = (struct chain_plan) { 0 };
+	enum status status = shard_chain_valid(chain, error);
+	if (status != OK)
+		return status;
+	run.patience = control->ticks + effort;
+	if (control->limit == 0 || control->ticks + effort < control->limit)
+		control->limit = control->ticks + effort;
+	status = search_plans(&run);
+	if ((status == OK || status == LIMIT || status == CANCELLED) && plan->choice) {
+		enum status finished = finish(&run);
+		status = finished != OK ? finished : plan->proved ? OK : status == OK ? LIMIT : status;
+	}
+	control->limit = run.most_ticks;
+	close_model(&run);
+	if (status == NO_MEMORY)
+		chain_plan_free(plan);
+	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+}
+
+void chain_plan_free(struct chain_plan *plan)
+{
+	arena_free(&plan->arena);
+	*plan = (struct chain_plan) { 0 };
+}

@@ -1,0 +1,77 @@
+/* chain.h: sharding problems with repeated segments, solved without unfolding them.
+ *
+ * A node has strategies with a cost and a usage of memory; an edge has a cost for each pair of strategies of its two ends. Nodes
+ * of a segment stand for copies equal layers. The choice minimises the sum of costs; the sum of usages is at most limit.
+ */
+#ifndef TIDEMARK_CHAIN_CHAIN_H
+#define TIDEMARK_CHAIN_CHAIN_H
+
+#include "solver/problems/problems.h"
+
+/* Which copies of the segment an edge's end stands for. An end outside all segments is ONLY. */
+enum chain_where { CHAIN_ONLY, CHAIN_EVERY, CHAIN_FIRST, CHAIN_LAST };
+
+struct chain_edge {
+	uint32_t from, to;                     /* nodes */
+	/* Both EVERY and of one segment: the same copy, or with step, from in one copy and to in the next.
+	 * ONLY, FIRST or LAST with EVERY: each copy has such an edge. FIRST, LAST: of that copy alone. */
+	uint8_t from_where, to_where;
+	bool step;
+	size_t table;                          /* costs at pair + table: rows strategies of from, columns strategies of to */
+};
+
+struct shard_chain {
+	uint32_t nodes, edges, segments;
+	uint32_t *segment;                     /* [nodes] NONE: outside */
+	uint32_t *copies;                      /* [segments] */
+	uint32_t *first;                       /* [nodes + 1] node -> its first strategy */
+	int64_t *cost, *usage;                 /* [first[nodes]] of one copy; cost SHARD_FORBIDDEN or more: not allowed */
+	struct chain_edge *edge;
+	int64_t *pair; size_t pairs;
+	int64_t limit;                         /* of the sum of usages; < 0: none */
+	struct arena arena;                    /* owns all of it */
+};
+
+static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
+}
+
+struct chain_plan {
+	/* Strategy of every copy: choice[start[node] + copy]; outside nodes have one copy. */
+	size_t *start;                         /* [nodes + 1] */
+	uint32_t *choice;                      /* NULL where there is none */
+	int64_t cost, usage;
+	int64_t bound;                         /* no choice within the limit costs less */
+	bool proved;
+	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound(). alpha 0: none. */
+	int64_t alpha, beta, priced;
+	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "exhausted search" */
+	uint32_t states, arcs;                 /* of the largest program: states between copies; arcs of the integer program, where one was needed */
+	struct arena arena;
+};
+
+/* No sum of the magnitudes of allowed costs, nor of usages, over all copies may exceed this. */
+#define CHAIN_COST_MAX (INT64_C(1) << 55)
+
+/* Looks at sizes, ranges, sums and what edges join. BAD_INPUT with the node or edge in *error. O(size). */
+enum status shard_chain_valid(const struct shard_chain *chain, struct error *error);
+
+/* OK: optimal (proved). INFEASIBLE: nothing fits the limit: the least usage is then in plan->usage, -1 where forbidden pairs leave nothing at all.
+ * LIMIT, CANCELLED: the best so far; choice is NULL where tables would be too large. Time independent of copies where segments' boundaries are narrow.
+ * Deterministic. */
+enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan,
+	struct error *error);
+/* For chains that shard_chain_solve() gives up, in time independent of copies: a local search with inner copies alike, and a Lagrangian bound. OK: proved.
+ * LIMIT, CANCELLED: the best so far; choice is NULL where none was found, bound_kind where there is no bound. INFEASIBLE: proved; usage is -1. Deterministic. */
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan, struct error *error);
+void chain_plan_free(struct chain_plan *plan);
+/* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */
+enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
+/* The bound that a price beta / alpha is, rounded up to a whole cost: with every copy written out, by a plain elimination in integers that knows nothing of
+ * the solver's. BAD_INPUT: not a price of this chain. LIMIT: too large for that. O(copies * elimination of one). */
+enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
+/* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k. */
+enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error);
+
+#endif

@@ -1,0 +1,219 @@
+/* check.c: what a chain means, written out: every copy's costs summed, every copy a node. Shares no code with the solver. */
+#include <string.h>
+
+#include "chain.h"
+
+static uint32_t copies_of(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
+}
+
+static uint32_t strategies_of(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->first[node + 1] - chain->first[node];
+}
+
+/* How many edges a chain edge stands for. */
+static uint32_t times_of(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	if (edge->step)
+		return copies_of(chain, edge->from) - 1;
+	if (edge->from_where == CHAIN_EVERY)
+		return copies_of(chain, edge->from);
+	return edge->to_where == CHAIN_EVERY ? copies_of(chain, edge->to) : 1;
+}
+
+/* The copy of an end in the k-th of these edges. */
+static uint32_t copy_of(const struct shard_chain *chain, uint32_t node, uint8_t where, uint32_t k)
+{
+	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? copies_of(chain, node) - 1 : 0;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------------------- */
+
+static bool add_magnitude(int64_t *sum, int64_t value, uint32_t times)
+{
+	int64_t product;
+	return !__builtin_mul_overflow(value < 0 ? -value : value, (int64_t)times, &product) &&
+		!__builtin_add_overflow(*sum, product, sum) && *sum <= CHAIN_COST_MAX;
+}
+
+static enum status node_valid(const struct shard_chain *chain, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
+{
+	int64_t dearest = 0, largest = 0;
+	if (chain->segment[node] != NONE && chain->segment[node] >= chain->segments)
+		return fail(error, BAD_INPUT, "node %u is of no segment", node);
+	if (copies_of(chain, node) == 0 || strategies_of(chain, node) == 0)
+		return fail(error, BAD_INPUT, "node %u has no %s", node, copies_of(chain, node) ? "strategy" : "copy");
+	for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++) {
+		int64_t cost = chain->cost[i], usage = chain->usage[i];
+		if (cost <= -SHARD_FORBIDDEN || usage < 0 || usage > BYTES_MAX)
+			return fail(error, BAD_INPUT, "node %u has a cost or a usage out of range", node);
+		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
+			dearest = cost < 0 ? -cost : cost;
+		largest = usage > largest ? usage : largest;
+	}
+	if (!add_magnitude(costs, dearest, copies_of(chain, node)) || !add_magnitude(bytes, largest, copies_of(chain, node)))
+		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
+	return OK;
+}
+
+static bool end_valid(const struct shard_chain *chain, uint32_t node, uint8_t where)
+{
+	return node < chain->nodes && where <= CHAIN_LAST && (chain->segment[node] == NONE) == (where == CHAIN_ONLY);
+}
+
+static enum status edge_valid(const struct shard_chain *chain, uint32_t number, int64_t *costs, struct error *error)
+{
+	const struct chain_edge *edge = &chain->edge[number];
+	if (!end_valid(chain, edge->from, edge->from_where) || !end_valid(chain, edge->to, edge->to_where))
+		return fail(error, BAD_INPUT, "edge %u has an end that is not there", number);
+	bool every = edge->from_where == CHAIN_EVERY && edge->to_where == CHAIN_EVERY;
+	if ((every && chain->segment[edge->from] != chain->segment[edge->to]) || (edge->step && !every))
+		return fail(error, BAD_INPUT, "edge %u joins copies that do not belong together", number);
+	size_t size = (size_t)strategies_of(chain, edge->from) * strategies_of(chain, edge->to);
+	if (edge->table > chain->pairs || size > chain->pairs - edge->table)
+		return fail(error, BAD_INPUT, "edge %u has no costs", number);
+	int64_t dearest = 0;
+	for (size_t i = edge->table; i < edge->table + size; i++) {
+		int64_t cost = chain->pair[i];
+		if (cost <= -SHARD_FORBIDDEN)
+			return fail(error, BAD_INPUT, "edge %u has a cost below -10^17", number);
+		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
+			dearest = cost < 0 ? -cost : cost;
+	}
+	return add_magnitude(costs, dearest, times_of(chain, edge)) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
+}
+
+enum status shard_chain_valid(const struct shard_chain *chain, struct error *error)
+{
+	int64_t costs = 0, bytes = 0;
+	uint64_t copies = 0;
+	enum status status = OK;
+	for (uint32_t node = 0; node < chain->nodes && status == OK; node++) {
+		status = node_valid(chain, node, &costs, &bytes, error);
+		copies += status == OK ? copies_of(chain, node) : 0;
+	}
+	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
+		status = edge_valid(chain, edge, &costs, error);
+	if (status == OK && copies >= NONE)
+		status = fail(error, BAD_INPUT, "too many copies");
+	return status;
+}
+
+/* ---- a plan ---------------------------------------------------------------------------------------------- */
+
+static enum status add_nodes(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
+{
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		for (uint32_t copy = 0; copy < copies_of(chain, node); copy++) {
+			uint32_t choice = plan->choice[plan->start[node] + copy];
+			if (choice >= strategies_of(chain, node) || chain->cost[chain->first[node] + choice] >= SHARD_FORBIDDEN)
+				return fail(error, BAD_INPUT, "copy %u of node %u has no strategy %u", copy, node, choice);
+			*cost += chain->cost[chain->first[node] + choice];
+			*usage += chain->usage[chain->first[node] + choice];
+		}
+	return OK;
+}
+
+static enum status add_edge(const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
+{
+	const struct chain_edge *edge = &chain->edge[number];
+	for (uint32_t k = 0; k < times_of(chain, edge); k++) {
+		uint32_t p = plan->choice[plan->start[edge->from] + copy_of(chain, edge->from, edge->from_where, k)];
+		uint32_t q = plan->choice[plan->start[edge->to] + copy_of(chain, edge->to, edge->to_where, k + edge->step)];
+		int64_t part = chain->pair[edge->table + (size_t)p * strategies_of(chain, edge->to) + q];
+		if (part >= SHARD_FORBIDDEN)
+			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", p, edge->from, q, edge->to);
+		*cost += part;
+	}
+	return OK;
+}
+
+enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
+{
+	*cost = *usage = 0;
+	enum status status = add_nodes(chain, plan, cost, usage, error);
+	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
+		status = add_edge(chain, plan, edge, cost, error);
+	if (status == OK && chain->limit >= 0 && *usage > chain->limit)
+		status = fail(error, BAD_INPUT, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
+	return status;
+}
+
+/* ---- unfolded -------------------------------------------------------------------------------------------- */
+
+static enum status make_room(const struct shard_chain *chain, struct shard_problem *problem, size_t *start)
+{
+	size_t strategies = 0, pairs = 0, nodes = 0, edges = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		start[node] = nodes;
+		nodes += copies_of(chain, node);
+		strategies += (size_t)copies_of(chain, node) * strategies_of(chain, node);
+	}
+	start[chain->nodes] = nodes;
+	for (uint32_t i = 0; i < chain->edges; i++) {
+		const struct chain_edge *edge = &chain->edge[i];
+		edges += times_of(chain, edge);
+		pairs += (size_t)times_of(chain, edge) * strategies_of(chain, edge->from) * strategies_of(chain, edge->to);
+	}
+	if (nodes >= NONE || edges >= NONE || strategies >= NONE)
+		return NO_MEMORY;
+	problem->nodes = (uint32_t)nodes;
+	problem->edges = (uint32_t)edges;
+	problem->first = mem_alloc(nodes + 1, sizeof *problem->first);
+	problem->cost = mem_alloc(strategies, sizeof *problem->cost);
+	problem->usage = mem_alloc(strategies, sizeof *problem->usage);
+	problem->begin = mem_alloc(nodes, sizeof *problem->begin);
+	problem->end = mem_alloc(nodes, sizeof *problem->end);
+	problem->from = mem_alloc(edges, sizeof *problem->from);
+	problem->to = mem_alloc(edges, sizeof *problem->to);
+	problem->table = mem_alloc(edges + 1, sizeof *problem->table);
+	problem->pair = mem_alloc(pairs, sizeof *problem->pair);
+	return problem->first && problem->cost && problem->usage && problem->begin && problem->end && problem->from && problem->to &&
+		problem->table && problem->pair ? OK : NO_MEMORY;
+}
+
+static void write_nodes(const struct shard_chain *chain, struct shard_problem *problem)
+{
+	uint32_t written = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		for (uint32_t copy = 0; copy < copies_of(chain, node); copy++) {
+			uint32_t at = problem->first[written], count = strategies_of(chain, node);
+			memcpy(problem->cost + at, chain->cost + chain->first[node], count * sizeof *problem->cost);
+			memcpy(problem->usage + at, chain->usage + chain->first[node], count * sizeof *problem->usage);
+			problem->end[written++] = 1;
+			problem->first[written] = at + count;
+		}
+}
+
+static void write_edges(const struct shard_chain *chain, struct shard_problem *problem, const size_t *start)
+{
+	uint32_t written = 0;
+	for (uint32_t i = 0; i < chain->edges; i++) {
+		const struct chain_edge *edge = &chain->edge[i];
+		size_t size = (size_t)strategies_of(chain, edge->from) * strategies_of(chain, edge->to);
+		for (uint32_t k = 0; k < times_of(chain, edge); k++, written++) {
+			problem->from[written] = (uint32_t)start[edge->from] + copy_of(chain, edge->from, edge->from_where, k);
+			problem->to[written] = (uint32_t)start[edge->to] + copy_of(chain, edge->to, edge->to_where, k + edge->step);
+			memcpy(problem->pair + problem->table[written], chain->pair + edge->table, size * sizeof *problem->pair);
+			problem->table[written + 1] = problem->table[written] + size;
+		}
+	}
+}
+
+enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error)
+{
+	*problem = (struct shard_problem) { .limit = chain->limit };
+	enum status status = shard_chain_valid(chain, error);
+	if (status != OK)
+		return status;
+	status = make_room(chain, problem, start);
+	if (status != OK) {
+		shard_problem_free(problem);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	write_nodes(chain, problem);
+	write_edges(chain, problem, start);
+	return OK;
+}

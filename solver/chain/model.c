@@ -1,0 +1,444 @@
+/* model.c: the factor graphs. */
+#include "model.h"
+
+/* ---- factors --------------------------------------------------------------------------------------------------- */
+
+static void add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
+{
+	struct chain_factor factor = { .count = 2, .cost = cost };
+	if (!cost || graph->failed || !(factor.var = arena_alloc(graph->arena, 2, sizeof *factor.var))) {
+		graph->failed = true;
+		return;
+	}
+	factor.var[0] = from;
+	factor.var[1] = to;
+	factor.size = (size_t)graph->domain[from] * graph->domain[to];
+	chain_graph_factor(graph, &factor);
+}
+
+/* The same node at both ends: the diagonal. */
+static void add_loop(struct chain_graph *graph, uint32_t var, const struct chain_table *table)
+{
+	int64_t *cost = arena_alloc(graph->arena, table->rows, sizeof *cost);
+	graph->failed |= !cost;
+	for (uint32_t i = 0; cost && i < table->rows; i++)
+		cost[i] = table->pair[(size_t)i * table->columns + i];
+	if (cost)
+		chain_graph_add(graph, var, cost, NULL, 1);
+}
+
+/* What an edge costs its ends each by itself. */
+static void add_sums(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
+{
+	chain_graph_add(graph, from, table->row, NULL, 1);
+	chain_graph_add(graph, to, table->column, NULL, 1);
+}
+
+/* And together; rows, columns: where the variable has classes for values. */
+static void add_pairs(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table, const struct chain_classes *rows,
+	const struct chain_classes *columns)
+{
+	if (table->separable || graph->failed)
+		return;
+	if (from == to)
+		add_loop(graph, from, table);
+	else
+		add_pair(graph, from, to, chain_classes_pair(table, rows, columns, graph->arena));
+}
+
+static void add_edge(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
+{
+	add_sums(graph, from, to, table);
+	add_pairs(graph, from, to, table, NULL, NULL);
+}
+
+static void add_node(const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
+{
+	chain_graph_add(graph, var, model->cost + model->first[node], model->usage + model->first[node], 1);
+}
+
+/* A second variable that always is the class of the first one's value. */
+static void tie_class(struct chain_graph *graph, uint32_t var, uint32_t class_var, const struct chain_classes *classes)
+{
+	uint32_t domain = graph->failed ? 0 : graph->domain[var];
+	size_t size = (size_t)domain * classes->count;
+	int64_t *cost = graph->failed ? NULL : arena_alloc(graph->arena, size, sizeof *cost);
+	for (size_t i = 0; cost && i < size; i++)
+		cost[i] = i % classes->count == classes->of[i / classes->count] ? 0 : CHAIN_BLOCKED;
+	add_pair(graph, var, class_var, cost);
+}
+
+/* The class of a variable's value: a variable of its own unless each value is a class. */
+static uint32_t add_class(struct chain_graph *graph, uint32_t var, const struct chain_classes *classes)
+{
+	if (graph->failed || classes->count == graph->domain[var])
+		return var;
+	uint32_t class_var = chain_graph_var(graph, classes->count);
+	tie_class(graph, var, class_var, classes);
+	return class_var;
+}
+
+static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
+{
+	struct chain_classes each = { .count = graph->domain[var] };
+	uint32_t twin = chain_graph_var(graph, each.count);
+	each.of = arena_alloc(graph->arena, each.count, sizeof *each.of);
+	graph->failed |= !each.of;
+	for (uint32_t i = 0; each.of && i < each.count; i++)
+		each.of[i] = i;
+	if (!graph->failed)
+		tie_class(graph, var, twin, &each);
+	return twin;
+}
+
+static bool among(const uint32_t *list, uint32_t count, uint32_t item)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i] == item)
+			return true;
+	return false;
+}
+
+/* ---- variables ------------------------------------------------------------------------------------------------- */
+
+static struct chain_link *link_of(const struct chain_model *model, uint32_t node)
+{
+	for (uint32_t i = 0; i < model->links; i++)
+		if (model->link[i].segment == model->chain->segment[node])
+			return &model->link[i];
+	return NULL;
+}
+
+static uint32_t core_at(const struct chain_model *model, uint32_t node, uint8_t where)
+{
+	return model->var[where == CHAIN_LAST ? AT_LAST : AT_FIRST][node];
+}
+
+static void make_core_vars(struct chain_model *model)
+{
+	const struct shard_chain *chain = model->chain;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		for (int place = 0; place < PLACES; place++)
+			model->var[place][node] = NONE;
+		model->var[AT_FIRST][node] = model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
+		add_node(model, &model->core, model->var[AT_FIRST][node], node);
+		if (chain_copies(chain, node) > 1) {
+			model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
+			add_node(model, &model->core, model->var[AT_LAST][node], node);
+		}
+	}
+	for (uint32_t i = 0; i < model->links; i++) {
+		const struct chain_link *link = &model->link[i];
+		for (uint32_t j = 0; j < link->heads; j++)
+			model->var[AT_SECOND][link->head[j].node] = chain_graph_var(&model->core, link->head[j].classes.count);
+		for (uint32_t j = 0; j < link->tails; j++)
+			model->var[AT_BEFORE_LAST][link->tail[j].node] = chain_graph_var(&model->core, link->tail[j].classes.count);
+	}
+}
+
+static bool one_sees_every(const struct chain_edge *edge)
+{
+	return (edge->from_where == CHAIN_EVERY) != (edge->to_where == CHAIN_EVERY);
+}
+
+static struct chain_out *out_of(const struct chain_link *link, uint32_t var)
+{
+	for (uint32_t i = 0; i < link->outs; i++)
+		if (link->out[i].var == var)
+			return &link->out[i];
+	return NULL;
+}
+
+/* Adds what an edge's table tells apart of a core's variable that all copies see. */
+static enum status see_out(struct chain_model *model, struct chain_link *link, uint32_t var, const struct chain_table *table, bool columns)
+{
+	struct chain_out *out = out_of(link, var);
+	if (!out) {
+		out = &link->out[link->outs++];
+		out->var = var;
+		if (chain_classes_begin(&out->classes, model->core.domain[var], &model->arena) != OK)
+			return NO_MEMORY;
+	}
+	return chain_classes_split(&out->classes, table, columns);
+}
+
+/* What all copies of the link see of the core. */
+static enum status find_outs(struct chain_model *model, struct chain_link *link)
+{
+	const struct shard_chain *chain = model->chain;
+	enum status status = OK;
+	double blocks = 1;
+	link->out = arena_alloc(&model->arena, chain->edges, sizeof *link->out);
+	if (!link->out)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
+		const struct chain_edge *edge = &chain->edge[i];
+		bool to = edge->to_where == CHAIN_EVERY;
+		if (!one_sees_every(edge) || model->table[i].separable || chain->segment[to ? edge->to : edge->from] != link->segment)
+			continue;
+		uint32_t var = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
+		status = see_out(model, link, var, &model->table[i], !to);
+	}
+	for (uint32_t i = 0; i < link->outs && status == OK; i++) {
+		link->out[i].class_var = add_class(&model->core, link->out[i].var, &link->out[i].classes);
+		blocks *= link->out[i].classes.count;
+	}
+	link->blocks = blocks < 1e9 ? (uint32_t)blocks : 0;
+	return status == OK && blocks >= 1e9 ? LIMIT : status;
+}
+
+/* A copy's variables: what it sees of the core, the state before, the state after; then its nodes. */
+static uint32_t before_tail(const struct chain_link *link, uint32_t tail)
+{
+	return link->outs + tail;
+}
+
+static uint32_t before_head(const struct chain_link *link, uint32_t head)
+{
+	return link->outs + link->tails + head;
+}
+
+static uint32_t after_tail(const struct chain_link *link, uint32_t tail)
+{
+	return link->outs + link->tails + link->heads + tail;
+}
+
+static uint32_t after_head(const struct chain_link *link, uint32_t head)
+{
+	return link->outs + 2 * link->tails + link->heads + head;
+}
+
+static struct chain_side *side_of(struct chain_side *side, uint32_t sides, uint32_t node)
+{
+	for (uint32_t i = 0; i < sides; i++)
+		if (side[i].node == node)
+			return &side[i];
+	return NULL;
+}
+
+/* The variable of a node of the copy: a state's where each of its strategies is a class. */
+static uint32_t node_var(const struct chain_model *model, struct chain_link *link, uint32_t node)
+{
+	const struct chain_side *head = side_of(link->head, link->heads, node), *tail = side_of(link->tail, link->tails, node);
+	if (head && head->classes.count == chain_width(model, node))
+		return before_head(link, (uint32_t)(head - link->head));
+	if (tail && tail->classes.count == chain_width(model, node))
+		return after_tail(link, (uint32_t)(tail - link->tail));
+	return chain_graph_var(&link->graph, chain_width(model, node));
+}
+
+static enum status make_copy_vars(struct chain_model *model, struct chain_link *link)
+{
+	const struct shard_chain *chain = model->chain;
+	struct chain_graph *graph = &link->graph;
+	link->var = arena_alloc(&model->arena, chain->nodes, sizeof *link->var);
+	graph->arena = &model->arena;
+	if (!link->var)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < link->outs; i++)
+		chain_graph_var(graph, link->out[i].classes.count);
+	for (int end = 0; end < 2; end++) {
+		for (uint32_t i = 0; i < link->tails; i++)
+			chain_graph_var(graph, link->tail[i].classes.count);
+		for (uint32_t i = 0; i < link->heads; i++)
+			chain_graph_var(graph, link->head[i].classes.count);
+	}
+	graph->kept = graph->vars;
+	for (uint32_t node = 0; node < chain->nodes && !graph->failed; node++)
+		if (chain->segment[node] == link->segment) {
+			link->var[node] = node_var(model, link, node);
+			add_node(model, graph, link->var[node], node);
+		}
+	for (uint32_t i = 0; i < link->tails && !graph->failed; i++)
+		if (link->var[link->tail[i].node] != after_tail(link, i))
+			tie_class(graph, link->var[link->tail[i].node], after_tail(link, i), &link->tail[i].classes);
+	for (uint32_t i = 0; i < link->heads && !graph->failed; i++)
+		if (link->var[link->head[i].node] != before_head(link, i))
+			tie_class(graph, link->var[link->head[i].node], before_head(link, i), &link->head[i].classes);
+	return graph->failed ? NO_MEMORY : OK;
+}
+
+/* The core's variable of one part of the state before the first arc, or after the last one. */
+static uint32_t state_var(struct chain_model *model, const struct chain_link *link, uint32_t part, bool last)
+{
+	bool tail = part < link->tails;
+	const struct chain_side *side = tail ? &link->tail[part] : &link->head[part - link->tails];
+	if (tail == last)
+		return model->var[last ? AT_BEFORE_LAST : AT_SECOND][side->node];
+	return add_class(&model->core, model->var[last ? AT_LAST : AT_FIRST][side->node], &side->classes);
+}
+
+/* The factor that stands for all arcs, over distinct variables of the core. */
+static enum status make_link_factor(struct chain_model *model, struct chain_link *link)
+{
+	struct chain_graph *core = &model->core;
+	uint32_t parts = link->tails + link->heads;
+	struct chain_factor factor = { .size = (size_t)link->blocks * link->states * link->states };
+	if ((double)link->blocks * link->states * link->states > 1e8)
+		return LIMIT;
+	factor.var = arena_alloc(&model->arena, link->outs + 2 * parts, sizeof *factor.var);
+	factor.weight = arena_alloc(&model->arena, factor.size, sizeof *factor.weight);
+	if (!factor.var || !factor.weight)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
+		uint32_t part = i - link->outs, var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
+		if (among(factor.var, factor.count, var))
+			var = add_twin(core, var);
+		factor.var[factor.count++] = var;
+	}
+	link->factor = chain_graph_factor(core, &factor);
+	return core->failed ? NO_MEMORY : OK;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------------------------- */
+
+static void place_step(struct chain_model *model, const struct chain_edge *edge, const struct chain_table *table)
+{
+	struct chain_graph *core = &model->core;
+	struct chain_link *link = link_of(model, edge->from);
+	uint32_t first = model->var[AT_FIRST][edge->from], last = model->var[AT_LAST][edge->to];
+	if (chain_copies(model->chain, edge->from) == 1)
+		return;
+	if (!link) {
+		add_edge(core, first, last, table);
+		return;
+	}
+	const struct chain_side *tail = side_of(link->tail, link->tails, edge->from), *head = side_of(link->head, link->heads, edge->to);
+	add_sums(core, first, last, table);
+	add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
+	if (tail) {
+		add_pairs(core, model->var[AT_BEFORE_LAST][edge->from], last, table, &tail->classes, NULL);
+		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table, &tail->classes, NULL);
+	} else if (head) {
+		add_pairs(core, first, model->var[AT_SECOND][edge->to], table, NULL, &head->classes);
+		add_pairs(&link->graph, link->var[edge->from], after_head(link, (uint32_t)(head - link->head)), table, NULL, &head->classes);
+	}
+}
+
+/* The pairs of a variable that stands for the core's one, or its class, with a node's. */
+static void pair_shared(struct chain_graph *graph, uint32_t one, uint32_t node, const struct chain_table *table, bool to, const struct chain_classes *classes)
+{
+	add_pairs(graph, to ? one : node, to ? node : one, table, to ? classes : NULL, to ? NULL : classes);
+}
+
+/* Between one variable of the core and every copy of a node. */
+static void place_shared(struct chain_model *model, const struct chain_edge *edge, const struct chain_table *table)
+{
+	struct chain_graph *core = &model->core;
+	bool to = edge->to_where == CHAIN_EVERY;
+	uint32_t node = to ? edge->to : edge->from, copies = chain_copies(model->chain, node);
+	uint32_t one = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
+	struct chain_link *link = link_of(model, node);
+	const struct chain_out *out = link ? out_of(link, one) : NULL;
+	const struct chain_classes *classes = out ? &out->classes : NULL;
+	chain_graph_add(core, one, to ? table->row : table->column, NULL, copies);
+	for (uint32_t place = AT_FIRST; place <= AT_LAST && place < copies; place++) {
+		chain_graph_add(core, model->var[place][node], to ? table->column : table->row, NULL, 1);
+		pair_shared(core, out ? out->class_var : one, model->var[place][node], table, to, classes);
+	}
+	if (link)
+		chain_graph_add(&link->graph, link->var[node], to ? table->column : table->row, NULL, 1);
+	if (out)
+		pair_shared(&link->graph, (uint32_t)(out - link->out), link->var[node], table, to, classes);
+}
+
+static void place_edge(struct chain_model *model, uint32_t number)
+{
+	const struct chain_edge *edge = &model->chain->edge[number];
+	const struct chain_table *table = &model->table[number];
+	if (edge->step) {
+		place_step(model, edge, table);
+	} else if (one_sees_every(edge)) {
+		place_shared(model, edge, table);
+	} else if (edge->from_where != CHAIN_EVERY) {
+		add_edge(&model->core, core_at(model, edge->from, edge->from_where), core_at(model, edge->to, edge->to_where), table);
+	} else {
+		struct chain_link *link = link_of(model, edge->from);
+		for (uint32_t place = AT_FIRST; place <= AT_LAST && place < chain_copies(model->chain, edge->from); place++)
+			add_edge(&model->core, model->var[place][edge->from], model->var[place][edge->to], table);
+		if (link)
+			add_edge(&link->graph, link->var[edge->from], link->var[edge->to], table);
+	}
+}
+
+/* ---- all together ---------------------------------------------------------------------------------------------- */
+
+static int64_t largest(const int64_t *values, size_t count)
+{
+	int64_t most = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!chain_blocked(values[i]) && (values[i] < 0 ? -values[i] : values[i]) > most)
+			most = values[i] < 0 ? -values[i] : values[i];
+	return most;
+}
+
+static void measure(struct chain_model *model)
+{
+	const struct shard_chain *chain = model->chain;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		model->costs += chain_copies(chain, node) * largest(model->cost + model->first[node], chain_width(model, node));
+		model->usages += chain_copies(chain, node) * largest(model->usage + model->first[node], chain_width(model, node));
+	}
+	for (uint32_t i = 0; i < chain->edges; i++) {
+		const struct chain_table *table = &model->table[i];
+		const struct chain_edge *edge = &chain->edge[i];
+		uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+		uint32_t times = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY ? chain_copies(chain, node) : 1;
+		model->costs += times * (largest(table->pair, (size_t)table->rows * table->columns) + largest(table->row, table->rows)
+			+ largest(table->column, table->columns));
+	}
+}
+
+static enum status find_links(struct chain_model *model)
+{
+	const struct shard_chain *chain = model->chain;
+	enum status status = OK;
+	model->link = arena_alloc(&model->arena, chain->segments, sizeof *model->link);
+	bool *there = arena_alloc(&model->arena, chain->segments, sizeof *there);
+	if (!model->link || !there)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		if (chain->segment[node] != NONE)
+			there[chain->segment[node]] = true;
+	for (uint32_t i = 0; i < chain->segments && status == OK; i++)
+		if (there[i] && chain->copies[i] >= 3) {
+			struct chain_link *link = &model->link[model->links++];
+			link->segment = i;
+			link->length = chain->copies[i] - 2;
+			status = chain_state_choose(model, link);
+		}
+	return status;
+}
+
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
+	struct error *error)
+{
+	*model = (struct chain_model) { .chain = chain };
+	model->core.arena = &model->arena;
+	enum status status = chain_model_reduce(model, wanted, control, error);
+	if (status == OK) {
+		measure(model);
+		status = find_links(model);
+	}
+	for (int place = 0; place < PLACES && status == OK; place++)
+		if (!(model->var[place] = arena_alloc(&model->arena, chain->nodes, sizeof **model->var)))
+			status = NO_MEMORY;
+	if (status == OK)
+		make_core_vars(model);
+	for (uint32_t i = 0; i < model->links && status == OK && !model->core.failed; i++) {
+		status = find_outs(model, &model->link[i]);
+		if (status == OK)
+			status = make_copy_vars(model, &model->link[i]);
+	}
+	for (uint32_t i = 0; i < chain->edges && status == OK && !model->core.failed; i++)
+		place_edge(model, i);
+	for (uint32_t i = 0; i < model->links && status == OK && !model->core.failed; i++)
+		status = make_link_factor(model, &model->link[i]);
+	return status == OK && model->core.failed ? NO_MEMORY : status;
+}
+
+void chain_model_free(struct chain_model *model)
+{
+	arena_free(&model->arena);
+	*model = (struct chain_model) { 0 };
+}

@@ -1,0 +1,86 @@
+/* model.h: a chain reduced, as factor graphs: one of a segment's copies, and one of everything else.
+ *
+ * The first and the last copy of a segment belong to everything else ("core"): only what is between them is a power. A state stands
+ * between two copies: it holds a cover of the step edges, some of their tails in the copy before and some heads in the one after.
+ */
+#ifndef TIDEMARK_CHAIN_MODEL_H
+#define TIDEMARK_CHAIN_MODEL_H
+
+#include "chain.h"
+#include "power.h"
+#include "tree.h"
+
+/* Costs of an edge between kept strategies: pair + row + column, any of them may be CHAIN_BLOCKED: forbidden. */
+struct chain_table {
+	uint32_t rows, columns;
+	int64_t *pair, *row, *column;
+	bool separable;            /* pair is zero */
+};
+
+/* Strategies of a node by what the other ends of some edges see of them: those of a class have equal pairs there. */
+struct chain_classes {
+	uint32_t count;
+	uint32_t *of;              /* [strategies], the first of a class below the first of the next */
+	uint32_t *first;           /* [count] */
+};
+
+/* What an end of a segment's copy, or a variable of the core, is to others: classes of its strategies. */
+struct chain_side { uint32_t node; struct chain_classes classes; };
+
+struct chain_out {
+	uint32_t var, class_var;   /* of the core: a node's, and its class's */
+	struct chain_classes classes;
+};
+
+/* Copies 1 .. copies - 2 of a segment of three copies at least: a walk of that many arcs from state to state. */
+struct chain_link {
+	uint32_t segment, length;
+	uint32_t tails, heads;     /* nodes whose classes make a state, tails first: */
+	struct chain_side *tail, *head; /* tails as the copy after sees them, heads as the one before does */
+	uint32_t outs;
+	struct chain_out *out;     /* what every copy sees of the core: their values make a block */
+	uint32_t states, blocks;
+	uint32_t factor;           /* of the core: blocks x states before the first arc x states after the last one */
+	struct chain_graph graph;  /* one copy: kept are out, the state before, the state after */
+	uint32_t *var;             /* [nodes] */
+};
+
+enum { AT_FIRST, AT_LAST, AT_SECOND, AT_BEFORE_LAST, PLACES };
+
+struct chain_model {
+	const struct shard_chain *chain;
+	uint32_t *first, *original; /* [nodes + 1], [first[nodes]]: kept strategies */
+	int64_t *cost, *usage;     /* [first[nodes]] */
+	struct chain_table *table; /* [edges] */
+	struct chain_graph core;
+	uint32_t *var[PLACES];     /* [nodes] variables of the core, NONE: none. AT_FIRST: outside nodes as well */
+	uint32_t links;
+	struct chain_link *link;
+	int64_t costs, usages;     /* no sum exceeds these in magnitude */
+	int64_t base_cost, base_usage; /* what all plans have, left out of everything else here */
+	struct arena arena;
+};
+
+/* wanted [strategies of the chain]: those that plans may have; NULL: all.
+ * INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case. */
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, const bool *wanted, struct control *control,
+	struct error *error);
+void chain_model_free(struct chain_model *model);
+/* The strategies that are worth considering: those wanted that have partners over every edge.
+ * Fills first, original, cost, usage, table and what all plans have. */
+enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error);
+
+/* Chooses what states are made of, the fewest there may be: fills states, tails and heads. LIMIT: too many values. OK or NO_MEMORY besides. */
+enum status chain_state_choose(struct chain_model *model, struct chain_link *link);
+/* All in one class, of so many strategies; then those apart whose rows or columns of a table differ. OK or NO_MEMORY. */
+enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena);
+enum status chain_classes_split(struct chain_classes *classes, const struct chain_table *table, bool columns);
+/* The pairs of a table with one strategy of each class only; NULL: all of them. The table's own where that is all. NULL: out of memory. */
+int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_classes *rows, const struct chain_classes *columns, struct arena *arena);
+
+static inline uint32_t chain_width(const struct chain_model *model, uint32_t node)
+{
+	return model->first[node + 1] - model->first[node];
+}
+
+#endif

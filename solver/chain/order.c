@@ -1,0 +1,464 @@
+/* order.c: in which order variables are eliminated, and the buckets that follow from it.
+ *
+ * Greedy least weighted fill (Koller, Friedman, Probabilistic Graphical Models, 2009, section 9.4.3.2), smaller tables first among equals. An edge that is
+ * filled in weighs the product of its ends' values, or of their logarithms: neither is always better, the smaller of both orders is taken.
+ */
+#include <string.h>
+
+#include "tree.h"
+
+#define VARS_MAX 12000         /* neighbours are bit sets */
+#define PIECE 2048             /* entries of a table that are summed at a time: they stay in the cache */
+#define MANY 30000             /* entries from which on a second order is tried */
+
+struct ordering {
+	const struct chain_graph *graph;
+	uint32_t words;
+	uint64_t *near;            /* [vars * words] */
+	uint64_t *weight;          /* [vars] */
+	uint64_t *fill;            /* products of weights of the edges that eliminating a variable would add */
+	double *size;              /* entries of its bucket */
+	bool *stale, *late;        /* late: not before all others */
+	uint32_t *left;            /* not eliminated yet, in their order */
+	uint32_t *list;            /* scratch: a variable's neighbours */
+	double entries;
+};
+
+static uint64_t *row_of(const struct ordering *ordering, uint32_t var)
+{
+	return ordering->near + (size_t)var * ordering->words;
+}
+
+static uint32_t neighbours(const struct ordering *ordering, uint32_t var)
+{
+	uint32_t count = 0;
+	const uint64_t *row = row_of(ordering, var);
+	for (uint32_t word = 0; word < ordering->words; word++)
+		for (uint64_t bits = row[word]; bits; bits &= bits - 1)
+			ordering->list[count++] = 64 * word + (uint32_t)__builtin_ctzll(bits);
+	return count;
+}
+
+/* The sum of the weights of those in both sets. */
+static uint64_t common_weight(const struct ordering *ordering, const uint64_t *row, const uint64_t *other)
+{
+	uint64_t sum = 0;
+	for (uint32_t word = 0; word < ordering->words; word++)
+		for (uint64_t bits = row[word] & other[word]; bits; bits &= bits - 1)
+			sum += ordering->weight[64 * word + (uint32_t)__builtin_ctzll(bits)];
+	return sum;
+}
+
+static void weigh(struct ordering *ordering, uint32_t var)
+{
+	uint32_t count = neighbours(ordering, var);
+	uint64_t sum = 0, present = 0;
+	double size = ordering->graph->domain[var];
+	const uint64_t *row = row_of(ordering, var);
+	for (uint32_t i = 0; i < count; i++)
+		sum += ordering->weight[ordering->list[i]];
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t weight = ordering->weight[ordering->list[i]];
+		size *= ordering->graph->domain[ordering->list[i]];
+		present += weight * (weight + common_weight(ordering, row, row_of(ordering, ordering->list[i])));
+	}
+	ordering->fill[var] = (sum * sum - present) / 2;
+	ordering->size[var] = size;
+	ordering->stale[var] = false;
+}
+
+static bool before(const struct ordering *ordering, uint32_t a, uint32_t b)
+{
+	if (ordering->late[a] != ordering->late[b])
+		return ordering->late[b];
+	if (ordering->fill[a] != ordering->fill[b])
+		return ordering->fill[a] < ordering->fill[b];
+	return ordering->size[a] < ordering->size[b];
+}
+
+/* Joins the neighbours with each other and takes the variable out. */
+static void take_out(struct ordering *ordering, uint32_t var)
+{
+	uint32_t count = neighbours(ordering, var);
+	uint64_t *row = row_of(ordering, var);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t *other = row_of(ordering, ordering->list[i]);
+		for (uint32_t word = 0; word < ordering->words; word++)
+			other[word] |= row[word];
+		other[var / 64] &= ~(UINT64_C(1) << var % 64);
+		other[ordering->list[i] / 64] &= ~(UINT64_C(1) << ordering->list[i] % 64);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t *other = row_of(ordering, ordering->list[i]);
+		ordering->stale[ordering->list[i]] = true;
+		for (uint32_t word = 0; word < ordering->words; word++)
+			for (uint64_t bits = other[word]; bits; bits &= bits - 1)
+				ordering->stale[64 * word + (uint32_t)__builtin_ctzll(bits)] = true;
+	}
+}
+
+static void join_factors(struct ordering *ordering)
+{
+	const struct chain_graph *graph = ordering->graph;
+	for (uint32_t i = 0; i < graph->factors; i++)
+		for (uint32_t j = 0; j < graph->factor[i].count; j++)
+			for (uint32_t k = 0; k < graph->factor[i].count; k++)
+				if (j != k)
+					row_of(ordering, graph->factor[i].var[j])[graph->factor[i].var[k] / 64] |=
+						UINT64_C(1) << graph->factor[i].var[k] % 64;
+	for (uint32_t var = 0; var < graph->vars; var++)
+		ordering->stale[var] = true;
+}
+
+static void run(struct ordering *ordering, uint32_t *order, struct control *control)
+{
+	const struct chain_graph *graph = ordering->graph;
+	uint32_t left = 0, steps = 0;
+	join_factors(ordering);
+	/* Those alone first: no search among them. */
+	for (uint32_t var = graph->kept; var < graph->vars; var++)
+		if (neighbours(ordering, var) == 0) {
+			ordering->entries += graph->domain[var];
+			order[steps++] = var;
+		} else {
+			ordering->left[left++] = var;
+		}
+	while (left) {
+		uint32_t best = 0;
+		for (uint32_t i = 0; i < left; i++) {
+			if (ordering->stale[ordering->left[i]])
+				weigh(ordering, ordering->left[i]);
+			if (before(ordering, ordering->left[i], ordering->left[best]))
+				best = i;
+		}
+		uint32_t var = ordering->left[best];
+		ordering->entries += ordering->size[var];
+		take_out(ordering, var);
+		order[steps++] = var;
+		control_spend(control, left);
+		left--;
+		memmove(ordering->left + best, ordering->left + best + 1, (left - best) * sizeof *ordering->left);
+	}
+}
+
+/* About four times the binary logarithm. */
+static uint64_t logarithm(uint32_t domain)
+{
+	uint64_t square = (uint64_t)domain * domain, power = square < UINT32_MAX ? square * square : UINT64_MAX;
+	return 64 - (uint64_t)__builtin_clzll(power | 1);
+}
+
+static enum status find_order(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
+	struct control *control)
+{
+	struct arena arena = { 0 };
+	uint32_t vars = graph->vars;
+	struct ordering ordering = { .graph = graph, .words = (vars + 63) / 64 };
+	ordering.near = arena_alloc(&arena, (size_t)vars * ordering.words, sizeof *ordering.near);
+	ordering.weight = arena_alloc(&arena, vars, sizeof *ordering.weight);
+	ordering.fill = arena_alloc(&arena, vars, sizeof *ordering.fill);
+	ordering.size = arena_alloc(&arena, vars, sizeof *ordering.size);
+	ordering.stale = arena_alloc(&arena, vars, sizeof *ordering.stale);
+	ordering.left = arena_alloc(&arena, vars, sizeof *ordering.left);
+	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
+	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
+	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale && ordering.left && ordering.late && ordering.list;
+	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
+		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
+			ordering.late[graph->factor[i].var[j]] = true;
+	for (uint32_t var = 0; full && var < vars; var++)
+		ordering.weight[var] = logarithms ? logarithm(graph->domain[var]) : graph->domain[var];
+	if (full)
+		run(&ordering, order, control);
+	*entries = ordering.entries;
+	arena_free(&arena);
+	return full ? OK : NO_MEMORY;
+}
+
+/* ---- buckets ----------------------------------------------------------------------------------------------- */
+
+static size_t product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
+{
+	size_t size = 1;
+	for (uint32_t i = 0; i < count; i++)
+		size *= graph->domain[scope[i]];
+	return size;
+}
+
+/* Variables of a piece next to each other in both tables, or all missing in the part's, are walked over as one. */
+static enum status join_levels(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	part->extent = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->extent);
+	part->step = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->step);
+	if (!part->extent || !part->step)
+		return NO_MEMORY;
+	for (uint32_t i = bucket->outer; i < bucket->count; i++) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
+		if (part->levels && part->step[last] == part->stride[i] * domain) {
+			part->extent[last] *= domain;
+			part->step[last] = part->stride[i];
+		} else {
+			part->extent[part->levels] = domain;
+			part->step[part->levels++] = part->stride[i];
+		}
+	}
+	if (!part->levels)
+		part->extent[part->levels++] = 1;
+	return OK;
+}
+
+/* Where each variable of the bucket's scope stands in a table over other variables, the last running fastest. */
+static enum status set_strides(struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *scope, uint32_t count,
+	struct chain_part *part)
+{
+	size_t step = 1;
+	part->stride = arena_alloc(&tree->arena, bucket->count, sizeof *part->stride);
+	if (!part->stride)
+		return NO_MEMORY;
+	for (uint32_t i = count; i-- > 0; step *= tree->graph->domain[scope[i]])
+		for (uint32_t j = 0; j < bucket->count; j++)
+			if (bucket->scope[j] == scope[i])
+				part->stride[j] = step;
+	return join_levels(tree, bucket, part);
+}
+
+struct gathering {
+	struct chain_tree *tree;
+	const uint32_t *position;  /* [vars] bucket that eliminates it; the root's number for kept ones */
+	struct csr factors;        /* bucket -> factors */
+	uint32_t *child, *next;    /* [buckets] lists of children */
+	uint32_t *mark;            /* [vars] bucket + 1 that has it in its scope */
+	uint32_t *scope;           /* scratch [vars] */
+};
+
+static void add_scope(struct gathering *gathering, uint32_t number, const uint32_t *scope, uint32_t count, uint32_t *known)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (gathering->mark[scope[i]] != number + 1) {
+			gathering->mark[scope[i]] = number + 1;
+			gathering->scope[(*known)++] = scope[i];
+		}
+}
+
+/* Variables of a bucket by when they are eliminated, the latest first, so that its own comes last. */
+static void sort_scope(const struct gathering *gathering, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		for (uint32_t j = i; j > 0; j--) {
+			uint32_t a = gathering->scope[j - 1], b = gathering->scope[j];
+			if (gathering->position[a] > gathering->position[b] || (gathering->position[a] == gathering->position[b] && a < b))
+				break;
+			gathering->scope[j - 1] = b;
+			gathering->scope[j] = a;
+		}
+}
+
+static enum status take_parts(struct gathering *gathering, uint32_t number)
+{
+	struct chain_tree *tree = gathering->tree;
+	const struct chain_graph *graph = tree->graph;
+	struct chain_bucket *bucket = &tree->bucket[number];
+	enum status status = OK;
+	uint32_t children = 0;
+	for (uint32_t child = gathering->child[number]; child != NONE; child = gathering->next[child])
+		children++;
+	bucket->part = arena_alloc(&tree->arena, children + csr_length(&gathering->factors, number), sizeof *bucket->part);
+	if (!bucket->part)
+		return NO_MEMORY;
+	bucket->plain = bucket->var != NONE;   /* the root is always in weights: what is around it comes from outside */
+	FOR_ROW(i, &gathering->factors, number) {
+		const struct chain_factor *factor = &graph->factor[gathering->factors.item[i]];
+		struct chain_part *part = &bucket->part[bucket->parts++];
+		*part = (struct chain_part) { .factor = gathering->factors.item[i], .child = NONE };
+		status = status == OK ? set_strides(tree, bucket, factor->var, factor->count, part) : status;
+		bucket->plain &= !factor->usage && !factor->weight;
+		bucket->open |= factor->weight != NULL;
+	}
+	for (uint32_t child = gathering->child[number]; child != NONE; child = gathering->next[child]) {
+		const struct chain_bucket *below = &tree->bucket[child];
+		struct chain_part *part = &bucket->part[bucket->parts++];
+		*part = (struct chain_part) { .factor = NONE, .child = child };
+		status = status == OK ? set_strides(tree, bucket, below->scope, below->count - 1, part) : status;
+		bucket->plain &= below->plain;
+		bucket->open |= below->open;
+	}
+	return status;
+}
+
+static enum status make_bucket(struct gathering *gathering, uint32_t number)
+{
+	struct chain_tree *tree = gathering->tree;
+	const struct chain_graph *graph = tree->graph;
+	struct chain_bucket *bucket = &tree->bucket[number];
+	bool root = number + 1 == tree->buckets;
+	uint32_t count = 0;
+	if (root) {
+		while (count < graph->kept) {
+			gathering->scope[count] = count;
+			count++;
+		}
+	} else {
+		add_scope(gathering, number, &bucket->var, 1, &count);
+	}
+	FOR_ROW(i, &gathering->factors, number)
+		add_scope(gathering, number, root ? NULL : graph->factor[gathering->factors.item[i]].var,
+			root ? 0 : graph->factor[gathering->factors.item[i]].count, &count);
+	for (uint32_t child = gathering->child[number]; child != NONE && !root; child = gathering->next[child])
+		add_scope(gathering, number, tree->bucket[child].scope, tree->bucket[child].count - 1, &count);
+	if (!root)
+		sort_scope(gathering, count);
+	bucket->count = count;
+	bucket->scope = arena_alloc(&tree->arena, count, sizeof *bucket->scope);
+	if (!bucket->scope)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < count; i++)
+		bucket->scope[i] = gathering->scope[i];
+	bucket->size = product(graph, bucket->scope, count);
+	bucket->rows = root ? bucket->size : bucket->size / graph->domain[bucket->var];
+	bucket->piece = bucket->size;
+	while (bucket->piece > PIECE && bucket->outer + 1 < count)
+		bucket->piece /= graph->domain[bucket->scope[bucket->outer++]];
+	enum status status = take_parts(gathering, number);
+	bucket->parent = root ? NONE : count > 1 ? gathering->position[bucket->scope[count - 2]] : tree->buckets - 1;
+	if (!root) {
+		gathering->next[number] = gathering->child[bucket->parent];
+		gathering->child[bucket->parent] = number;
+	}
+	return status;
+}
+
+/* Room for a part's table in the bucket's weights, where it isn't there anyway. */
+static bool give_source(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	const struct chain_factor *factor = part->child == NONE ? &tree->graph->factor[part->factor] : NULL;
+	const struct chain_bucket *child = factor ? NULL : &tree->bucket[part->child];
+	if (bucket->plain || (factor ? factor->weight != NULL : !child->plain))
+		return true;
+	part->scaled = arena_alloc(&tree->arena, factor ? factor->size : child->rows, sizeof *part->scaled);
+	return part->scaled != NULL;
+}
+
+static enum status give_tables(struct chain_tree *tree, size_t budget)
+{
+	size_t largest = 1;
+	for (uint32_t i = 0; i < tree->buckets; i++) {
+		tree->entries += tree->bucket[i].size * (tree->bucket[i].parts + 1);
+		largest = tree->bucket[i].piece > largest ? tree->bucket[i].piece : largest;
+	}
+	if (tree->entries > 8 * budget)
+		return LIMIT;
+	tree->scratch = arena_alloc(&tree->arena, largest, sizeof *tree->scratch);
+	bool full = tree->scratch != NULL;
+	for (uint32_t i = 0; i < tree->buckets && full; i++) {
+		struct chain_bucket *bucket = &tree->bucket[i];
+		bool whole = bucket->var == NONE || bucket->open;
+		bucket->table = whole ? arena_alloc(&tree->arena, bucket->size, sizeof *bucket->table) : NULL;
+		bucket->up = bucket->var == NONE ? bucket->table : arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->up);
+		bucket->down = arena_alloc(&tree->arena, bucket->rows, sizeof *bucket->down);
+		full = (!whole || bucket->table) && bucket->up && bucket->down;
+		for (uint32_t j = 0; j < bucket->parts && full; j++)
+			full = give_source(tree, bucket, &bucket->part[j]);
+	}
+	return full ? OK : NO_MEMORY;
+}
+
+static enum status make_buckets(struct gathering *gathering, const uint32_t *order, uint32_t *position, struct arena *arena)
+{
+	struct chain_tree *tree = gathering->tree;
+	const struct chain_graph *graph = tree->graph;
+	uint32_t root = tree->buckets - 1;
+	uint32_t *home = arena_alloc(arena, graph->factors, sizeof *home), *item = arena_alloc(arena, graph->factors, sizeof *item);
+	if (!home || !item)
+		return NO_MEMORY;
+	for (uint32_t var = 0; var < graph->kept; var++)
+		position[var] = root;
+	for (uint32_t i = 0; i < root; i++) {
+		position[order[i]] = i;
+		tree->bucket[i].var = order[i];
+	}
+	tree->bucket[root].var = NONE;
+	for (uint32_t i = 0; i < graph->factors; i++) {
+		home[i] = root;
+		item[i] = i;
+		for (uint32_t j = 0; j < graph->factor[i].count; j++)
+			home[i] = position[graph->factor[i].var[j]] < home[i] ? position[graph->factor[i].var[j]] : home[i];
+	}
+	enum status status = csr_of_pairs(arena, tree->buckets, graph->factors, home, item, &gathering->factors);
+	for (uint32_t i = 0; i < tree->buckets; i++)
+		gathering->child[i] = NONE;
+	for (uint32_t i = 0; i < tree->buckets && status == OK; i++)
+		status = make_bucket(gathering, i);
+	return status;
+}
+
+/* The better of both weights' orders. */
+static enum status better_order(const struct chain_graph *graph, bool links_last, uint32_t *order, double *entries, struct arena *arena,
+	struct control *control)
+{
+	double others = 0;
+	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
+	enum status status = other ? find_order(graph, links_last, false, order, entries, control) : NO_MEMORY;
+	if (status == OK && *entries > MANY)
+		status = find_order(graph, links_last, true, other, &others, control);
+	if (status == OK && *entries > MANY && others < *entries) {
+		memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+		*entries = others;
+	}
+	return status;
+}
+
+/* The order with the variables of links last, unless the other one is much smaller. */
+static enum status choose_order(const struct chain_graph *graph, size_t budget, uint32_t *order, struct arena *arena, struct control *control)
+{
+	double last, free_order;
+	bool links = false;
+	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
+	if (!other)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < graph->factors; i++)
+		links |= graph->factor[i].weight != NULL;
+	enum status status = better_order(graph, true, order, &last, arena, control);
+	if (status == OK && links && last > (double)(1 << 18)) {
+		status = better_order(graph, false, other, &free_order, arena, control);
+		if (status == OK && (free_order < last / 2 || last > (double)budget)) {
+			memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
+			last = free_order;
+		}
+	}
+	return status == OK && last > (double)budget ? LIMIT : status;
+}
+
+enum status chain_tree_build(struct chain_tree *tree, const struct chain_graph *graph, size_t budget, struct control *control)
+{
+	struct arena arena = { 0 };
+	*tree = (struct chain_tree) { .graph = graph, .buckets = graph->vars - graph->kept + 1 };
+	if (graph->failed)
+		return NO_MEMORY;
+	double kept = 1;
+	for (uint32_t i = 0; i < graph->kept; i++)
+		kept *= graph->domain[i];
+	if (graph->vars > VARS_MAX || kept > (double)budget)
+		return LIMIT;
+	struct gathering gathering = { .tree = tree };
+	uint32_t *order = arena_alloc(&arena, graph->vars, sizeof *order);
+	gathering.child = arena_alloc(&arena, tree->buckets, sizeof *gathering.child);
+	gathering.next = arena_alloc(&arena, tree->buckets, sizeof *gathering.next);
+	gathering.mark = arena_alloc(&arena, graph->vars, sizeof *gathering.mark);
+	gathering.scope = arena_alloc(&arena, graph->vars, sizeof *gathering.scope);
+	gathering.position = tree->bucket_of = arena_alloc(&tree->arena, graph->vars, sizeof *tree->bucket_of);
+	tree->bucket = arena_alloc(&tree->arena, tree->buckets, sizeof *tree->bucket);
+	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of && tree->bucket;
+	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
+	if (status == OK)
+		status = make_buckets(&gathering, order, tree->bucket_of, &arena);
+	if (status == OK)
+		status = give_tables(tree, budget);
+	arena_free(&arena);
+	return status;
+}
+
+void chain_tree_free(struct chain_tree *tree)
+{
+	arena_free(&tree->arena);
+	*tree = (struct chain_tree) { 0 };
+}

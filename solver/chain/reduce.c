@@ -1,0 +1,217 @@
+/* reduce.c: strategies without a partner go; costs are counted from the least of each. */
+#include <string.h>
+
+#include "model.h"
+
+struct reduction {
+	struct chain_model *model;
+	const struct shard_chain *chain;
+	bool *alive;               /* [strategies of the chain] */
+	struct arena arena;
+};
+
+static uint32_t count_of(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->first[node + 1] - chain->first[node];
+}
+
+static int64_t pair_of(const struct shard_chain *chain, const struct chain_edge *edge, uint32_t p, uint32_t q)
+{
+	return chain->pair[edge->table + (size_t)p * count_of(chain, edge->to) + q];
+}
+
+/* ---- partners -------------------------------------------------------------------------------------------------- */
+
+/* Does every copy of an end have this edge? */
+static bool everywhere(const struct chain_edge *edge, uint8_t where)
+{
+	return !edge->step && (where == CHAIN_ONLY || where == CHAIN_EVERY);
+}
+
+static bool prune_rows(struct reduction *reduction, const struct chain_edge *edge, bool columns)
+{
+	const struct shard_chain *chain = reduction->chain;
+	uint32_t node = columns ? edge->to : edge->from, other = columns ? edge->from : edge->to;
+	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other], changed = false;
+	for (uint32_t p = 0; p < count_of(chain, node); p++) {
+		bool partner = false;
+		for (uint32_t q = 0; q < count_of(chain, other) && alive[p] && !partner; q++)
+			partner = partners[q] && (columns ? pair_of(chain, edge, q, p) : pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
+		changed |= alive[p] && !partner;
+		alive[p] = partner;
+	}
+	return changed;
+}
+
+static bool any_forbidden(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	size_t size = (size_t)count_of(chain, edge->from) * count_of(chain, edge->to);
+	for (size_t i = 0; i < size; i++)
+		if (chain->pair[edge->table + i] >= SHARD_FORBIDDEN)
+			return true;
+	return false;
+}
+
+static enum status prune(struct reduction *reduction, struct control *control)
+{
+	const struct shard_chain *chain = reduction->chain;
+	bool *forbidden = arena_alloc(&reduction->arena, chain->edges, sizeof *forbidden), changed = true;
+	if (!forbidden)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < chain->edges; i++)
+		forbidden[i] = any_forbidden(chain, &chain->edge[i]);
+	for (uint32_t round = 0; changed; round++) {
+		changed = false;
+		for (uint32_t i = 0; i < chain->edges; i++) {
+			uint32_t at = round % 2 ? chain->edges - 1 - i : i;
+			const struct chain_edge *edge = &chain->edge[at];
+			if (!forbidden[at])
+				continue;
+			if (everywhere(edge, edge->from_where))
+				changed |= prune_rows(reduction, edge, false);
+			if (everywhere(edge, edge->to_where))
+				changed |= prune_rows(reduction, edge, true);
+		}
+		if (control_spend(control, chain->edges))
+			return control_status(control);
+	}
+	return OK;
+}
+
+/* ---- what is left ---------------------------------------------------------------------------------------------- */
+
+static int64_t least_of(const int64_t *values, size_t count)
+{
+	int64_t least = CHAIN_BLOCKED;
+	for (size_t i = 0; i < count; i++)
+		least = values[i] < least ? values[i] : least;
+	return least;
+}
+
+/* Off everything that is allowed; where nothing is, zeros are left. */
+static void take_off(int64_t *values, size_t count, int64_t least)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = chain_blocked(least) ? 0 : chain_blocked(values[i]) ? CHAIN_BLOCKED : values[i] - least;
+}
+
+/* Takes the least of what is allowed off everything that is. */
+static int64_t take_least(int64_t *values, size_t count)
+{
+	int64_t least = least_of(values, count);
+	if (chain_blocked(least))
+		return 0;
+	take_off(values, count, least);
+	return least;
+}
+
+static enum status keep_strategies(struct reduction *reduction, struct error *error)
+{
+	struct chain_model *model = reduction->model;
+	const struct shard_chain *chain = reduction->chain;
+	uint32_t all = chain->first[chain->nodes], kept = 0;
+	model->first = arena_alloc(&model->arena, (size_t)chain->nodes + 1, sizeof *model->first);
+	model->original = arena_alloc(&model->arena, all, sizeof *model->original);
+	model->cost = arena_alloc(&model->arena, all, sizeof *model->cost);
+	model->usage = arena_alloc(&model->arena, all, sizeof *model->usage);
+	if (!model->first || !model->original || !model->cost || !model->usage)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++)
+			if (reduction->alive[i]) {
+				model->original[kept] = i - chain->first[node];
+				model->cost[kept] = chain->cost[i];
+				model->usage[kept++] = chain->limit >= 0 ? chain->usage[i] : 0;
+			}
+		if (kept == model->first[node])
+			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
+		model->first[node + 1] = kept;
+		uint32_t width = kept - model->first[node], copies = chain_copies(chain, node);
+		model->base_cost += take_least(model->cost + model->first[node], width) * copies;
+		model->base_usage += take_least(model->usage + model->first[node], width) * copies;
+	}
+	return OK;
+}
+
+/* Takes off every row what is its least, and then off every column; rows and columns where nothing is allowed are left empty. */
+static void separate(struct chain_table *table)
+{
+	size_t columns = table->columns;
+	table->separable = true;
+	for (size_t p = 0; p < table->rows; p++) {
+		int64_t *row = table->pair + p * columns;
+		table->row[p] = least_of(row, columns);
+		take_off(row, columns, table->row[p]);
+	}
+	for (size_t q = 0; q < columns; q++) {
+		int64_t least = CHAIN_BLOCKED;
+		for (size_t p = 0; p < table->rows; p++)
+			if (!chain_blocked(table->row[p]) && table->pair[p * columns + q] < least)
+				least = table->pair[p * columns + q];
+		table->column[q] = least;
+		for (size_t p = 0; p < table->rows; p++)
+			if (!chain_blocked(table->row[p]))
+				take_off(table->pair + p * columns + q, 1, least);
+	}
+	for (size_t i = 0; i < table->rows * columns; i++)
+		table->separable &= !table->pair[i];
+}
+
+/* How many edges an edge stands for. */
+static int64_t times(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every ? (int64_t)chain_copies(chain, node) - edge->step : 1;
+}
+
+static enum status keep_table(struct chain_model *model, uint32_t number)
+{
+	const struct shard_chain *chain = model->chain;
+	const struct chain_edge *edge = &chain->edge[number];
+	struct chain_table *table = &model->table[number];
+	table->rows = chain_width(model, edge->from);
+	table->columns = chain_width(model, edge->to);
+	table->pair = arena_alloc(&model->arena, (size_t)table->rows * table->columns, sizeof *table->pair);
+	if (!table->pair)
+		return NO_MEMORY;
+	for (uint32_t p = 0; p < table->rows; p++)
+		for (uint32_t q = 0; q < table->columns; q++) {
+			int64_t cost = pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
+			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
+		}
+	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * times(chain, edge);
+	table->row = arena_alloc(&model->arena, table->rows, sizeof *table->row);
+	table->column = arena_alloc(&model->arena, table->columns, sizeof *table->column);
+	if (!table->row || !table->column)
+		return NO_MEMORY;
+	separate(table);
+	return OK;
+}
+
+static enum status choose_alive(struct reduction *reduction, const bool *wanted, struct control *control)
+{
+	const struct shard_chain *chain = reduction->chain;
+	reduction->alive = arena_alloc(&reduction->arena, chain->first[chain->nodes], sizeof *reduction->alive);
+	if (!reduction->alive)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
+		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN && (!wanted || wanted[i]);
+	return prune(reduction, control);
+}
+
+enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
+{
+	struct reduction reduction = { .model = model, .chain = model->chain };
+	enum status status = choose_alive(&reduction, wanted, control);
+	if (status == OK)
+		status = keep_strategies(&reduction, error);
+	arena_free(&reduction.arena);
+	if (status != OK)
+		return status;
+	model->table = arena_alloc(&model->arena, model->chain->edges, sizeof *model->table);
+	status = model->table ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < model->chain->edges && status == OK; i++)
+		status = keep_table(model, i);
+	return status;
+}

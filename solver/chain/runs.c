@@ -1,0 +1,293 @@
+/* runs.c: see runs.h. */
+#include <string.h>
+
+#include "runs.h"
+
+struct writing {
+	const struct shard_chain *chain;
+	struct chain_runs *runs;
+	enum chain_steps steps;
+	const int64_t *potential;
+	uint32_t *twin;            /* [nodes] problem node of the twin of the next copy's, as the first run sees it; the second run's follows; NONE */
+	uint32_t *tails;           /* [nodes] steps that lead to it */
+	size_t node_room[3], strategy_room[2], edge_room[2], table_room, pair_room, pairs_most;
+};
+
+static uint32_t width(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->first[node + 1] - chain->first[node];
+}
+
+static uint32_t run_count(const struct writing *writing, uint32_t node)
+{
+	return (uint32_t)(writing->runs->start[node + 1] - writing->runs->start[node]);
+}
+
+static uint32_t run_length(const struct writing *writing, uint32_t node, uint32_t run)
+{
+	const uint32_t *begin = writing->runs->begin + writing->runs->start[node];
+	return (run + 1 == run_count(writing, node) ? chain_copies(writing->chain, node) : begin[run + 1]) - begin[run];
+}
+
+static bool is_cut(const struct writing *writing, uint32_t node)
+{
+	return writing->steps != STEPS_ALIKE && run_count(writing, node) < chain_copies(writing->chain, node);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------------- */
+
+/* The first copies of a node's runs into begin; how many there are. */
+static uint32_t cut_runs(uint32_t count, uint32_t inner, uint32_t *begin)
+{
+	uint32_t runs = 0, copy = 0;
+	while (copy < count) {
+		bool single = count <= inner + 2 || copy == 0 || copy + 1 == count;
+		begin[runs++] = copy;
+		copy += single ? 1 : runs == 1 + inner ? count - 1 - copy : (count - copy) / 2;
+	}
+	return runs;
+}
+
+static enum status lay_out(struct writing *writing, uint32_t inner)
+{
+	const struct shard_chain *chain = writing->chain;
+	struct chain_runs *runs = writing->runs;
+	runs->start = arena_alloc(&runs->arena, chain->nodes + (size_t)1, sizeof *runs->start);
+	runs->begin = arena_alloc(&runs->arena, (size_t)chain->nodes * (inner + (size_t)2), sizeof *runs->begin);
+	runs->tie = arena_alloc(&runs->arena, chain->nodes, sizeof *runs->tie);
+	writing->twin = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->twin);
+	writing->tails = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->tails);
+	if (!runs->start || !runs->begin || !runs->tie || !writing->twin || !writing->tails)
+		return NO_MEMORY;
+	runs->whole = true;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);
+		runs->start[node + 1] = runs->start[node] + count;
+		runs->whole &= count == chain_copies(chain, node);
+		runs->tie[node] = writing->twin[node] = NONE;
+	}
+	for (uint32_t e = 0; e < chain->edges; e++)
+		writing->tails[chain->edge[e].to] += chain->edge[e].step;
+	return OK;
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------------------------- */
+
+static int64_t times(int64_t cost, uint32_t factor)
+{
+	return cost >= SHARD_FORBIDDEN ? cost : cost * (int64_t)factor;
+}
+
+/* A node without costs. */
+static enum status add_node(struct writing *writing, uint32_t strategies)
+{
+	struct shard_problem *problem = &writing->runs->problem;
+	size_t nodes = problem->nodes, sum = (nodes ? problem->first[nodes] : 0) + (size_t)strategies;
+	if (sum >= NONE || nodes + 1 >= NONE)
+		return LIMIT;
+	if (!mem_reserve(&problem->first, &writing->node_room[0], nodes + 2, sizeof *problem->first) ||
+		!mem_reserve(&problem->begin, &writing->node_room[1], nodes + 1, sizeof *problem->begin) ||
+		!mem_reserve(&problem->end, &writing->node_room[2], nodes + 1, sizeof *problem->end) ||
+		!mem_reserve(&problem->cost, &writing->strategy_room[0], sum, sizeof *problem->cost) ||
+		!mem_reserve(&problem->usage, &writing->strategy_room[1], sum, sizeof *problem->usage))
+		return NO_MEMORY;
+	problem->first[0] = 0;
+	problem->first[nodes + 1] = (uint32_t)sum;
+	problem->begin[nodes] = 0;
+	problem->end[nodes] = 1;
+	memset(problem->cost + sum - strategies, 0, strategies * sizeof *problem->cost);
+	memset(problem->usage + sum - strategies, 0, strategies * sizeof *problem->usage);
+	problem->nodes++;
+	return OK;
+}
+
+static enum status add_run(struct writing *writing, uint32_t node, uint32_t run)
+{
+	const struct shard_chain *chain = writing->chain;
+	struct shard_problem *problem = &writing->runs->problem;
+	uint32_t length = run_length(writing, node, run);
+	enum status status = add_node(writing, width(chain, node));
+	for (uint32_t i = 0; i < width(chain, node) && status == OK; i++) {
+		uint32_t from = chain->first[node] + i, to = problem->first[problem->nodes - 1] + i;
+		problem->cost[to] = times(chain->cost[from], length);
+		problem->usage[to] = chain->usage[from] * length;
+		if (writing->potential && is_cut(writing, node) && writing->tails[node] > 0 && run > 0 && problem->cost[to] < SHARD_FORBIDDEN)
+			problem->cost[to] += writing->potential[from] * length;
+	}
+	return status;
+}
+
+/* The twins of the next copy's node, of all runs but the last, and what ties them. */
+static enum status add_twins(struct writing *writing, uint32_t node)
+{
+	const struct shard_chain *chain = writing->chain;
+	struct shard_problem *problem = &writing->runs->problem;
+	enum status status = OK;
+	if (!is_cut(writing, node) || writing->tails[node] == 0)
+		return OK;
+	writing->twin[node] = problem->nodes;
+	for (uint32_t run = 0; run + 1 < run_count(writing, node) && status == OK; run++) {
+		status = add_node(writing, width(chain, node));
+		for (uint32_t i = 0; i < width(chain, node) && status == OK && writing->potential; i++)
+			problem->cost[problem->first[problem->nodes - 1] + i] =
+				-writing->potential[chain->first[node] + i] * run_length(writing, node, run);
+	}
+	if (status == OK && writing->steps == STEPS_TIED) {
+		writing->runs->tie[node] = problem->nodes;
+		status = add_node(writing, width(chain, node));
+	}
+	return status;
+}
+
+/* ---- edges -------------------------------------------------------------------------------------------------------- */
+
+/* An edge without costs. */
+static enum status add_edge(struct writing *writing, uint32_t from, uint32_t to)
+{
+	struct shard_problem *problem = &writing->runs->problem;
+	size_t edges = problem->edges, size = (size_t)shard_strategies(problem, from) * shard_strategies(problem, to);
+	size_t sum = (edges ? problem->table[edges] : 0) + size;
+	if (edges + 1 >= NONE || sum > writing->pairs_most)
+		return LIMIT;
+	if (!mem_reserve(&problem->from, &writing->edge_room[0], edges + 1, sizeof *problem->from) ||
+		!mem_reserve(&problem->to, &writing->edge_room[1], edges + 1, sizeof *problem->to) ||
+		!mem_reserve(&problem->table, &writing->table_room, edges + 2, sizeof *problem->table) ||
+		!mem_reserve(&problem->pair, &writing->pair_room, sum, sizeof *problem->pair))
+		return NO_MEMORY;
+	problem->from[edges] = from;
+	problem->to[edges] = to;
+	problem->table[0] = 0;
+	problem->table[edges + 1] = sum;
+	problem->edges++;
+	return OK;
+}
+
+static enum status copy_edge(struct writing *writing, const struct chain_edge *edge, uint32_t from, uint32_t to, uint32_t factor)
+{
+	struct shard_problem *problem = &writing->runs->problem;
+	enum status status = factor > 0 ? add_edge(writing, from, to) : OK;
+	if (factor == 0 || status != OK)
+		return status;
+	int64_t *pair = problem->pair + problem->table[problem->edges - 1];
+	size_t size = problem->table[problem->edges] - problem->table[problem->edges - 1];
+	for (size_t i = 0; i < size; i++)
+		pair[i] = times(writing->chain->pair[edge->table + i], factor);
+	return OK;
+}
+
+/* The problem node of an end, in the k-th of an edge's runs. */
+static uint32_t end_at(const struct writing *writing, uint32_t node, uint8_t where, uint32_t k)
+{
+	return (uint32_t)writing->runs->start[node] + (where == CHAIN_EVERY ? k : where == CHAIN_LAST ? run_count(writing, node) - 1 : 0);
+}
+
+/* From run to run, or to twins. */
+static enum status add_steps(struct writing *writing, const struct chain_edge *edge)
+{
+	enum status status = OK;
+	uint32_t runs = run_count(writing, edge->from);
+	for (uint32_t k = 0; k < runs && status == OK; k++) {
+		uint32_t from = end_at(writing, edge->from, CHAIN_EVERY, k), to = end_at(writing, edge->to, CHAIN_EVERY, k);
+		uint32_t length = run_length(writing, edge->from, k);
+		if (is_cut(writing, edge->from)) {
+			status = k + 1 < runs ? copy_edge(writing, edge, from, writing->twin[edge->to] + k, length) : OK;
+			continue;
+		}
+		status = copy_edge(writing, edge, from, to, length - 1);
+		if (status == OK && k + 1 < runs)
+			status = copy_edge(writing, edge, from, to + 1, 1);
+	}
+	return status;
+}
+
+static enum status add_edges(struct writing *writing, const struct chain_edge *edge)
+{
+	enum status status = OK;
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	uint32_t runs = every ? run_count(writing, node) : 1;
+	if (edge->step)
+		return add_steps(writing, edge);
+	for (uint32_t k = 0; k < runs && status == OK; k++)
+		status = copy_edge(writing, edge, end_at(writing, edge->from, edge->from_where, k), end_at(writing, edge->to, edge->to_where, k),
+			every ? run_length(writing, node, k) : 1);
+	return status;
+}
+
+static int64_t range_of(const int64_t *cost, size_t count)
+{
+	int64_t low = INT64_MAX, high = INT64_MIN;
+	for (size_t i = 0; i < count; i++)
+		if (cost[i] < SHARD_FORBIDDEN) {
+			low = cost[i] < low ? cost[i] : low;
+			high = cost[i] > high ? cost[i] : high;
+		}
+	return high > low ? high - low : 0;
+}
+
+/* What all costs at a node may differ by, at most. */
+static void find_ranges(const struct shard_problem *problem, int64_t *range)
+{
+	for (uint32_t node = 0; node < problem->nodes; node++)
+		range[node] = 1 + range_of(problem->cost + problem->first[node], shard_strategies(problem, node));
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		int64_t more = range_of(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
+		range[problem->from[edge]] += more;
+		range[problem->to[edge]] += problem->from[edge] == problem->to[edge] ? 0 : more;
+	}
+}
+
+/* Ties node and twin of the inner run to a third: all three alike, or dearer than anything they could gain. */
+static enum status tie_twin(struct writing *writing, uint32_t node, const int64_t *range)
+{
+	struct shard_problem *problem = &writing->runs->problem;
+	uint32_t tie = writing->runs->tie[node], ends[] = { (uint32_t)writing->runs->start[node] + 1, writing->twin[node] + 1 };
+	enum status status = OK;
+	for (int side = 0; side < 2 && status == OK; side++) {
+		uint32_t count = shard_strategies(problem, tie);
+		status = add_edge(writing, ends[side], tie);
+		int64_t *pair = status == OK ? problem->pair + problem->table[problem->edges - 1] : NULL;
+		for (uint32_t p = 0; p < count && pair; p++)
+			for (uint32_t q = 0; q < count; q++)
+				pair[(size_t)p * count + q] = p == q ? 0 : range[ends[side]];
+	}
+	return status;
+}
+
+static enum status tie_twins(struct writing *writing)
+{
+	const struct chain_runs *runs = writing->runs;
+	enum status status = OK;
+	int64_t *range = mem_alloc(runs->problem.nodes, sizeof *range);
+	if (!range)
+		return NO_MEMORY;
+	find_ranges(&runs->problem, range);
+	for (uint32_t node = 0; node < writing->chain->nodes && status == OK; node++)
+		if (runs->tie[node] != NONE)
+			status = tie_twin(writing, node, range);
+	mem_free(range);
+	return status;
+}
+
+enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner, const int64_t *potential, size_t pairs_most,
+	struct chain_runs *runs)
+{
+	struct writing writing = { .chain = chain, .runs = runs, .steps = steps, .potential = potential, .pairs_most = pairs_most };
+	*runs = (struct chain_runs) { .problem = { .limit = chain->limit } };
+	enum status status = lay_out(&writing, inner);
+	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
+		for (uint32_t run = 0; run < run_count(&writing, node) && status == OK; run++)
+			status = add_run(&writing, node, run);
+	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
+		status = add_twins(&writing, node);
+	for (uint32_t e = 0; e < chain->edges && status == OK; e++)
+		status = add_edges(&writing, &chain->edge[e]);
+	return status == OK && steps == STEPS_TIED ? tie_twins(&writing) : status;
+}
+
+void chain_runs_free(struct chain_runs *runs)
+{
+	shard_problem_free(&runs->problem);
+	arena_free(&runs->arena);
+	*runs = (struct chain_runs) { 0 };
+}

@@ -1,0 +1,60 @@
+/* search.h: what the parts of the search for a chain's plan share. */
+#ifndef TIDEMARK_CHAIN_SEARCH_H
+#define TIDEMARK_CHAIN_SEARCH_H
+
+#include "front.h"
+#include "model.h"
+
+/* Which arcs a link's copies take. */
+struct chain_path {
+	uint32_t kinds, **value;   /* [kinds] values of a copy's variables */
+	uint32_t *arc;             /* [length] kind */
+};
+
+/* Costs and usages here and below are without what all plans of the model have. */
+struct chain_choice {
+	uint32_t *core;            /* values of the core's variables */
+	struct chain_path *path;   /* [links] */
+	int64_t cost, usage;
+	struct arena arena;
+};
+
+/* A link's trees and tables. */
+struct chain_copy {
+	struct chain_tree tree;
+	struct chain_power *power; /* [blocks] */
+	int64_t *around;           /* what is around all arcs: like the link's factor */
+	int64_t *arc;              /* and around a single one: like the root of the tree */
+};
+
+struct chain_search {
+	const struct chain_model *model;
+	struct chain_tree core;
+	struct chain_copy *copy;   /* [links] */
+	struct control *control;
+	int64_t limit;             /* of the usage */
+	bool weighed;
+	int64_t alpha, beta, weight; /* of the last weighing */
+	struct arena arena;
+};
+
+/* Fills the choice from an optimum of arc counts over everything that is part of a plan of at most most weight. The choice fits the limit
+ * and costs less than below.
+ * tried: the search was exhausted: nothing in it is better than the choice (INFEASIBLE: nothing is there at all).
+ * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
+enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
+	uint32_t *arcs);
+/* The same by elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
+ * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
+enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
+/* Something good out of the same, of one link: by some points of each set only. INFEASIBLE: nothing was found. LIMIT: too many states. */
+enum status chain_meet(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
+/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
+ * it is above the limit. */
+enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
+	int64_t *cost, int64_t *usage);
+void chain_choice_free(struct chain_choice *choice);
+/* Cost and usage of a choice. */
+void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
+
+#endif

@@ -1,0 +1,442 @@
+/* tree.c: the two passes over buckets, and reading choices off them. */
+#include <string.h>
+
+#include "tree.h"
+
+#define SUMS 6                 /* that may be added before blocked entries have to be looked at */
+#define SCOPE_MAX 64           /* a bucket of more variables, each with two values, is beyond any budget */
+
+static bool grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
+{
+	if (count < *room)
+		return true;
+	uint32_t larger = *room ? 2 * *room : 64;
+	void *moved = arena_alloc(arena, larger, size);
+	if (!moved)
+		return false;
+	if (count)
+		memcpy(moved, *array, count * size);
+	*array = moved;
+	*room = larger;
+	return true;
+}
+
+uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain)
+{
+	void *array = graph->domain, *alone = graph->alone;
+	uint32_t room = graph->var_room;
+	if (!grow(graph->arena, &alone, graph->vars, &room, sizeof *graph->alone) ||
+	    !grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
+		graph->failed = true;
+		return 0;
+	}
+	graph->domain = array;
+	graph->alone = alone;
+	graph->domain[graph->vars] = domain;
+	graph->alone[graph->vars] = NONE;
+	return graph->vars++;
+}
+
+uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor *factor)
+{
+	void *array = graph->factor;
+	if (!grow(graph->arena, &array, graph->factors, &graph->factor_room, sizeof *graph->factor)) {
+		graph->failed = true;
+		return 0;
+	}
+	graph->factor = array;
+	graph->factor[graph->factors] = *factor;
+	return graph->factors++;
+}
+
+static bool all_zero(const int64_t *values, uint32_t count)
+{
+	for (uint32_t i = 0; values && i < count; i++)
+		if (values[i])
+			return false;
+	return true;
+}
+
+static struct chain_factor *factor_alone(struct chain_graph *graph, uint32_t var)
+{
+	if (graph->alone[var] == NONE) {
+		struct chain_factor factor = { .count = 1, .size = graph->domain[var] };
+		factor.var = arena_alloc(graph->arena, 1, sizeof *factor.var);
+		factor.cost = arena_alloc(graph->arena, factor.size, sizeof *factor.cost);
+		if (!factor.var || !factor.cost) {
+			graph->failed = true;
+			return NULL;
+		}
+		*factor.var = var;
+		uint32_t number = chain_graph_factor(graph, &factor);
+		if (graph->failed)
+			return NULL;
+		graph->alone[var] = number;
+	}
+	return &graph->factor[graph->alone[var]];
+}
+
+void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cost, const int64_t *usage, int64_t times)
+{
+	if (graph->failed || (all_zero(cost, graph->domain[var]) && all_zero(usage, graph->domain[var])))
+		return;
+	struct chain_factor *factor = factor_alone(graph, var);
+	bool uses = !all_zero(usage, graph->domain[var]);
+	if (factor && uses && !factor->usage && !(factor->usage = arena_alloc(graph->arena, factor->size, sizeof *factor->usage)))
+		graph->failed = true;
+	for (uint32_t i = 0; !graph->failed && i < graph->domain[var]; i++) {
+		factor->cost[i] = chain_blocked(cost[i]) || chain_blocked(factor->cost[i]) ? CHAIN_BLOCKED : factor->cost[i] + times * cost[i];
+		if (uses)
+			factor->usage[i] += times * usage[i];
+	}
+}
+
+/* ---- pieces of tables ---------------------------------------------------------------------------------------- */
+
+/* All assignments within a piece but for the innermost level, with the place in a part's table. */
+struct walk {
+	const struct chain_part *part;
+	uint32_t digit[SCOPE_MAX];
+	size_t here, there;        /* in the piece; in the part's table, from where the piece begins */
+	uint32_t inner;            /* entries of the innermost level */
+	size_t step;               /* its stride in the part's table */
+};
+
+static void walk_begin(struct walk *walk, const struct chain_part *part)
+{
+	walk->part = part;
+	memset(walk->digit, 0, part->levels * sizeof *walk->digit);
+	walk->here = walk->there = 0;
+	walk->inner = part->extent[part->levels - 1];
+	walk->step = part->step[part->levels - 1];
+}
+
+static inline bool walk_next(struct walk *walk)
+{
+	walk->here += walk->inner;
+	for (uint32_t at = walk->part->levels - 1; at-- > 0;) {
+		walk->there += walk->part->step[at];
+		if (++walk->digit[at] < walk->part->extent[at])
+			return true;
+		walk->there -= walk->part->step[at] * walk->digit[at];
+		walk->digit[at] = 0;
+	}
+	return false;
+}
+
+/* Where a piece begins in the part's table. */
+static size_t piece_start(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, size_t number)
+{
+	size_t start = 0;
+	for (uint32_t i = bucket->outer; i-- > 0;) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]];
+		start += number % domain * part->stride[i];
+		number /= domain;
+	}
+	return start;
+}
+
+/* piece += source, where the source has fewer variables. */
+static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict piece)
+{
+	struct walk walk;
+	walk_begin(&walk, part);
+	do {
+		int64_t *restrict to = piece + walk.here;
+		const int64_t *from = source + walk.there;
+		if (walk.step == 0)
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[0];
+		else if (walk.step == 1)
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[i];
+		else
+			for (uint32_t i = 0; i < walk.inner; i++)
+				to[i] += from[i * walk.step];
+	} while (walk_next(&walk));
+}
+
+/* least = min(least, piece), where least has fewer variables. */
+static void lower_table(const struct chain_part *part, const int64_t *piece, int64_t *least)
+{
+	struct walk walk;
+	walk_begin(&walk, part);
+	do {
+		const int64_t *from = piece + walk.here;
+		int64_t *to = least + walk.there;
+		for (uint32_t i = 0; i < walk.inner; i++)
+			if (from[i] < to[i * walk.step])
+				to[i * walk.step] = from[i];
+	} while (walk_next(&walk));
+}
+
+static void settle(int64_t *table, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		table[i] = chain_blocked(table[i]) ? CHAIN_BLOCKED : table[i];
+}
+
+/* A piece of the sums of parts; blocked entries may be larger than CHAIN_BLOCKED. */
+static void make_piece(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, int64_t *piece)
+{
+	memset(piece, 0, bucket->piece * sizeof *piece);
+	for (uint32_t i = 0; i < bucket->parts; i++) {
+		const struct chain_part *part = &bucket->part[i];
+		add_table(part, part->source + piece_start(tree, bucket, part, number), piece);
+		if (i % SUMS == SUMS - 1)
+			settle(piece, bucket->piece);
+	}
+}
+
+/* ---- up -------------------------------------------------------------------------------------------------------- */
+
+static void scale(const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
+{
+	for (size_t i = 0; i < size; i++)
+		scaled[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
+}
+
+/* Plain buckets have costs, all others weights. */
+static void set_source(const struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
+{
+	if (part->child != NONE) {
+		const struct chain_bucket *child = &tree->bucket[part->child];
+		part->source = part->scaled ? part->scaled : child->up;
+		if (part->scaled)
+			scale(child->up, NULL, tree->alpha, 0, child->rows, part->scaled);
+	} else {
+		const struct chain_factor *factor = &tree->graph->factor[part->factor];
+		part->source = factor->weight ? factor->weight : bucket->plain ? factor->cost : part->scaled;
+		if (part->scaled)
+			scale(factor->cost, factor->usage, tree->alpha, tree->beta, factor->size, part->scaled);
+	}
+}
+
+static void eliminate(const int64_t *piece, uint32_t domain, size_t rows, int64_t *up)
+{
+	for (size_t row = 0; row < rows; row++) {
+		const int64_t *entry = piece + row * domain;
+		int64_t least = CHAIN_BLOCKED;
+		for (uint32_t i = 0; i < domain; i++)
+			least = entry[i] < least ? entry[i] : least;
+		up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
+	}
+}
+
+static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucket)
+{
+	uint32_t domain = bucket->var == NONE ? 1 : tree->graph->domain[bucket->var];
+	size_t rows = bucket->piece / domain;
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		set_source(tree, bucket, &bucket->part[i]);
+	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
+		int64_t *piece = bucket->table ? bucket->table + number * bucket->piece : tree->scratch;
+		make_piece(tree, bucket, number, piece);
+		if (bucket->table)
+			settle(piece, bucket->piece);
+		if (bucket->var != NONE)
+			eliminate(piece, domain, rows, bucket->up + number * rows);
+	}
+}
+
+int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control)
+{
+	tree->alpha = alpha;
+	tree->beta = beta;
+	for (uint32_t i = 0; i < tree->buckets; i++) {
+		struct chain_bucket *bucket = &tree->bucket[i];
+		if (!bucket->plain || !bucket->ready)
+			sum_bucket(tree, bucket);
+		bucket->ready = true;
+	}
+	control_spend(control, tree->entries / 8);
+	return tree->bucket[tree->buckets - 1].table[chain_tree_best(tree)];
+}
+
+/* ---- down ------------------------------------------------------------------------------------------------------ */
+
+/* A piece of the least of everything for each entry of the bucket's scope, in weights, into scratch. */
+static const int64_t *believe(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
+{
+	size_t inner = bucket->size / bucket->rows, row = number * (bucket->piece / inner);
+	int64_t alpha = bucket->plain ? tree->alpha : 1, *piece = tree->scratch;
+	make_piece(tree, bucket, number, piece);
+	for (size_t first = 0; first < bucket->piece; first += inner, row++)
+		for (size_t i = first; i < first + inner; i++)
+			piece[i] = chain_blocked(piece[i]) || chain_blocked(bucket->down[row]) ? CHAIN_BLOCKED : alpha * piece[i] + bucket->down[row];
+	return piece;
+}
+
+/* Whether any row of a piece is part of something within most. */
+static bool matters(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number)
+{
+	size_t rows = bucket->piece / (bucket->size / bucket->rows);
+	int64_t alpha = bucket->plain ? tree->alpha : 1;
+	for (size_t row = number * rows; row < (number + 1) * rows; row++)
+		if (!chain_blocked(bucket->up[row]) && alpha * bucket->up[row] + bucket->down[row] <= tree->most)
+			return true;
+	return false;
+}
+
+static void block(int64_t *table, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		table[i] = CHAIN_BLOCKED;
+}
+
+/* Takes off what the part itself has. */
+static void leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
+}
+
+void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
+{
+	const struct chain_factor *factor = &tree->graph->factor[part->factor];
+	block(around, factor->size);
+	for (size_t number = 0; number < bucket->size / bucket->piece; number++)
+		if (matters(tree, bucket, number))
+			lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
+	leave_out(around, factor->weight, 1, factor->size);
+}
+
+static bool goes_down(const struct chain_tree *tree, const struct chain_part *part, bool plain)
+{
+	return part->child != NONE && (plain || !tree->bucket[part->child].plain);
+}
+
+/* Lowers the least of every value of a variable of the bucket's scope by a piece. */
+static void lower_values(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, uint32_t var, int64_t *least)
+{
+	size_t step = 1, domain = tree->graph->domain[var];
+	for (uint32_t i = bucket->count; bucket->scope[--i] != var;)
+		step *= tree->graph->domain[bucket->scope[i]];
+	size_t run = step < bucket->piece ? step : bucket->piece, value = number * bucket->piece / step % domain;
+	for (size_t first = 0; first < bucket->piece; first += run, value = value + 1 < domain ? value + 1 : 0)
+		for (size_t i = first; i < first + run; i++)
+			least[value] = piece[i] < least[value] ? piece[i] : least[value];
+}
+
+static void lower_marginals(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t number, const int64_t *piece, int64_t *const *least)
+{
+	if (bucket->var != NONE)
+		lower_values(tree, bucket, number, piece, bucket->var, least[bucket->var]);
+	for (uint32_t i = 0; i < bucket->count && bucket->var == NONE; i++)
+		lower_values(tree, bucket, number, piece, bucket->scope[i], least[bucket->scope[i]]);
+}
+
+static void down_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, int64_t *const *least)
+{
+	bool any = least != NULL;
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (goes_down(tree, &bucket->part[i], least)) {
+			any = true;
+			block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
+		}
+	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
+		if (!matters(tree, bucket, number))
+			continue;
+		const int64_t *piece = believe(tree, bucket, number);
+		if (least)
+			lower_marginals(tree, bucket, number, piece, least);
+		for (uint32_t i = 0; i < bucket->parts; i++) {
+			const struct chain_part *part = &bucket->part[i];
+			if (goes_down(tree, part, least))
+				lower_table(part, piece, tree->bucket[part->child].down + piece_start(tree, bucket, part, number));
+		}
+	}
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (goes_down(tree, &bucket->part[i], least)) {
+			const struct chain_bucket *child = &tree->bucket[bucket->part[i].child];
+			leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
+		}
+}
+
+void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least)
+{
+	tree->most = most < CHAIN_WEIGHT_MAX ? most : CHAIN_WEIGHT_MAX;
+	struct chain_bucket *top = &tree->bucket[tree->buckets - 1];
+	for (size_t i = 0; i < top->size; i++)
+		top->down[i] = root ? root[i] : 0;
+	for (uint32_t var = 0; least && var < tree->graph->vars; var++)
+		block(least[var], tree->graph->domain[var]);
+	for (uint32_t i = tree->buckets; i-- > 0;)
+		if (least || !tree->bucket[i].plain)
+			down_bucket(tree, &tree->bucket[i], least);
+}
+
+/* ---- choices --------------------------------------------------------------------------------------------------- */
+
+size_t chain_tree_best(const struct chain_tree *tree)
+{
+	const struct chain_bucket *root = &tree->bucket[tree->buckets - 1];
+	size_t best = 0;
+	for (size_t i = 1; i < root->size; i++)
+		if (root->table[i] < root->table[best])
+			best = i;
+	return best;
+}
+
+void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
+{
+	for (uint32_t i = bucket->count - (bucket->var != NONE); i-- > 0;) {
+		uint32_t domain = tree->graph->domain[bucket->scope[i]];
+		value[bucket->scope[i]] = (uint32_t)(row % domain);
+		row /= domain;
+	}
+}
+
+size_t chain_tree_row(const struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *value)
+{
+	size_t row = 0;
+	for (uint32_t i = 0; i < bucket->count - (bucket->var != NONE); i++)
+		row = row * tree->graph->domain[bucket->scope[i]] + value[bucket->scope[i]];
+	return row;
+}
+
+static void decode_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, uint32_t *value)
+{
+	uint32_t best = 0;
+	int64_t least = CHAIN_BLOCKED;
+	for (uint32_t i = 0; i < tree->graph->domain[bucket->var]; i++) {
+		int64_t weight = 0;
+		value[bucket->var] = i;
+		for (uint32_t j = 0; j < bucket->parts && !chain_blocked(weight); j++)
+			weight += bucket->part[j].source[chain_part_entry(bucket, &bucket->part[j], value)];
+		if (weight < least) {
+			least = weight;
+			best = i;
+		}
+	}
+	value[bucket->var] = best;
+}
+
+void chain_tree_decode(const struct chain_tree *tree, uint32_t *value)
+{
+	for (uint32_t i = tree->buckets - 1; i-- > 0;)
+		decode_bucket(tree, &tree->bucket[i], value);
+}
+
+void chain_tree_decode_below(const struct chain_tree *tree, uint32_t number, uint32_t *value)
+{
+	const struct chain_bucket *bucket = &tree->bucket[number];
+	decode_bucket(tree, bucket, value);
+	for (uint32_t i = 0; i < bucket->parts; i++)
+		if (bucket->part[i].child != NONE)
+			chain_tree_decode_below(tree, bucket->part[i].child, value);
+}
+
+size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+{
+	size_t entry = 0;
+	for (uint32_t i = 0; i < bucket->count; i++)
+		entry += part->stride[i] * value[bucket->scope[i]];
+	return entry;
+}
+
+int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value)
+{
+	int64_t weight = part->source[chain_part_entry(bucket, part, value)];
+	return chain_blocked(weight) ? CHAIN_BLOCKED : bucket->plain ? tree->alpha * weight : weight;
+}

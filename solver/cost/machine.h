@@ -1,0 +1,46 @@
+/* machine.h: what a device can do, and how long an op takes on it.
+ *
+ * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at the share of the peak that ops of its size
+ * reach, and never less than a launch. Efficiency by size as in Calculon (Isaev et al., SC 2023, section 4), but interpolated.
+ */
+#ifndef TIDEMARK_COST_MACHINE_H
+#define TIDEMARK_COST_MACHINE_H
+
+#include "mesh.h"
+#include "solver/rules/rules.h"
+
+#define EFFICIENCY_POINTS 4
+
+/* Thousandths of a peak that ops of a size reach: size ascending, linear in the size's logarithm between points, constant beyond. */
+struct efficiency { struct { int64_t size; uint16_t share; } point[EFFICIENCY_POINTS]; };
+
+/* Number formats with a peak of their own. */
+enum machine_format { FORMAT_F64, FORMAT_F32, FORMAT_F16, FORMAT_BF16, FORMAT_F8, FORMAT_COUNT };
+
+struct machine {
+	int64_t memory;                  /* bytes of a device; < 0: any */
+	int64_t memory_rate;             /* bytes per second */
+	int64_t matrix_rate[FORMAT_COUNT]; /* FLOP per second of matrix products with operands of a format, dense */
+	int64_t vector_rate;             /* of all other ops */
+	int64_t launch;                  /* picoseconds: no op takes less */
+	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
+	struct efficiency traffic;       /* of memory_rate, by bytes moved */
+	uint16_t attention;              /* thousandths of that which attention in one kernel reaches, in estimates of whole steps; 0: all */
+	uint16_t fused;                  /* thousandths of the traffic of other ops that fused kernels leave, in estimates of whole steps */
+	struct link near, far;           /* as reached, within a node and between nodes */
+	struct link host;                /* to the memory of the node's processors, one direction */
+};
+
+/* Share of the peak, in thousandths, at a size. */
+uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size);
+/* Picoseconds of an op; an op without FLOPs and traffic (a view) takes none. At most COLLECTIVE_TIME_MAX. O(1). */
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes);
+/* True for ops that run on matrix units. */
+bool machine_is_matrix(const struct rule *rule);
+/* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */
+enum machine_format machine_format_of(const struct graph *graph, uint32_t op);
+
+/* The time of a copy to the host's memory or back. */
+int64_t machine_host_time(const struct machine *machine, int64_t bytes);
+
+#endif

@@ -1,0 +1,59 @@
+/* mesh.h: the grid of devices, its links, and what a collective over one of its axes costs.
+ *
+ * Times are picoseconds in integers, so that sums are exact and certificates can be verified.
+ */
+#ifndef TIDEMARK_COST_MESH_H
+#define TIDEMARK_COST_MESH_H
+
+#include "solver/base/base.h"
+
+#define MESH_AXES 4
+#define PICOSECONDS INT64_C(1000000000000) /* in a second */
+
+struct link {
+	int64_t latency;           /* picoseconds of a hop */
+	int64_t rate;              /* bytes per second and device, one direction; 0: links cost nothing */
+};
+
+/* One axis of the mesh: size devices in a ring, or, where an axis spans nodes, groups of near ones joined by the far link. */
+struct mesh_axis {
+	char name[8];              /* "dp", "tp", "cp", "ep" */
+	uint32_t size;
+	uint32_t near_size;        /* members of the axis within one node; divides size */
+	struct link near, far;     /* far.rate: a device's share of the node's network */
+};
+
+/* Axis 0 is the outermost: a dim that several axes shard is cut by axis 0 first. Devices are numbered row-major. */
+struct mesh {
+	uint32_t axes;
+	bool padding;              /* an axis may cut what it doesn't divide: see placement_divides() */
+	struct mesh_axis axis[MESH_AXES];
+};
+
+uint32_t mesh_devices(const struct mesh *mesh);
+/* True where everything costs and divides the same: all but the names. */
+bool mesh_equal(const struct mesh *a, const struct mesh *b);
+/* Coordinate of a device on an axis. */
+uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis);
+
+/* Changes of placement on one axis. SLICE is local. */
+#define COLLECTIVES(X) \
+	X(ALL_GATHER, "all_gather") X(REDUCE_SCATTER, "reduce_scatter") X(ALL_REDUCE, "all_reduce") X(ALL_TO_ALL, "all_to_all") \
+	X(SEND, "send") X(SLICE, "slice")
+#define X(id, name) COLLECTIVE_##id,
+enum collective { COLLECTIVES(X) COLLECTIVE_COUNT };
+#undef X
+extern const char *const collective_names[COLLECTIVE_COUNT];
+
+/* Bytes that each device sends: bytes is the local tensor gathered (all-gather), reduced (reduce-scatter, all-reduce), of all
+ * members together (all-to-all), or sent. Ring algorithms. O(1). */
+int64_t collective_bytes(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
+/* Time in picoseconds, rounded up: the faster of ring and halving (tree) algorithms (Thakur, Rabenseifner, Gropp 2005); across
+ * nodes the hierarchical one. Never above COLLECTIVE_TIME_MAX (20 hours), so that sums don't overflow. O(1). */
+#define COLLECTIVE_TIME_MAX (INT64_C(1) << 56)
+int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
+/* The bytes that both take for a collective that makes a local tensor of `to` bytes from one of `from`: of unequal pieces every one
+ * counts as the largest. */
+int64_t collective_of(const struct mesh_axis *axis, enum collective collective, int64_t from, int64_t to);
+
+#endif

@@ -1,0 +1,139 @@
+/* placement.h: how tensors lie on the mesh, and along what each op can be split.
+ *
+ * A tensor's dims are products of parts (batch * sequence after a view, 3 * heads * head size in a fused projection); a mesh
+ * axis shards a tensor along one part, leaves it whole (R), or holds partial sums (P). Views keep parts, so a placement
+ * passes through them unchanged. A part that is not the outermost of its dim is a strided shard: every block of the parts
+ * before it is cut alike. A part that several axes shard is cut by the lower axis first.
+ * An op is split on an axis along one of its units (an index of its rule, or a part of one): every operand and result that has
+ * the unit is sharded there, the others are whole, and results of a sum over the unit are partial.
+ */
+#ifndef TIDEMARK_COST_PLACEMENT_H
+#define TIDEMARK_COST_PLACEMENT_H
+
+#include <string.h>
+
+#include "solver/rules/factors.h"
+#include "mesh.h"
+
+#define PLACE_WHOLE (-1)     /* R */
+#define PLACE_PARTIAL (-2)   /* P */
+#define UNIT_NONE (-1)       /* every device of the axis computes all of the op */
+#define UNIT_PARTIAL (-2)    /* a linear op that passes partial sums on: operands and results P */
+
+/* Per axis a part of the tensor (counted over all its dims, outermost first), or R or P. */
+struct placement { int8_t on[MESH_AXES]; };
+/* Per axis a unit of the op, UNIT_NONE or UNIT_PARTIAL. */
+struct split { int8_t on[MESH_AXES]; };
+
+/* role: enum factor_role; even: its pieces must be equal; factor: its class in units.factors */
+struct part { int64_t size; uint8_t dim, role; bool even; uint32_t factor; };
+/* inside: all-reduces that the op itself makes when it is split along the unit, each of points floats on the whole mesh: the row maxima
+ * and sums of a softmax over a sharded vocabulary, the statistics of a batch norm over a sharded batch. */
+struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; };
+
+/* What can be split in a graph. */
+struct units {
+	const struct graph *graph;
+	struct factors factors;
+	uint32_t *part_start;     /* [tensors + 1]: parts of a tensor, dims in order, outermost first */
+	struct part *part;
+	uint32_t *unit_start;     /* [ops + 1] */
+	struct unit *unit;
+	size_t *place_start;      /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
+	int8_t *place;
+	bool *linear;             /* [ops] UNIT_PARTIAL is possible */
+	/* Classes of what is alike: a split or a placement means the same to all members, and costs them the same. Tensors: bytes, type, shape,
+	 * parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units and arguments.
+	 * Numbered as they first occur. */
+	uint32_t *tensor_class, *op_class, tensor_classes, op_classes;
+	struct csr readers;       /* tensor -> ops that read it, once each */
+	uint32_t *kept, kepts;    /* tensors that nothing writes, ascending */
+	struct arena arena;
+};
+
+/* Finds parts and units. Opaque ops have no units; parts that no rule joins stay. OK or NO_MEMORY. Nearly linear. */
+enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units);
+void units_free(struct units *units);
+/* Its last step: the classes. O(arguments * units). */
+enum status units_find_alike(struct units *units);
+
+static inline uint32_t unit_count(const struct units *units, uint32_t op)
+{
+	return units->unit_start[op + 1] - units->unit_start[op];
+}
+/* Arguments of an op: operands in the order of graph->reads, then results in the order of graph->writes. */
+static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
+}
+/* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a unit is
+ * one that is added once (a bias beside a sum): one device adds it, the others nothing. */
+static inline int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
+{
+	if (unit < 0)
+		return unit == UNIT_NONE ? PLACE_WHOLE : PLACE_PARTIAL;
+	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
+}
+/* The same on all axes. */
+static inline struct placement split_place(const struct units *units, uint32_t op, struct split split, uint32_t k)
+{
+	struct placement placement;
+	for (int a = 0; a < MESH_AXES; a++)
+		placement.on[a] = units_place(units, op, split.on[a], k);
+	return placement;
+}
+
+/* A label for fold_find(), context being the units: the op's class. Equal layers have equal ones; equal shapes alone have not (the weights
+ * of a query's and of an output's projection). O(1). */
+uint64_t units_label(const struct graph *graph, uint32_t op, void *context);
+
+/* A decision for the whole graph. */
+struct sharding {
+	struct mesh mesh;
+	struct split *split;         /* [ops] */
+	struct placement *produced;  /* [tensors] as written; those that nothing writes: as they are kept through the step */
+	struct placement *needed;    /* [reads] as the op reads it, in the order of graph->reads.item */
+	uint8_t late_axes;           /* bit a: gradients stay partial on axis a until the update reads them (ZeRO-1) */
+	bool late_sums;              /* all-reduces of gradients wait for the update: it is one for several microbatches */
+	uint8_t regather_axes;       /* bit a: a parameter gathered over axis a for the forward pass is gathered again for the backward pass (ZeRO-3) */
+	struct arena arena;
+};
+
+/* An empty decision: everything whole on every device. */
+enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);
+void sharding_free(struct sharding *sharding);
+/* A decision like another one. OK or NO_MEMORY. */
+enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
+/* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */
+void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split);
+
+/* True where every part can be cut as it says, and no axis of size 1 shards: into equal pieces, or where mesh->padding allows it and one
+ * axis alone cuts the part, n into d pieces of ceil(n / d) of which the last are smaller, or empty. Ops leave out what a device
+ * doesn't have, so sums and maxima are those of the whole; memory, time and bytes sent are those of the largest piece on every
+ * device, as GSPMD (arXiv 2105.04663) pads shards. Two axes would disagree where pieces of pieces begin. Slots of experts and
+ * the tokens that fill them (arXiv 2006.16668) are cut alike, and differ in size: their pieces are equal. */
+bool placement_divides(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
+/* True where every operand and result of an op divides when it is split so. */
+bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
+/* A device's share, rounded up, of what a whole op takes (FLOPs, bytes of workspace). */
+int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole);
+/* Bytes of one of the all-reduces inside an op over an axis that splits it along such a unit: a device's share of its points, 4 bytes each. */
+int64_t unit_inside_bytes(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis);
+/* Extents of one device's piece, of the largest where they are unequal, into shape[rank of the tensor]. */
+void placement_shape(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, int64_t *shape);
+/* Bytes of one device's piece, of the largest where they are unequal. */
+int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
+/* Copies of the tensor over the mesh: the product of the axes on which it is R or P. */
+uint32_t placement_copies(const struct mesh *mesh, struct placement placement);
+/* "S(0)", "R", "P"; a strided shard of blocks "S(2:3)": each of 3 blocks of dim 2 is cut. Returns text. */
+char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size);
+static inline bool placement_equal(struct placement a, struct placement b)
+{
+	return memcmp(&a, &b, sizeof a) == 0;
+}
+static inline bool split_equal(struct split a, struct split b)
+{
+	return memcmp(&a, &b, sizeof a) == 0;
+}
+
+#endif

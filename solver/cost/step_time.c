@@ -1,0 +1,198 @@
+/* step_time.c: a step event by event; what computation waited for is read off backwards. */
+#include "solver/base/heap.h"
+#include "step_time.h"
+
+struct running {
+	const struct step_model *model;
+	struct step_time *time;
+	struct csr succ, released;       /* op -> ops that need its end; op -> ops that may begin when it begins */
+	uint32_t *missing;               /* [ops] what it still waits for, but for its stream */
+	int64_t *ready;                  /* [ops] since when that is nothing */
+	uint32_t *cause;                 /* [ops] what the start waited for last; NONE: nothing */
+	uint32_t *ended, ends;           /* ops whose followers don't know yet */
+	struct order_heap queue[STREAMS_MAX]; /* collectives that could begin */
+	uint32_t next;                   /* place in the sequence of the next op to compute */
+	uint32_t at[STREAMS_MAX], last[STREAMS_MAX]; /* the running op, and the one before: NONE */
+	int64_t now;
+	struct arena arena;
+};
+
+static int64_t end_of(const struct running *running, uint32_t op)
+{
+	return running->time->start[op] + running->model->time[op];
+}
+
+static void may_begin(struct running *running, uint32_t op)
+{
+	const struct step_model *model = running->model;
+	running->ready[op] = running->now;
+	if (model->time[op] == 0) {
+		running->time->start[op] = running->now;
+		running->ended[running->ends++] = op;
+	} else if (model->stream[op] > 0) {
+		order_heap_put(&running->queue[model->stream[op]], op, model->turn[op], 0);
+	}
+}
+
+/* One thing less that an op waits for. */
+static void satisfy(struct running *running, uint32_t op, uint32_t by)
+{
+	running->cause[op] = by;
+	if (--running->missing[op] == 0)
+		may_begin(running, op);
+}
+
+static void tell_followers(struct running *running)
+{
+	while (running->ends > 0) {
+		uint32_t op = running->ended[--running->ends];
+		FOR_ROW(i, &running->succ, op)
+			satisfy(running, running->succ.item[i], op);
+	}
+}
+
+static void begin(struct running *running, uint32_t op)
+{
+	uint32_t stream = running->model->stream[op];
+	running->time->start[op] = running->now;
+	if (running->ready[op] < running->now)
+		running->cause[op] = running->last[stream];
+	running->time->busy[stream] += running->model->time[op];
+	running->at[stream] = running->last[stream] = op;
+	FOR_ROW(i, &running->released, op)
+		satisfy(running, running->released.item[i], op);
+}
+
+/* Computation first: what it releases may begin at the same time. */
+static void begin_all(struct running *running)
+{
+	const struct step_model *model = running->model;
+	while (running->next < model->ops && (model->stream[model->sequence[running->next]] != 0 || model->time[model->sequence[running->next]] == 0))
+		running->next++;
+	if (running->at[0] == NONE && running->next < model->ops && running->missing[model->sequence[running->next]] == 0)
+		begin(running, model->sequence[running->next++]);
+	for (uint32_t s = 1; s < model->streams; s++) {
+		uint32_t op = running->at[s] == NONE ? order_heap_top(&running->queue[s]) : NONE;
+		if (op == NONE)
+			continue;
+		order_heap_remove(&running->queue[s], op);
+		begin(running, op);
+	}
+}
+
+/* To the next end; false where nothing runs. */
+static bool advance(struct running *running)
+{
+	int64_t next = INT64_MAX;
+	for (uint32_t s = 0; s < running->model->streams; s++)
+		if (running->at[s] != NONE && end_of(running, running->at[s]) < next)
+			next = end_of(running, running->at[s]);
+	if (next == INT64_MAX)
+		return false;
+	running->now = next;
+	for (uint32_t s = 0; s < running->model->streams; s++)
+		if (running->at[s] != NONE && end_of(running, running->at[s]) == next) {
+			running->ended[running->ends++] = running->at[s];
+			running->at[s] = NONE;
+		}
+	return true;
+}
+
+static void run(struct running *running)
+{
+	for (uint32_t op = 0; op < running->model->ops; op++)
+		if (running->missing[op] == 0)
+			may_begin(running, op);
+	do {
+		tell_followers(running);
+		begin_all(running);
+	} while (advance(running));
+	running->time->total = running->now;
+}
+
+/* ---- what is exposed ------------------------------------------------------------------------------------------- */
+
+/* The time from `from` to the end of op, by what ran last on the way to it. */
+static void expose(struct running *running, uint32_t op, int64_t from)
+{
+	for (; op != NONE && end_of(running, op) > from; op = running->cause[op]) {
+		int64_t start = running->time->start[op] > from ? running->time->start[op] : from;
+		running->time->exposed[running->model->stream[op]] += end_of(running, op) - start;
+	}
+}
+
+static void find_exposed(struct running *running)
+{
+	const struct step_model *model = running->model;
+	int64_t free = 0;
+	uint32_t latest = NONE;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = model->sequence[i];
+		if (latest == NONE || end_of(running, op) > end_of(running, latest))
+			latest = op;
+		if (model->time[op] == 0 || model->stream[op] != 0)
+			continue;
+		expose(running, running->cause[op], free);
+		free = end_of(running, op);
+	}
+	expose(running, latest, free);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+
+static enum status find_releases(struct running *running)
+{
+	const struct step_model *model = running->model;
+	uint32_t pairs = 0;
+	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row), *item = arena_alloc(&running->arena, model->ops, sizeof *item);
+	if (!row || !item)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < model->ops; op++) {
+		running->cause[op] = NONE;
+		running->missing[op] = csr_length(&model->pred, op) + (model->release[op] != NONE);
+		if (model->release[op] != NONE) {
+			row[pairs] = model->release[op];
+			item[pairs++] = op;
+		}
+	}
+	return csr_of_pairs(&running->arena, model->ops, pairs, row, item, &running->released);
+}
+
+static enum status prepare(struct running *running)
+{
+	const struct step_model *model = running->model;
+	enum status status = OK;
+	running->time->start = arena_alloc(&running->time->arena, model->ops, sizeof *running->time->start);
+	running->missing = arena_alloc(&running->arena, model->ops, sizeof *running->missing);
+	running->ready = arena_alloc(&running->arena, model->ops, sizeof *running->ready);
+	running->cause = arena_alloc(&running->arena, model->ops, sizeof *running->cause);
+	running->ended = arena_alloc(&running->arena, model->ops, sizeof *running->ended);
+	if (!running->time->start || !running->missing || !running->ready || !running->cause || !running->ended)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < model->streams && status == OK; s++) {
+		running->at[s] = running->last[s] = NONE;
+		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);
+	}
+	if (status == OK)
+		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
+	return status == OK ? find_releases(running) : status;
+}
+
+enum status step_time_find(const struct step_model *model, struct step_time *time)
+{
+	struct running running = { .model = model, .time = time };
+	*time = (struct step_time) { 0 };
+	enum status status = prepare(&running);
+	if (status == OK) {
+		run(&running);
+		find_exposed(&running);
+	}
+	arena_free(&running.arena);
+	return status;
+}
+
+void step_time_free(struct step_time *time)
+{
+	arena_free(&time->arena);
+	*time = (struct step_time) { 0 };
+}

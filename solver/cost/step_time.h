@@ -1,0 +1,64 @@
+/* step_time.h: how long a step takes where collectives run beside computation.
+ *
+ * A device works on several streams at once: it computes on stream 0, collectives over axis a of the mesh run on stream 1 + a. It
+ * computes in the plan's order. Of the collectives that could begin, a link takes the one whose result is needed first, and finishes it:
+ * what layers wait for goes before gradients, as with streams of their own priorities. An op begins when what it needs has ended and its
+ * stream is free. So gradients are reduced while earlier layers still compute, and what computation waits for is exposed, as the
+ * dependencies say, not as a constant guesses.
+ */
+#ifndef TIDEMARK_COST_STEP_TIME_H
+#define TIDEMARK_COST_STEP_TIME_H
+
+#include "solver/graph/graph.h"
+#include "mesh.h"
+
+#define STREAMS_MAX (2 + MESH_AXES)
+
+struct step_model {
+	uint32_t ops, streams;
+	struct csr pred;           /* op -> ops that must have ended; acyclic */
+	uint32_t *sequence;        /* [ops] a topological order: that of computation */
+	int64_t *turn;             /* [ops] of collectives: the least goes first; no two are equal */
+	uint32_t *stream;          /* [ops] */
+	int64_t *time;             /* [ops] picoseconds; an op of 0 (a view) occupies no stream */
+	uint32_t *release;         /* [ops] of a collective: begins no earlier than that op, which computes; NONE */
+	uint32_t *of;              /* [ops] the graph's op; collectives inside an op are ops of their own here, behind the graph's */
+	int64_t ahead;             /* bytes: the most that one layer's parameters take that are gathered ahead of their place in the order */
+	struct arena arena;
+};
+
+/* What the ops of a device's graph take. */
+struct step_costs {
+	uint32_t axes;
+	uint32_t *stream;          /* [ops] */
+	int64_t *time;             /* [ops] picoseconds, without what is inside */
+	int64_t *inside;           /* [ops * axes] picoseconds of collectives that the op makes itself, after its computation */
+	uint32_t *layer;           /* [ops] gathers of parameters run ahead by layers; NONE: a layer of its own */
+};
+
+/* The model of a graph in an order. A collective has its place there: it begins no earlier than the last op that computes before it, so
+ * that the plan's memory holds but for one op. Those whose operands are there from the start of the step (gathers of parameters, ZeRO 3)
+ * run one layer ahead, as FSDP's do: they may begin when the first op that reads the layer before begins. OK or NO_MEMORY; free it in
+ * any case. O(size). */
+enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model);
+void step_model_free(struct step_model *model);
+
+struct step_time {
+	int64_t *start;            /* [ops] picoseconds */
+	int64_t total;             /* the end of the last op */
+	int64_t busy[STREAMS_MAX];
+	/* Of total - busy[0], when nothing is computed: what the collectives of each stream that computation waits for take of it. */
+	int64_t exposed[STREAMS_MAX];
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY; free it in any case. critical path <= total <= sum of times; busy[s] <= total; the exposed add up to total - busy[0].
+ * O(ops log ops + dependencies). */
+enum status step_time_find(const struct step_model *model, struct step_time *time);
+void step_time_free(struct step_time *time);
+
+/* Looks at every start: whether the op could begin, and no earlier, and none in its turn; then the sums, exposed as far as they add up.
+ * INFEASIBLE with what is wrong; NO_MEMORY. O(ops * collectives that wait at once). */
+enum status step_time_check(const struct step_model *model, const struct step_time *time, struct error *error);
+
+#endif

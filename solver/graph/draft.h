@@ -1,0 +1,28 @@
+/* draft.h: the inside of a draft, for draft.c and graph.c only. */
+#ifndef TIDEMARK_GRAPH_DRAFT_H
+#define TIDEMARK_GRAPH_DRAFT_H
+
+#include "graph.h"
+
+/* Pairs (op, other) in the order they were given; csr_of_pairs makes rows of them. */
+struct pairs {
+	uint32_t *op, *other;
+	uint32_t count;
+	size_t room;
+};
+/* OK or NO_MEMORY. */
+enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other);
+
+struct draft {
+	const char *name, *source, *extra;
+	struct tensor *tensor;
+	struct op *op;
+	uint32_t tensors, ops;
+	size_t tensor_room, op_room;
+	struct pairs reads, writes, after;
+	struct pairs inplace_out, inplace_in;   /* two parallel lists: (op, out) and (op, in) */
+	struct names op_names, tensor_names;
+	struct arena arena;                     /* texts and shapes */
+};
+
+#endif

@@ -1,0 +1,157 @@
+/* graph.h: the graph of one training step, immutable once built.
+ *
+ * A draft is the mutable form: readers, model builders and graph-to-graph stages
+ * fill one and graph_build() turns it into a graph, checking every rule.
+ *
+ * Ops are numbered in program order, which is topological: every predecessor of
+ * an op has a smaller number. A storage is the memory behind one or more tensors
+ * (views and in-place results share it).
+ */
+#ifndef TIDEMARK_GRAPH_GRAPH_H
+#define TIDEMARK_GRAPH_GRAPH_H
+
+#include "solver/base/names.h"
+
+#define KINDS(X) /* the first five are persistent: they live through the whole step */ \
+	X(INPUT, "input") X(PARAMETER, "parameter") X(BUFFER, "buffer") X(CONSTANT, "constant") X(OPTIMIZER, "optimizer") \
+	X(GRADIENT, "gradient") X(ACTIVATION, "activation") X(TEMPORARY, "temporary") X(OUTPUT, "output")
+#define PHASES(X) X(FORWARD, "forward") X(BACKWARD, "backward") X(UPDATE, "update") X(COMMUNICATION, "communication")
+#define DTYPES(X) /* name in files, bits per element */ \
+	X(F64, "f64", 64) X(F32, "f32", 32) X(F16, "f16", 16) X(BF16, "bf16", 16) X(F8E4M3, "f8e4m3", 8) X(F8E5M2, "f8e5m2", 8) \
+	X(I64, "i64", 64) X(I32, "i32", 32) X(I16, "i16", 16) X(I8, "i8", 8) X(I4, "i4", 4) \
+	X(U64, "u64", 64) X(U32, "u32", 32) X(U16, "u16", 16) X(U8, "u8", 8) X(U4, "u4", 4) \
+	X(BOOL, "bool", 8) X(C64, "c64", 64) X(C128, "c128", 128) X(OPAQUE, "opaque", 0)
+
+#define X(id, name) KIND_##id,
+enum kind { KINDS(X) KIND_COUNT };
+#undef X
+#define X(id, name) PHASE_##id,
+enum phase { PHASES(X) PHASE_COUNT };
+#undef X
+#define X(id, name, bits) DTYPE_##id,
+enum dtype { DTYPES(X) DTYPE_COUNT };
+#undef X
+extern const char *const kind_names[KIND_COUNT];
+extern const char *const phase_names[PHASE_COUNT];
+extern const char *const dtype_names[DTYPE_COUNT];
+extern const uint8_t dtype_bits[DTYPE_COUNT];
+/* The index of a name in one of the tables above, or -1. */
+int name_index(const char *const *names, int count, const char *name);
+
+static inline bool kind_persistent(enum kind kind)
+{
+	return kind <= KIND_OPTIMIZER;
+}
+
+#define RANK_MAX 16
+
+struct tensor {
+	const char *name;      /* unique among tensors */
+	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
+	const int64_t *shape;  /* [rank], or NULL where unknown */
+	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
+	uint32_t storage;
+	uint32_t alias;        /* the tensor this one is a view of, or NONE for a root */
+	uint32_t writer;       /* the op that writes it, or NONE */
+	unsigned line;         /* where it stands in its file, 0 if nowhere */
+	uint8_t rank, kind, dtype;
+	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
+};
+
+struct op {
+	const char *name;      /* unique among ops */
+	const char *type;      /* "aten.mm.default" */
+	const char *module;    /* dotted path, "" where unknown */
+	const char *extra;
+	int64_t flops;         /* < 0: unknown */
+	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
+	unsigned line;
+	uint8_t phase;
+	bool has_phase, has_module, has_workspace;
+};
+
+/* A write into existing storage: out is a new name of in's storage, or NONE (running statistics). */
+struct inplace { uint32_t out, in; };
+
+struct storage {
+	int64_t bytes;
+	uint32_t root;         /* the tensor that names it */
+	uint32_t allocator;    /* the op that writes the root; NONE: there from the start */
+	uint8_t kind;          /* the root's */
+	uint8_t phase;         /* the allocator's; forward where there is none */
+	bool persistent;       /* resident from the first to the last op */
+	bool live_out;         /* stays to the end (persistent, or a tensor of kind output) */
+};
+
+struct graph {
+	const char *name, *source, *extra;
+	uint32_t ops, tensors, storages;
+	struct op *op;
+	struct tensor *tensor;
+	struct storage *storage;
+	struct csr reads, writes;     /* op -> tensors, in the file's argument order */
+	struct csr after;             /* op -> ops: declared control dependencies */
+	uint32_t *inplace_start;      /* op -> inplace[inplace_start[op]..inplace_start[op + 1]) */
+	struct inplace *inplace;
+	struct csr pred, succ;        /* op -> ops: data, control and in-place dependencies; ascending, no duplicates */
+	struct csr touches;           /* op -> storages it reads or writes; ascending, no duplicates */
+	struct csr users;             /* storage -> ops that touch it, ascending (the allocator included) */
+	struct csr members;           /* storage -> its tensors, ascending */
+	struct names op_names, tensor_names;
+	int64_t persistent_bytes;     /* of all persistent storages */
+	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
+	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
+	struct arena arena;
+	atomic_uint references;       /* graphs are shared between plans: see graph_release() */
+};
+
+/* ---- draft: the mutable form ------------------------------------------------- */
+
+struct draft;
+
+struct draft *draft_new(void);
+void draft_free(struct draft *draft);
+/* A copy of a graph that can be changed and built anew. NULL when out of memory. */
+struct draft *draft_of(const struct graph *graph);
+/* NULL leaves what was there. extra as in struct tensor. */
+enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra);
+
+/* Each copies what it is given. draft_tensor and draft_op return the new id, or NONE when out of memory.
+ * storage and writer of a tensor are ignored, alias must be an id given out before or later (checked by graph_build). */
+uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor);
+uint32_t draft_op(struct draft *draft, const struct op *op);
+enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
+enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
+enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
+enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
+/* ids by name among the records so far, NONE where there is none. Names are unique: adding a
+ * second record of a name is found by graph_build. */
+uint32_t draft_find_op(const struct draft *draft, const char *name);
+uint32_t draft_find_tensor(const struct draft *draft, const char *name);
+/* The records so far, to change in place (names and shapes must outlive graph_build). */
+struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
+struct op *draft_op_at(struct draft *draft, uint32_t op);
+
+/* Builds the graph, or sets *error (with the record's line) and returns NULL:
+ * two writers of one tensor, alias cycles, an in-place pair that doesn't belong to the op,
+ * sizes that are negative, above BYTES_MAX or overflow in sum, a dependency cycle (its ops named).
+ * A program order that breaks a dependency is repaired to the nearest topological order (graph->repaired).
+ * O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
+struct graph *graph_build(const struct draft *draft, struct error *error, enum status *status);
+
+/* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
+struct graph *graph_retain(struct graph *graph);
+void graph_release(struct graph *graph);
+
+/* The graph in which every in-place write to a non-persistent storage gets fresh memory of the
+ * same size (DESIGN section 6, in_place=off). Writes that make no new name stay as they are. */
+struct graph *graph_without_inplace(const struct graph *graph, struct error *error, enum status *status);
+
+/* ids by name, NONE where there is none. O(1). */
+uint32_t graph_find_op(const struct graph *graph, const char *name);
+uint32_t graph_find_tensor(const struct graph *graph, const char *name);
+
+/* A tensor of no bytes that an op "tidemark.offload" wrote: what it stands for waits in the host's memory for "tidemark.fetch". O(1). */
+bool graph_in_host(const struct graph *graph, uint32_t tensor);
+
+#endif

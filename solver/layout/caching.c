@@ -1,0 +1,282 @@
+/* caching.c: PyTorch's CUDA caching allocator, simulated.
+ *
+ * One stream, no out-of-memory path: what has been reserved stays reserved. The figures to compare with are what
+ * torch.cuda.max_memory_reserved() says. After c10/cuda/CUDACachingAllocator.cpp: get_free_block, should_split,
+ * free_block, try_merge_blocks.
+ */
+#include "layout.h"
+
+#define ROUND (INT64_C(512))                 /* every block is a multiple */
+#define SMALL (INT64_C(1) << 20)             /* blocks up to this come from the small pool */
+#define SMALL_SEGMENT (INT64_C(2) << 20)     /* which reserves so much at a time */
+#define LARGE_SEGMENT (INT64_C(20) << 20)    /* for large blocks below LARGE_EXACT */
+#define LARGE_EXACT (INT64_C(10) << 20)      /* from here on segments fit the block, rounded to */
+#define LARGE_ROUND (INT64_C(2) << 20)
+
+/* A block of a segment. Free blocks of a pool are a treap by size, then address. */
+struct block {
+	int64_t address, size;
+	uint32_t previous, next;       /* neighbours in the segment */
+	uint32_t left, right;          /* in the treap */
+	uint32_t priority;
+	bool free;
+};
+
+struct pool {
+	uint32_t root;
+	uint32_t tail;                 /* the growing segment's last block, with expandable segments */
+	bool small;
+};
+
+struct caching {
+	struct block *block;
+	uint32_t count, spare;         /* spare: list of unused blocks through next */
+	size_t room;
+	struct pool pool[2];
+	bool expandable, no_memory;
+	int64_t reserved;
+};
+
+static uint32_t new_block(struct caching *caching, int64_t address, int64_t size)
+{
+	uint32_t id = caching->spare;
+	if (id != NONE) {
+		caching->spare = caching->block[id].next;
+	} else {
+		if (!mem_reserve(&caching->block, &caching->room, caching->count + 1, sizeof *caching->block)) {
+			caching->no_memory = true;
+			return NONE;
+		}
+		id = caching->count++;
+	}
+	caching->block[id] = (struct block){ .address = address, .size = size, .previous = NONE, .next = NONE, .left = NONE,
+					     .right = NONE, .priority = (uint32_t)hash_mix(id + 1) };
+	return id;
+}
+
+/* ---- the treap --------------------------------------------------------------------------------- */
+
+static bool before(const struct block *a, const struct block *b)
+{
+	return a->size != b->size ? a->size < b->size : a->address < b->address;
+}
+
+static void pool_insert(struct caching *caching, struct pool *pool, uint32_t id)
+{
+	struct block *block = caching->block, *added = &block[id];
+	uint32_t *link = &pool->root;
+	while (*link != NONE && block[*link].priority >= added->priority)
+		link = before(added, &block[*link]) ? &block[*link].left : &block[*link].right;
+	/* Split the subtree at the new block. */
+	uint32_t rest = *link, *smaller = &added->left, *larger = &added->right;
+	*link = id;
+	while (rest != NONE) {
+		if (before(added, &block[rest])) {
+			*larger = rest;
+			larger = &block[rest].left;
+			rest = *larger;
+		} else {
+			*smaller = rest;
+			smaller = &block[rest].right;
+			rest = *smaller;
+		}
+	}
+	*smaller = *larger = NONE;
+	added->free = true;
+}
+
+static void pool_remove(struct caching *caching, struct pool *pool, uint32_t id)
+{
+	struct block *block = caching->block;
+	uint32_t *link = &pool->root;
+	while (*link != id)
+		link = before(&block[id], &block[*link]) ? &block[*link].left : &block[*link].right;
+	uint32_t left = block[id].left, right = block[id].right;
+	while (left != NONE && right != NONE) {
+		if (block[left].priority >= block[right].priority) {
+			*link = left;
+			link = &block[left].right;
+			left = *link;
+		} else {
+			*link = right;
+			link = &block[right].left;
+			right = *link;
+		}
+	}
+	*link = left != NONE ? left : right;
+	block[id].free = false;
+}
+
+/* The smallest free block of at least size, NONE where there is none. */
+static uint32_t pool_find(const struct caching *caching, const struct pool *pool, int64_t size)
+{
+	uint32_t found = NONE;
+	for (uint32_t id = pool->root; id != NONE;) {
+		const struct block *block = &caching->block[id];
+		if (block->size >= size)
+			found = id;
+		id = block->size >= size ? block->left : block->right;
+	}
+	return found;
+}
+
+/* ---- allocation ---------------------------------------------------------------------------------- */
+
+/* A block of at least size from the device. */
+static uint32_t reserve(struct caching *caching, struct pool *pool, int64_t size)
+{
+	int64_t granule = pool->small ? SMALL_SEGMENT : LARGE_SEGMENT, address = caching->reserved;
+	if (!caching->expandable) {
+		int64_t bytes = pool->small ? SMALL_SEGMENT : size < LARGE_EXACT ? LARGE_SEGMENT : align_up(size, LARGE_ROUND);
+		caching->reserved += bytes;
+		return new_block(caching, address, bytes);
+	}
+	/* The segment grows by whole granules; a free block at its end grows with it. */
+	uint32_t tail = pool->tail;
+	if (tail != NONE && caching->block[tail].free) {
+		pool_remove(caching, pool, tail);
+		int64_t bytes = align_up(size - caching->block[tail].size, granule);
+		caching->block[tail].size += bytes;
+		caching->reserved += bytes;
+		return tail;
+	}
+	if (tail != NONE)
+		address = caching->block[tail].address + caching->block[tail].size;
+	else
+		address = pool->small ? 0 : BYTES_MAX / 2;
+	int64_t bytes = align_up(size, granule);
+	uint32_t id = new_block(caching, address, bytes);
+	if (id == NONE)
+		return NONE;
+	caching->block[id].previous = tail;
+	if (tail != NONE)
+		caching->block[tail].next = id;
+	pool->tail = id;
+	caching->reserved += bytes;
+	return id;
+}
+
+static uint32_t allocate(struct caching *caching, int64_t size)
+{
+	size = size < ROUND ? ROUND : align_up(size, ROUND);
+	struct pool *pool = &caching->pool[size <= SMALL ? 0 : 1];
+	uint32_t id = pool_find(caching, pool, size);
+	if (id != NONE)
+		pool_remove(caching, pool, id);
+	else
+		id = reserve(caching, pool, size);
+	if (id == NONE)
+		return NONE;
+	int64_t rest = caching->block[id].size - size;
+	if (pool->small || caching->expandable ? rest < ROUND : rest <= SMALL)
+		return id;
+	uint32_t remainder = new_block(caching, caching->block[id].address + size, rest);
+	if (remainder == NONE)
+		return NONE;
+	struct block *block = caching->block;
+	block[id].size = size;
+	block[remainder].previous = id;
+	block[remainder].next = block[id].next;
+	if (block[id].next != NONE)
+		block[block[id].next].previous = remainder;
+	block[id].next = remainder;
+	if (pool->tail == id)
+		pool->tail = remainder;
+	pool_insert(caching, pool, remainder);
+	return id;
+}
+
+/* Joins a block with its free right neighbour. */
+static void merge_next(struct caching *caching, struct pool *pool, uint32_t id)
+{
+	struct block *block = caching->block;
+	uint32_t next = block[id].next;
+	block[id].size += block[next].size;
+	block[id].next = block[next].next;
+	if (block[next].next != NONE)
+		block[block[next].next].previous = id;
+	if (pool->tail == next)
+		pool->tail = id;
+	block[next].next = caching->spare;
+	caching->spare = next;
+}
+
+static void release(struct caching *caching, uint32_t id, int64_t size)
+{
+	size = size < ROUND ? ROUND : align_up(size, ROUND);
+	struct pool *pool = &caching->pool[size <= SMALL ? 0 : 1];
+	uint32_t next = caching->block[id].next, previous = caching->block[id].previous;
+	if (next != NONE && caching->block[next].free) {
+		pool_remove(caching, pool, next);
+		merge_next(caching, pool, id);
+	}
+	if (previous != NONE && caching->block[previous].free) {
+		pool_remove(caching, pool, previous);
+		merge_next(caching, pool, previous);
+		id = previous;
+	}
+	pool_insert(caching, pool, id);
+}
+
+/* ---- the run --------------------------------------------------------------------------------------- */
+
+struct event { int64_t step; uint32_t buffer; bool start; };
+
+static int compare_events(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	if (a->start != b->start)
+		return a->start ? 1 : -1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+static struct event *sorted_events(const struct buffers *buffers, uint32_t *events)
+{
+	struct event *event = mem_alloc((size_t)buffers->n * 2, sizeof *event);
+	*events = 0;
+	for (uint32_t i = 0; event && i < buffers->n; i++) {
+		if (buffers->size[i] == 0)
+			continue;
+		event[(*events)++] = (struct event){ buffers->lower[i], i, true };
+		event[(*events)++] = (struct event){ buffers->upper[i], i, false };
+	}
+	if (event)
+		qsort(event, *events, sizeof *event, compare_events);
+	return event;
+}
+
+int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
+{
+	struct caching caching = { .spare = NONE, .expandable = expandable };
+	caching.pool[0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
+	caching.pool[1] = (struct pool){ .root = NONE, .tail = NONE };
+	uint32_t events, *held = mem_alloc(buffers->n, sizeof *held);
+	struct event *event = sorted_events(buffers, &events);
+	caching.no_memory = !event || !held;
+	for (uint32_t e = 0; e < events && !caching.no_memory; e++) {
+		uint32_t i = event[e].buffer;
+		if (!event[e].start) {
+			release(&caching, held[i], buffers->size[i]);
+			continue;
+		}
+		held[i] = allocate(&caching, buffers->size[i]);
+		if (offset && held[i] != NONE)
+			offset[i] = caching.block[held[i]].address;
+	}
+	/* The large pool's growing segment stands above the small one's. */
+	int64_t small = 0;
+	if (expandable && !caching.no_memory && caching.pool[0].tail != NONE)
+		small = caching.block[caching.pool[0].tail].address + caching.block[caching.pool[0].tail].size;
+	for (uint32_t i = 0; offset && i < buffers->n; i++) {
+		if (buffers->size[i] == 0)
+			offset[i] = 0;
+		else if (expandable && offset[i] >= BYTES_MAX / 2)
+			offset[i] += small - BYTES_MAX / 2;
+	}
+	mem_free(caching.block);
+	mem_free(event);
+	mem_free(held);
+	return caching.no_memory ? -1 : caching.reserved;
+}

@@ -1,0 +1,75 @@
+/* cheap.c: dives and fits in one order after another; the first that is good enough will do. */
+#include "steps.h"
+
+const struct layout_recipe layout_dives[LAYOUT_DIVES] = {
+	{ "EW", "critical dive EW", true }, { "TAW", "dive TAW", false }, { "AWT", "dive AWT", false },
+	{ "OTA", "critical dive OTA", true }, { "AWT", "critical dive AWT", true }, { "ZTW", "dive ZTW", false },
+	{ "TWA", "dive TWA", false }, { "TWA", "critical dive TWA", true }, { "OTA", "dive OTA", false },
+};
+static const struct layout_recipe fits[] = {
+	{ "ZW", "first fit by size", false }, { "WZ", "first fit by lifetime", false },
+};
+#define FITS (sizeof fits / sizeof *fits)
+#define FIT_MOST 20000     /* buffers, for the quadratic fits */
+#define MANY 100000        /* buffers */
+#define DIVE_TICKS UINT64_C(1000000000) /* no more dives after so many */
+
+struct cheap {
+	const struct layout_model *model;
+	uint32_t *order;
+	int64_t *trial, *offset, *height;
+};
+
+static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, bool dive, bool *better, struct control *control)
+{
+	const struct layout_model *model = cheap->model;
+	int64_t height = 0;
+	enum status status = layout_rank(model, recipe->keys, cheap->order);
+	if (status == OK && dive)
+		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
+	else if (status == OK)
+		status = layout_fit(model, cheap->order, false, *cheap->height, cheap->trial, &height, control);
+	*better = status == OK && height < *cheap->height;
+	if (*better) {
+		memcpy(cheap->offset, cheap->trial, model->n * sizeof *cheap->offset);
+		*cheap->height = height;
+	}
+	return status;
+}
+
+static enum status try_all(struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
+{
+	const struct layout_model *model = cheap->model;
+	bool skyline = layout_has_skyline(model), plain = !model->pins && !model->gapped && !model->windowed, better;
+	uint64_t start = control->ticks;
+	enum status status = OK;
+	for (size_t i = 0; skyline && i < LAYOUT_DIVES && status == OK && *cheap->height > enough && control->ticks - start < DIVE_TICKS; i++) {
+		/* Of many buffers there are few dives: two that differ come first. */
+		const struct layout_recipe *recipe = &layout_dives[model->n > MANY && (i == 1 || i == 3) ? 4 - i : i];
+		if (recipe->critical && !plain)
+			continue;
+		status = try(cheap, recipe, true, &better, control);
+		if (better) {
+			*dive = recipe;
+			*name = recipe->name;
+		}
+	}
+	for (size_t i = 0; i < FITS && status == OK && *cheap->height > enough && (model->n <= FIT_MOST || !skyline); i++) {
+		status = try(cheap, &fits[i], false, &better, control);
+		if (better)
+			*name = fits[i].name;
+	}
+	return status;
+}
+
+enum status layout_cheap(const struct layout_model *model, int64_t enough, int64_t *offset, int64_t *height,
+			 const struct layout_recipe **dive, const char **name, struct control *control)
+{
+	struct cheap cheap = { .model = model, .offset = offset, .height = height };
+	cheap.order = mem_alloc(model->n, sizeof *cheap.order);
+	cheap.trial = mem_alloc(model->n, sizeof *cheap.trial);
+	enum status status = cheap.order && cheap.trial ? try_all(&cheap, enough, dive, name, control) : NO_MEMORY;
+	mem_free(cheap.order);
+	mem_free(cheap.trial);
+	return status;
+}

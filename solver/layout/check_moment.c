@@ -1,0 +1,122 @@
+/* check_moment.c: what is alive at one moment, worked out again from the buffers. Independent of the solvers. */
+#include "layout.h"
+
+/* What is alive, pinned ones apart. */
+struct alive {
+	int64_t *size, *bottom, *top;  /* of the free ones; of the pinned ones */
+	uint32_t free, pinned;
+	int64_t grain;                 /* offsets of the free ones are multiples of it */
+};
+
+static int64_t joint_divisor(int64_t a, int64_t b)
+{
+	return b ? joint_divisor(b, a % b) : a;
+}
+
+#define GRAIN_MOST (INT64_C(1) << 31)
+
+/* A number that all multiples of both are multiples of: the least common one unless it is huge. */
+static int64_t joint_multiple(int64_t a, int64_t b)
+{
+	int64_t product;
+	return __builtin_mul_overflow(a / joint_divisor(a, b), b, &product) ? a : product;
+}
+
+/* The pieces there at the step: *whole says whether each is its buffer's whole height. Bytes, or 0: not there. */
+static int64_t bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment, bool *whole)
+{
+	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
+	for (uint32_t k = first; k < last; k++) {
+		const struct piece *piece = &buffers->piece[k];
+		if (step < piece->lower || step >= piece->upper)
+			continue;
+		*whole &= piece->from == 0 && piece->to == buffers->size[i];
+		return align_up(piece->to, alignment) - piece->from / alignment * alignment;
+	}
+	bool there = first == last && buffers->lower[i] <= step && step < buffers->upper[i];
+	return there ? align_up(buffers->size[i], alignment) : 0;
+}
+
+#define ROOM_MOST (INT64_C(1) << 22)
+
+/* The largest sum of sizes within the room, all in units; -1 when out of memory. */
+static int64_t fullest(const struct alive *alive, int64_t room)
+{
+	int64_t sum = 0, unit = 0;
+	for (uint32_t i = 0; i < alive->free; i++) {
+		int64_t size = (alive->size[i] + alive->grain - 1) / alive->grain;
+		sum += size <= room ? size : 0;
+		unit = size <= room ? joint_divisor(size, unit) : unit;
+	}
+	if (sum <= room || unit == 0)
+		return sum;
+	room = room / unit;
+	if (room > ROOM_MOST)
+		return room * unit;
+	bool *reached = mem_alloc((size_t)room + 1, sizeof *reached);
+	if (!reached)
+		return -1;
+	reached[0] = true;
+	for (uint32_t i = 0; i < alive->free; i++) {
+		int64_t size = (alive->size[i] + alive->grain - 1) / alive->grain / unit;
+		for (int64_t s = room; s >= size; s--)
+			reached[s] |= reached[s - size];
+	}
+	while (!reached[room])
+		room--;
+	mem_free(reached);
+	return room * unit;
+}
+
+/* Free ones into the gaps below and between the pinned ones, the rest on top. */
+static int64_t stack_up(const struct alive *alive)
+{
+	int64_t grain = alive->grain, rest = 0, spare = 0, top = 0;
+	for (uint32_t i = 0; i < alive->free; i++) {
+		int64_t units = (alive->size[i] + grain - 1) / grain;
+		rest += units;
+		spare = units * grain - alive->size[i] > spare ? units * grain - alive->size[i] : spare;
+	}
+	/* The pinned ones by ascending bottoms. */
+	for (uint32_t done = 0; done < alive->pinned; done++) {
+		int64_t bottom = INT64_MAX, end = 0;
+		for (uint32_t i = 0; i < alive->pinned; i++)
+			if (alive->bottom[i] >= top && alive->bottom[i] < bottom) {
+				bottom = alive->bottom[i];
+				end = alive->top[i];
+			}
+		if (bottom == INT64_MAX)
+			break;
+		int64_t start = align_up(top, grain), fill = bottom > start ? fullest(alive, (bottom - start + grain - 1) / grain) : 0;
+		if (fill < 0)
+			return -1;
+		rest -= fill;
+		top = end;
+	}
+	return rest > 0 ? align_up(top, grain) + rest * grain - spare : top;
+}
+
+int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step)
+{
+	struct alive alive = { .size = mem_alloc(buffers->n, sizeof *alive.size), .bottom = mem_alloc(buffers->n, sizeof *alive.bottom),
+			       .top = mem_alloc(buffers->n, sizeof *alive.top) };
+	int64_t sum = 0, height = -1;
+	bool whole = true;
+	for (uint32_t i = 0; alive.size && alive.bottom && alive.top && i < buffers->n; i++) {
+		int64_t bytes = bytes_at(buffers, i, step, alignment, &whole), own = buffers->alignment ? buffers->alignment[i] : 1;
+		sum += bytes;
+		if (bytes > 0 && buffers->fixed && buffers->fixed[i] >= 0) {
+			alive.bottom[alive.pinned] = buffers->fixed[i];
+			alive.top[alive.pinned++] = buffers->fixed[i] + bytes;
+		} else if (bytes > 0) {
+			alive.size[alive.free++] = bytes;
+			alive.grain = joint_divisor(joint_multiple(own, alignment), alive.grain);
+		}
+	}
+	if (alive.size && alive.bottom && alive.top)
+		height = !whole || alive.free == 0 || alive.grain > GRAIN_MOST ? sum : stack_up(&alive);
+	mem_free(alive.size);
+	mem_free(alive.bottom);
+	mem_free(alive.top);
+	return height;
+}

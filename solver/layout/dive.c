@@ -1,0 +1,335 @@
+/* dive.c: lowest offset first.
+ *
+ * Every buffer of some smallest layout rests on the ground or on another buffer. The dive builds such a layout without
+ * looking back: of all buffers that are left it takes the one that can rest lowest, by rank among equals, puts it there
+ * and never reconsiders. It is the first branch of the exact search (search.c) and, on the memory of training
+ * steps, usually as good.
+ *
+ * The skyline, the top of what has been placed, is a segment tree over sections. A buffer rests on the highest top
+ * of its sections. It waits at one section of its life, as a member of that section's heap by rank; the tree knows
+ * the lowest section where somebody waits. When that section's turn comes, its best waiter either rests exactly there,
+ * and is placed, or is held up by a higher section, and waits there from now on. Nobody else is touched, so the work is
+ * O((n + moves) log sections) and the memory O(n + sections).
+ *
+ * A pinned buffer counts as placed once the lowest place reaches its offset; what would run into it before waits for it.
+ */
+#include "steps.h"
+
+/* A node of the tree. Below a uniform node all sections have its top and its children's heights are stale. */
+struct node {
+	int64_t top;         /* highest top below */
+	int64_t low;         /* lowest top of a section where somebody waits */
+	uint32_t low_rank;   /* the best rank that waits at that height, NONE: nobody waits below */
+	uint32_t best_rank;  /* the best rank that waits at all */
+	bool uniform;
+};
+
+struct dive {
+	const struct layout_model *model;
+	const uint32_t *order;   /* rank -> buffer */
+	int64_t *offset;
+	struct node *node;
+	uint32_t leaves;         /* a power of two >= sections; leaf of section s: leaves + s */
+	/* Pairing heaps of ranks, one per section: */
+	uint32_t *root;          /* [sections] */
+	uint32_t *child, *sibling; /* [n] by rank */
+	/* Pinned buffers by offset; what waits for each of them is a list through sibling. */
+	uint32_t *pin, pins, pins_done;
+	uint32_t *pin_waits;
+	uint64_t steps;
+};
+
+/* ---- heaps ------------------------------------------------------------------------------------ */
+
+static uint32_t meld(struct dive *dive, uint32_t a, uint32_t b)
+{
+	if (a == NONE || b == NONE)
+		return a == NONE ? b : a;
+	if (b < a) {
+		uint32_t swap = a;
+		a = b;
+		b = swap;
+	}
+	dive->sibling[b] = dive->child[a];
+	dive->child[a] = b;
+	return a;
+}
+
+static void push(struct dive *dive, uint32_t section, uint32_t rank)
+{
+	dive->child[rank] = dive->sibling[rank] = NONE;
+	dive->root[section] = meld(dive, dive->root[section], rank);
+}
+
+/* Takes the best rank out: children are melded in pairs from left to right, the pairs from right to left. */
+static uint32_t pop(struct dive *dive, uint32_t section)
+{
+	uint32_t best = dive->root[section], next = dive->child[best], pairs = NONE;
+	while (next != NONE) {
+		uint32_t a = next, b = dive->sibling[a];
+		next = b == NONE ? NONE : dive->sibling[b];
+		a = meld(dive, a, b);
+		dive->sibling[a] = pairs;
+		pairs = a;
+	}
+	uint32_t root = NONE;
+	while (pairs != NONE) {
+		next = dive->sibling[pairs];
+		root = meld(dive, root, pairs);
+		pairs = next;
+	}
+	dive->root[section] = root;
+	return best;
+}
+
+/* ---- the tree ---------------------------------------------------------------------------------- */
+
+static void raise(struct node *node, int64_t top)
+{
+	node->top = node->low = top;
+	node->low_rank = node->best_rank;
+	node->uniform = true;
+}
+
+static void pull(struct node *node, const struct node *left, const struct node *right)
+{
+	node->top = left->top > right->top ? left->top : right->top;
+	node->best_rank = left->best_rank < right->best_rank ? left->best_rank : right->best_rank;
+	bool take_left = right->low_rank == NONE
+		|| (left->low_rank != NONE && (left->low != right->low ? left->low < right->low : left->low_rank < right->low_rank));
+	node->low = take_left ? left->low : right->low;
+	node->low_rank = take_left ? left->low_rank : right->low_rank;
+}
+
+static void push_down(struct dive *dive, uint32_t v)
+{
+	if (!dive->node[v].uniform)
+		return;
+	raise(&dive->node[2 * v], dive->node[v].top);
+	raise(&dive->node[2 * v + 1], dive->node[v].top);
+	dive->node[v].uniform = false;
+}
+
+/* Walks down to a leaf so that its ancestors' heights are fresh. */
+static void open_path(struct dive *dive, uint32_t leaf)
+{
+	for (uint32_t height = (uint32_t)__builtin_ctz(dive->leaves); height > 0; height--)
+		push_down(dive, leaf >> height);
+}
+
+static void close_path(struct dive *dive, uint32_t leaf)
+{
+	for (uint32_t v = leaf >> 1; v > 0; v >>= 1)
+		if (!dive->node[v].uniform)
+			pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+}
+
+/* The section's heap has a new best rank. */
+static void refresh(struct dive *dive, uint32_t section)
+{
+	uint32_t leaf = dive->leaves + section;
+	open_path(dive, leaf);
+	struct node *node = &dive->node[leaf];
+	node->low = node->top;
+	node->best_rank = node->low_rank = dive->root[section];
+	close_path(dive, leaf);
+}
+
+/* Raises sections [first, last) to top. */
+static void raise_range(struct dive *dive, uint32_t first, uint32_t last, int64_t top)
+{
+	uint32_t left = dive->leaves + first, right = dive->leaves + last;
+	open_path(dive, left);
+	open_path(dive, right - 1);
+	for (uint32_t l = left, r = right; l < r; l >>= 1, r >>= 1) {
+		if (l & 1)
+			raise(&dive->node[l++], top);
+		if (r & 1)
+			raise(&dive->node[--r], top);
+	}
+	for (uint32_t v = left >> 1; v > 0; v >>= 1)
+		if (!dive->node[v].uniform)
+			pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+	close_path(dive, right - 1);
+}
+
+/* The highest top of sections [first, last) and a section that has it. */
+static int64_t highest(struct dive *dive, uint32_t first, uint32_t last, uint32_t *section)
+{
+	uint32_t left = dive->leaves + first, right = dive->leaves + last, found = 0;
+	open_path(dive, left);
+	open_path(dive, right - 1);
+	for (uint32_t l = left, r = right; l < r; l >>= 1, r >>= 1) {
+		if (l & 1) {
+			if (!found || dive->node[l].top > dive->node[found].top)
+				found = l;
+			l++;
+		}
+		if (r & 1) {
+			r--;
+			if (!found || dive->node[r].top > dive->node[found].top)
+				found = r;
+		}
+	}
+	int64_t top = dive->node[found].top;
+	while (found < dive->leaves && !dive->node[found].uniform)
+		found = 2 * found + (dive->node[2 * found].top < top);
+	while (found < dive->leaves)
+		found = 2 * found;
+	*section = found - dive->leaves;
+	return top;
+}
+
+/* ---- the dive -------------------------------------------------------------------------------------- */
+
+static enum status set_up(struct dive *dive, const struct layout_model *model)
+{
+	dive->leaves = 1;
+	while (dive->leaves < model->sections)
+		dive->leaves *= 2;
+	dive->node = mem_alloc((size_t)dive->leaves * 2, sizeof *dive->node);
+	dive->root = mem_alloc(model->sections, sizeof *dive->root);
+	dive->child = mem_alloc(model->n, sizeof *dive->child);
+	dive->sibling = mem_alloc(model->n, sizeof *dive->sibling);
+	dive->pin = mem_alloc(model->pins, sizeof *dive->pin);
+	dive->pin_waits = mem_alloc(model->pins, sizeof *dive->pin_waits);
+	if (!dive->node || !dive->root || !dive->child || !dive->sibling || !dive->pin || !dive->pin_waits)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < model->sections; s++)
+		dive->root[s] = NONE;
+	for (uint32_t rank = 0; rank < model->n; rank++) {
+		uint32_t b = dive->order[rank];
+		if (model->fixed[b] < 0) {
+			push(dive, model->first[b], rank);
+			continue;
+		}
+		uint32_t i = dive->pins++;
+		for (; i > 0 && model->fixed[dive->pin[i - 1]] > model->fixed[b]; i--)
+			dive->pin[i] = dive->pin[i - 1];
+		dive->pin[i] = b;
+		dive->pin_waits[dive->pins - 1] = NONE;
+	}
+	for (uint32_t leaf = 0; leaf < dive->leaves; leaf++) {
+		struct node *node = &dive->node[dive->leaves + leaf];
+		node->best_rank = node->low_rank = leaf < model->sections ? dive->root[leaf] : NONE;
+	}
+	for (uint32_t v = dive->leaves - 1; v > 0; v--)
+		pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+	return OK;
+}
+
+static void tear_down(struct dive *dive)
+{
+	mem_free(dive->node);
+	mem_free(dive->root);
+	mem_free(dive->child);
+	mem_free(dive->sibling);
+	mem_free(dive->pin);
+	mem_free(dive->pin_waits);
+}
+
+static void put(struct dive *dive, uint32_t buffer, int64_t offset)
+{
+	const struct layout_model *model = dive->model;
+	dive->offset[buffer] = offset;
+	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++)
+		raise_range(dive, model->span[k].first, model->span[k].last, offset + model->span[k].to);
+}
+
+/* The lowest place's turn has come to the next pin; what waited for it waits at its own first section again. */
+static void put_pin(struct dive *dive)
+{
+	uint32_t pin = dive->pin[dive->pins_done];
+	put(dive, pin, dive->model->fixed[pin]);
+	for (uint32_t rank = dive->pin_waits[dive->pins_done], next; rank != NONE; rank = next) {
+		next = dive->sibling[rank];
+		uint32_t section = dive->model->first[dive->order[rank]];
+		push(dive, section, rank);
+		refresh(dive, section);
+	}
+	dive->pins_done++;
+}
+
+/* The first pin still to come that the buffer would run into, or stand above, or NONE. */
+static uint32_t pin_in_the_way(const struct dive *dive, uint32_t buffer, int64_t offset)
+{
+	const struct layout_model *model = dive->model;
+	for (uint32_t i = dive->pins_done; i < dive->pins && model->fixed[dive->pin[i]] < offset + model->size[buffer]; i++) {
+		uint32_t pin = dive->pin[i];
+		if (model->first[pin] < model->last[buffer] && model->first[buffer] < model->last[pin])
+			return i;
+	}
+	return NONE;
+}
+
+static uint32_t lowest_section(struct dive *dive)
+{
+	uint32_t v = 1;
+	while (v < dive->leaves) {
+		push_down(dive, v);
+		const struct node *left = &dive->node[2 * v];
+		v = 2 * v + !(left->low_rank == dive->node[v].low_rank && left->low == dive->node[v].low);
+	}
+	return v - dive->leaves;
+}
+
+/* The lowest waiting place: its best waiter is placed, moves to the section that holds it up, or waits for a pin. */
+static void step(struct dive *dive)
+{
+	const struct layout_model *model = dive->model;
+	uint32_t section = lowest_section(dive), rank = pop(dive, section), buffer = dive->order[rank], holds = section;
+	int64_t low = dive->node[1].low, top = low;
+	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++) {
+		uint32_t where;
+		int64_t height = highest(dive, model->span[k].first, model->span[k].last, &where);
+		if (height > top) {
+			top = height;
+			holds = where;
+		}
+	}
+	refresh(dive, section);
+	if (top > low) {
+		push(dive, holds, rank);
+		refresh(dive, holds);
+		return;
+	}
+	int64_t offset = align_up(top, model->alignment[buffer]);
+	uint32_t pin = pin_in_the_way(dive, buffer, offset);
+	if (pin != NONE) {
+		dive->sibling[rank] = dive->pin_waits[pin];
+		dive->pin_waits[pin] = rank;
+		return;
+	}
+	put(dive, buffer, offset);
+}
+
+enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
+			int64_t *height, struct control *control)
+{
+	if (!model->pins && !model->gapped && !model->windowed)
+		return layout_skyline(model, order, critical, limit, offset, height, control);
+	struct dive dive = { .model = model, .order = order, .offset = offset };
+	enum status status = set_up(&dive, model);
+	*height = 0;
+	while (status == OK) {
+		const struct node *top = &dive.node[1];
+		bool waiting = top->low_rank != NONE;
+		if (top->top >= limit) {
+			*height = INT64_MAX;
+			break;
+		}
+		if (dive.pins_done < dive.pins && (!waiting || model->fixed[dive.pin[dive.pins_done]] <= top->low))
+			put_pin(&dive);
+		else if (waiting)
+			step(&dive);
+		else
+			break;
+		if (++dive.steps % 256 == 0 && control_spend(control, 256 * STEP_TICKS))
+			status = control_status(control);
+	}
+	control_spend(control, dive.steps % 256 * STEP_TICKS);
+	if (status == OK && *height == 0)
+		*height = layout_model_height(model, offset);
+	tear_down(&dive);
+	return status;
+}

@@ -1,0 +1,138 @@
+/* layout.h: offsets for buffers that live over intervals of steps.
+ *
+ * Static memory layout (dynamic storage allocation): buffers whose lives overlap may not overlap in
+ * address, and the arena, the highest address in use, shall be small. It is never below the load, the
+ * largest sum of sizes alive at one step.
+ *
+ * A buffer is one rectangle, steps [lower, upper) x bytes [offset, offset + size), or, where it comes and
+ * goes, several pieces that share the one offset: gaps, windows, contiguous groups and memory that is
+ * reused in place are all said in pieces.
+ */
+#ifndef TIDEMARK_LAYOUT_LAYOUT_H
+#define TIDEMARK_LAYOUT_LAYOUT_H
+
+#include "solver/base/base.h"
+
+/* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). Of pieces that are alive together the
+ * lower one comes first. */
+struct piece { int64_t lower, upper, from, to; };
+
+/* Arrays of n; the optional ones may be NULL. */
+struct buffers {
+	uint32_t n;
+	int64_t *lower, *upper;    /* life [lower, upper), lower < upper */
+	int64_t *size;             /* >= 0; buffers of size 0 get an offset but conflict with nothing */
+	int64_t *alignment;        /* optional: the offset is a multiple of it; >= 1 */
+	int64_t *fixed;            /* optional: the offset it must have, < 0: free */
+	int64_t *hint;             /* optional: an offset to start from, < 0: none */
+	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i; */
+	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
+};
+
+/* Strategies: id, name of the knob's value, what it does. The knob's words are the first eight, in this order. */
+#define LAYOUT_STRATEGIES(X) \
+	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
+	X(FIRST_FIT, "firstfit", "in order of allocation, each into the lowest hole") \
+	X(GREEDY_BY_SIZE, "greedy", "largest first, each into the tightest hole") \
+	X(BEST_FIT, "bestfit", "longest life first, each into the tightest hole") \
+	X(LLFB, "llfb", "lowest skyline segment, longest life that fits it") \
+	X(SKYLINE, "skyline", "lowest skyline segment, largest area that fits it") \
+	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
+	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
+	X(DIVE, "dive", "lowest offset first in the best of several orders") \
+	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
+	X(WHEEL, "wheel", "dives, each time moving forward in the order what sticks out")
+
+#define X(id, name, help) LAYOUT_##id,
+enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };
+#undef X
+extern const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT];
+extern const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT];
+
+/* What proves a bound. */
+enum layout_proof {
+	LAYOUT_PROOF_LOAD,         /* what is alive at step `moment` sums up to the bound */
+	LAYOUT_PROOF_BUFFER,       /* the core's one buffer, pinned or not, reaches up to it alone */
+	LAYOUT_PROOF_SEARCH,       /* the buffers of the core alone do not fit below it: an exhausted search */
+	LAYOUT_PROOF_MOMENT,       /* what is alive at step `witness`, the core, needs it round its pins and with its alignments */
+	LAYOUT_PROOF_COUNT
+};
+extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search", "moment" */
+
+struct layout {
+	int64_t *offset;           /* [n] */
+	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
+	int64_t load;              /* the largest sum of sizes alive at one step */
+	int64_t bound;             /* no layout has a smaller arena; >= load */
+	bool proved;               /* arena == bound */
+	enum layout_proof proof;   /* of the bound */
+	int64_t moment;            /* the first step with the load */
+	int64_t witness;           /* proof by moment: the step */
+	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
+	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
+	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
+	uint32_t clash[2];         /* INFEASIBLE because two pins contradict each other: the buffers; else NONE */
+	const char *strategy;      /* static: what found the layout, "dive TWA" */
+};
+
+/* Results of components, kept by the caller from one run to the next. Both are called from the solving thread.
+ * The key covers everything that the value depends on: equal components have equal keys wherever they stand. */
+struct layout_cache {
+	/* Copies the value of `bytes` bytes; false where there is none. */
+	bool (*lookup)(void *context, const uint64_t key[2], void *value, size_t bytes);
+	void (*store)(void *context, const uint64_t key[2], const void *value, size_t bytes);
+	void *context;
+};
+
+struct layout_options {
+	enum layout_strategy strategy;
+	int64_t alignment;         /* >= 1: sizes are rounded up to it, offsets are multiples of it */
+	int64_t capacity;          /* > 0: stop at the first arena within it; INFEASIBLE is proved. 0: the smallest arena */
+	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
+	const struct layout_cache *cache; /* optional */
+};
+/* Ticks of effort step 0 (cheap strategies only) to 10; each is four times the one before. Step 3, the default, is
+ * about a second. */
+#define LAYOUT_EFFORT(step) ((step) > 0 ? UINT64_C(4000000) << 2 * (step) : 0)
+#define LAYOUT_EFFORT_DEFAULT LAYOUT_EFFORT(3)
+
+/* Offsets for all buffers, by the strategy asked for; arena, bound and proof.
+ * OK: done, as good as the effort allows; the layout is always valid, proved says whether it is the best one.
+ * INFEASIBLE: no layout fits the capacity, or the pins contradict each other; error names the buffers, and the
+ *   layout's bound and core say why, where a search proved it.
+ * CANCELLED, LIMIT (of control): the layout is the best so far, valid, unless offset is NULL.
+ * BAD_INPUT: a size, life, alignment or piece breaks a rule above. NO_MEMORY.
+ * After anything else than NO_MEMORY and BAD_INPUT free the layout with layout_free().
+ * Cheap strategies: O(n log n) or so for the dive and the bound, O(overlapping pairs) for the fits. */
+enum status layout_solve(const struct buffers *buffers, const struct layout_options *options, struct control *control,
+			 struct layout *layout, struct error *error);
+void layout_free(struct layout *layout);
+
+/* The largest sum of sizes (rounded up to the alignment) alive at one step; *moment: the first such step.
+ * Returns -1 when out of memory. O(n log n). */
+int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *moment);
+
+/* The independent checker: offsets are >= 0, aligned and as pinned, nothing that is alive at one step overlaps, the arena
+ * holds everything, and a bound by load or by one buffer is worked out again from scratch, one by search as far as a
+ * small effort goes. Shares no code with the solvers. BAD_INPUT with the culprits in error. O(n log n). */
+enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
+
+/* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers, for what
+ * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, windows, or the nodes are spent. NO_MEMORY. */
+enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
+			      int64_t capacity, uint64_t nodes);
+
+/* What is alive at the step needs at least so many bytes, by subset sums of what fits between pins and by alignments; -1 when
+ * out of memory. Shares no code with the solvers. */
+int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, int64_t step);
+
+/* ---- the caching allocator, the baseline that users know ------------------------------------- */
+
+/* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within
+ * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and
+ * merging; nothing is returned to the device. expandable: one growing segment per pool.
+ * offset: [n], address of each (segments one after another); may be NULL. Returns the bytes reserved, -1 when
+ * out of memory. O(n log n). */
+int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
+
+#endif

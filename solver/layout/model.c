@@ -1,0 +1,337 @@
+/* model.c: from buffers to sections and units. */
+#include "model.h"
+
+/* A start or an end of a piece. */
+struct event { int64_t step; uint32_t span; bool start; };
+
+static int compare_events(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	return a->span < b->span ? -1 : a->span > b->span;
+}
+
+static struct piece whole_piece(const struct buffers *buffers, uint32_t i)
+{
+	return (struct piece){ buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
+}
+
+static uint32_t piece_count(const struct buffers *buffers, uint32_t i)
+{
+	uint32_t pieces = buffers->piece_start ? buffers->piece_start[i + 1] - buffers->piece_start[i] : 0;
+	return pieces ? pieces : 1;
+}
+
+static struct piece piece_at(const struct buffers *buffers, uint32_t i, uint32_t number)
+{
+	bool listed = buffers->piece_start && buffers->piece_start[i + 1] > buffers->piece_start[i];
+	return listed ? buffers->piece[buffers->piece_start[i] + number] : whole_piece(buffers, i);
+}
+
+static enum status check_buffer(const struct buffers *buffers, uint32_t i, struct error *error)
+{
+	if (buffers->size[i] < 0 || buffers->size[i] > BYTES_MAX)
+		return fail(error, BAD_INPUT, "buffer %u: size %lld is negative or too large", i, (long long)buffers->size[i]);
+	if (buffers->lower[i] >= buffers->upper[i])
+		return fail(error, BAD_INPUT, "buffer %u: its life is empty", i);
+	if (buffers->alignment && (buffers->alignment[i] < 1 || buffers->alignment[i] > BYTES_MAX))
+		return fail(error, BAD_INPUT, "buffer %u: alignment %lld", i, (long long)buffers->alignment[i]);
+	if (buffers->fixed && buffers->fixed[i] > BYTES_MAX)
+		return fail(error, BAD_INPUT, "buffer %u: its fixed offset is too large", i);
+	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
+		struct piece piece = piece_at(buffers, i, k);
+		if (piece.lower < buffers->lower[i] || piece.upper > buffers->upper[i] || piece.lower >= piece.upper
+		    || piece.from < 0 || piece.from >= piece.to || piece.to > buffers->size[i])
+			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty or outside its life or size", i, k);
+	}
+	return OK;
+}
+
+static enum status check_buffers(const struct buffers *buffers, int64_t alignment, struct error *error)
+{
+	if (alignment < 1 || alignment > BYTES_MAX)
+		return fail(error, BAD_INPUT, "alignment %lld", (long long)alignment);
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		enum status status = check_buffer(buffers, i, error);
+		if (status != OK)
+			return status;
+		int64_t step = buffers->alignment && buffers->alignment[i] > alignment ? buffers->alignment[i] : alignment;
+		sum += align_up(buffers->size[i], alignment) + (step - 1);
+		if (sum > BYTES_MAX)
+			return fail(error, BAD_INPUT, "the buffers' sizes add up to too much");
+	}
+	return OK;
+}
+
+static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spans)
+{
+	struct arena *arena = &model->arena;
+	model->n = n;
+	model->first = arena_alloc(arena, n, sizeof *model->first);
+	model->last = arena_alloc(arena, n, sizeof *model->last);
+	model->size = arena_alloc(arena, n, sizeof *model->size);
+	model->width = arena_alloc(arena, n, sizeof *model->width);
+	model->alignment = arena_alloc(arena, n, sizeof *model->alignment);
+	model->fixed = arena_alloc(arena, n, sizeof *model->fixed);
+	model->hint = arena_alloc(arena, n, sizeof *model->hint);
+	model->origin = arena_alloc(arena, n, sizeof *model->origin);
+	model->span_start = arena_alloc(arena, (size_t)n + 1, sizeof *model->span_start);
+	model->span = arena_alloc(arena, spans, sizeof *model->span);
+	if (!model->first || !model->last || !model->size || !model->width || !model->alignment || !model->fixed || !model->hint
+	    || !model->origin || !model->span_start || !model->span)
+		return NO_MEMORY;
+	return OK;
+}
+
+/* Copies what has a size; spans hold no sections yet. */
+static enum status fill(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
+{
+	uint32_t spans = 0;
+	for (uint32_t i = 0, b = 0; i < buffers->n; i++) {
+		if (buffers->size[i] == 0)
+			continue;
+		model->origin[b] = i;
+		model->size[b] = align_up(buffers->size[i], alignment);
+		model->width[b] = buffers->upper[i] - buffers->lower[i];
+		model->alignment[b] = common_multiple(buffers->alignment ? buffers->alignment[i] : 1, alignment);
+		model->fixed[b] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
+		model->hint[b] = buffers->hint && buffers->hint[i] >= 0 ? buffers->hint[i] : -1;
+		if (model->fixed[b] > 0 && model->fixed[b] % model->alignment[b])
+			return fail(error, INFEASIBLE, "buffer %u: its fixed offset %lld is no multiple of its alignment %lld", i,
+				    (long long)model->fixed[b], (long long)model->alignment[b]);
+		for (uint32_t k = 0; k < piece_count(buffers, i); k++) {
+			struct piece piece = piece_at(buffers, i, k);
+			model->span[spans].from = piece.from / alignment * alignment;
+			model->span[spans++].to = align_up(piece.to, alignment);
+		}
+		model->span_start[++b] = spans;
+	}
+	return OK;
+}
+
+static void describe(struct layout_model *model)
+{
+	for (uint32_t b = 0; b < model->n; b++) {
+		model->pins += model->fixed[b] >= 0;
+		model->aligned |= model->alignment[b] > 1;
+		model->gapped |= model->span_start[b + 1] - model->span_start[b] > 1;
+		model->first[b] = UINT32_MAX;
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+			const struct span *span = &model->span[k];
+			if (span->first < model->first[b])
+				model->first[b] = span->first;
+			if (span->last > model->last[b])
+				model->last[b] = span->last;
+			model->windowed |= span->from > 0 || span->to < model->size[b];
+		}
+	}
+}
+
+/* Adds up the load of the sections, by differences at the spans' ends. */
+static enum status add_loads(struct layout_model *model)
+{
+	model->load = arena_alloc(&model->arena, (size_t)model->sections + 1, sizeof *model->load);
+	if (!model->load)
+		return NO_MEMORY;
+	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
+		const struct span *span = &model->span[k];
+		model->load[span->first] += span->to - span->from;
+		model->load[span->last] -= span->to - span->from;
+	}
+	for (uint32_t s = 0; s < model->sections; s++) {
+		if (s > 0)
+			model->load[s] += model->load[s - 1];
+		if (model->load[s] > model->max_load) {
+			model->max_load = model->load[s];
+			model->max_section = s;
+		}
+	}
+	return OK;
+}
+
+/* A section ends where a piece ends after one has started. */
+static void cut_sections(struct layout_model *model, const struct event *event, uint32_t events)
+{
+	uint32_t section = 0;
+	bool started = false;
+	for (uint32_t i = 0; i < events;) {
+		int64_t step = event[i].step;
+		bool starts = false, ends = false;
+		uint32_t j = i;
+		for (; j < events && event[j].step == step; j++) {
+			starts |= event[j].start;
+			ends |= !event[j].start;
+		}
+		if (ends && started) {
+			section++;
+			started = false;
+		}
+		for (; i < j; i++)
+			*(event[i].start ? &model->span[event[i].span].first : &model->span[event[i].span].last) = section;
+		if (starts) {
+			started = true;
+			model->time[section] = step;
+		}
+	}
+	model->sections = section;
+}
+
+static enum status find_sections(const struct buffers *buffers, struct layout_model *model)
+{
+	uint32_t spans = model->span_start[model->n];
+	struct event *event = mem_alloc((size_t)spans * 2, sizeof *event);
+	model->time = arena_alloc(&model->arena, (size_t)spans + 1, sizeof *model->time);
+	if (!event || !model->time) {
+		mem_free(event);
+		return NO_MEMORY;
+	}
+	for (uint32_t b = 0, events = 0; b < model->n; b++) {
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+			struct piece piece = piece_at(buffers, model->origin[b], k - model->span_start[b]);
+			event[events++] = (struct event){ piece.lower, k, true };
+			event[events++] = (struct event){ piece.upper, k, false };
+		}
+	}
+	qsort(event, (size_t)spans * 2, sizeof *event, compare_events);
+	cut_sections(model, event, spans * 2);
+	mem_free(event);
+	return OK;
+}
+
+/* The largest unit in which every size, window and pin is whole and in which alignments are whole or void. */
+static int64_t find_unit(const struct layout_model *model)
+{
+	int64_t unit = 0;
+	for (uint32_t b = 0; b < model->n; b++) {
+		unit = common_divisor(model->size[b], unit);
+		if (model->fixed[b] > 0)
+			unit = common_divisor(model->fixed[b], unit);
+	}
+	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
+		unit = common_divisor(model->span[k].to, unit);
+		unit = common_divisor(model->span[k].from, unit);
+	}
+	for (int64_t before = 0; before != unit;) {
+		before = unit;
+		for (uint32_t b = 0; b < model->n; b++)
+			if (unit % model->alignment[b])
+				unit = common_divisor(unit, model->alignment[b]);
+	}
+	return unit ? unit : 1;
+}
+
+static void divide(struct layout_model *model, int64_t unit)
+{
+	for (uint32_t b = 0; b < model->n; b++) {
+		model->size[b] /= unit;
+		model->alignment[b] = unit % model->alignment[b] ? model->alignment[b] / unit : 1;
+		if (model->fixed[b] > 0)
+			model->fixed[b] /= unit;
+		if (model->hint[b] > 0)
+			model->hint[b] /= unit;
+	}
+	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
+		model->span[k].from /= unit;
+		model->span[k].to /= unit;
+	}
+	model->unit *= unit;
+}
+
+enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
+{
+	*model = (struct layout_model){ .unit = 1 };
+	enum status status = check_buffers(buffers, alignment, error);
+	if (status != OK)
+		return status;
+	uint32_t n = 0, spans = 0;
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		n += buffers->size[i] > 0;
+		spans += buffers->size[i] > 0 ? piece_count(buffers, i) : 0;
+	}
+	status = allocate(model, n, spans);
+	if (status == OK)
+		status = fill(buffers, alignment, model, error);
+	if (status == OK)
+		status = find_sections(buffers, model);
+	if (status == OK) {
+		divide(model, find_unit(model));
+		describe(model);
+		status = add_loads(model);
+	}
+	if (status != OK)
+		layout_model_free(model);
+	return status;
+}
+
+/* Copies what is left of a buffer's pieces within sections [first, last). Returns how many. */
+static uint32_t clip_spans(const struct layout_model *whole, uint32_t b, uint32_t first, uint32_t last, struct span *clipped)
+{
+	uint32_t count = 0;
+	for (uint32_t k = whole->span_start[b]; k < whole->span_start[b + 1]; k++) {
+		struct span span = whole->span[k];
+		if (span.last <= first || span.first >= last)
+			continue;
+		span.first = span.first > first ? span.first - first : 0;
+		span.last = (span.last < last ? span.last : last) - first;
+		clipped[count++] = span;
+	}
+	return count;
+}
+
+enum status layout_model_clip(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
+			      const int64_t *pin, struct layout_model *part)
+{
+	*part = (struct layout_model){ .unit = whole->unit, .sections = last - first };
+	uint32_t spans = 0;
+	for (uint32_t i = 0; i < n; i++)
+		spans += whole->span_start[buffer[i] + 1] - whole->span_start[buffer[i]];
+	part->time = arena_alloc(&part->arena, last - first, sizeof *part->time);
+	if (!part->time || allocate(part, n, spans) != OK) {
+		layout_model_free(part);
+		return NO_MEMORY;
+	}
+	memcpy(part->time, whole->time + first, (last - first) * sizeof *part->time);
+	spans = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t b = buffer[i];
+		bool whole_life = whole->first[b] >= first && whole->last[b] <= last;
+		part->origin[i] = b;
+		part->size[i] = whole->size[b];
+		part->alignment[i] = whole->alignment[b];
+		part->fixed[i] = pin ? pin[b] : whole->fixed[b];
+		part->hint[i] = whole->hint[b];
+		spans += clip_spans(whole, b, first, last, part->span + spans);
+		part->span_start[i + 1] = spans;
+		part->width[i] = whole_life ? whole->width[b] : part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;
+	}
+	divide(part, find_unit(part));
+	describe(part);
+	if (add_loads(part) != OK) {
+		layout_model_free(part);
+		return NO_MEMORY;
+	}
+	return OK;
+}
+
+enum status layout_model_part(const struct layout_model *whole, const uint32_t *buffer, uint32_t n, uint32_t first, uint32_t last,
+			      struct layout_model *part)
+{
+	return layout_model_clip(whole, buffer, n, first, last, NULL, part);
+}
+
+void layout_model_free(struct layout_model *model)
+{
+	arena_free(&model->arena);
+	*model = (struct layout_model){ .unit = 1 };
+}
+
+int64_t layout_model_height(const struct layout_model *model, const int64_t *offset)
+{
+	int64_t height = 0;
+	for (uint32_t b = 0; b < model->n; b++)
+		if (offset[b] + model->size[b] > height)
+			height = offset[b] + model->size[b];
+	return height;
+}

@@ -1,0 +1,139 @@
+/* moment.c: what is alive at one moment may need more than its sum.
+ *
+ * Offsets are multiples of the alignments' common divisor, so all but the topmost buffer of a stack take up multiples of it.
+ * Pinned buffers leave holes: into one goes at most the largest sum of sizes that it holds (subset sums), the rest lies above
+ * the highest pin. That several holes may count one buffer makes the bound lower, not wrong.
+ */
+#include "steps.h"
+
+#define SUMS_MOST 65536    /* sums, in units of their common divisor */
+#define GRAIN_MOST (INT64_C(1) << 31) /* what is aligned to more is a mistake, and sums would overflow */
+#define WORK_MOST UINT64_C(20000000) /* looks at buffers */
+
+struct moment {
+	const struct layout_model *model;
+	uint32_t *free, *pinned;   /* [n] buffers alive, the pinned ones by offset */
+	uint32_t free_count, pinned_count;
+	int64_t *size;             /* [n] of the free ones, in grains, rounded up */
+	int64_t grain;             /* all their offsets are multiples of it */
+	uint64_t sums[SUMS_MOST / 64 + 1];
+};
+
+static void list_alive(struct moment *moment, uint32_t section)
+{
+	const struct layout_model *model = moment->model;
+	moment->free_count = moment->pinned_count = 0;
+	moment->grain = 0;
+	for (uint32_t b = 0; b < model->n; b++) {
+		bool alive = false;
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && !alive; k++)
+			alive = model->span[k].first <= section && section < model->span[k].last;
+		if (!alive)
+			continue;
+		if (model->fixed[b] < 0) {
+			moment->free[moment->free_count++] = b;
+			moment->grain = common_divisor(model->alignment[b], moment->grain);
+			continue;
+		}
+		uint32_t i = moment->pinned_count++;
+		for (; i > 0 && model->fixed[moment->pinned[i - 1]] > model->fixed[b]; i--)
+			moment->pinned[i] = moment->pinned[i - 1];
+		moment->pinned[i] = b;
+	}
+	for (uint32_t i = 0; i < moment->free_count; i++)
+		moment->size[i] = (model->size[moment->free[i]] + moment->grain - 1) / moment->grain;
+}
+
+/* The largest sum of sizes that a hole of so many grains holds, or a little more where that takes too long. */
+static int64_t largest_sum(struct moment *moment, int64_t hole)
+{
+	int64_t divisor = 0, all = 0;
+	for (uint32_t i = 0; i < moment->free_count; i++) {
+		if (moment->size[i] > hole)
+			continue;
+		divisor = common_divisor(moment->size[i], divisor);
+		all += moment->size[i];
+	}
+	if (all <= hole || divisor == 0 || hole / divisor >= SUMS_MOST)
+		return all < hole ? all : hole;
+	uint32_t words = (uint32_t)(hole / divisor / 64 + 1);
+	memset(moment->sums, 0, words * sizeof *moment->sums);
+	moment->sums[0] = 1;
+	for (uint32_t i = 0; i < moment->free_count; i++) {
+		if (moment->size[i] > hole)
+			continue;
+		uint32_t shift = (uint32_t)(moment->size[i] / divisor), far = shift / 64, near = shift % 64;
+		for (uint32_t w = words; w-- > far;)
+			moment->sums[w] |= moment->sums[w - far] << near | (near && w > far ? moment->sums[w - far - 1] >> (64 - near) : 0);
+	}
+	for (int64_t sum = hole / divisor; sum > 0; sum--)
+		if (moment->sums[sum / 64] >> sum % 64 & 1)
+			return sum * divisor;
+	return 0;
+}
+
+/* No layout is lower, by what is alive in the section. */
+static int64_t section_bound(struct moment *moment, uint32_t section)
+{
+	const struct layout_model *model = moment->model;
+	list_alive(moment, section);
+	int64_t rest = 0, saving = 0, top = 0;
+	if (moment->grain > GRAIN_MOST)
+		return 0;
+	for (uint32_t i = 0; i < moment->free_count; i++) {
+		int64_t tail = moment->size[i] * moment->grain - model->size[moment->free[i]];
+		rest += moment->size[i];
+		saving = tail > saving ? tail : saving;
+	}
+	for (uint32_t i = 0; i < moment->pinned_count && rest > 0; i++) {
+		uint32_t pin = moment->pinned[i];
+		int64_t bottom = align_up(top, moment->grain);
+		if (model->fixed[pin] > bottom)
+			rest -= largest_sum(moment, (model->fixed[pin] - bottom + moment->grain - 1) / moment->grain);
+		if (model->fixed[pin] + model->size[pin] > top)
+			top = model->fixed[pin] + model->size[pin];
+	}
+	return rest > 0 ? align_up(top, moment->grain) + rest * moment->grain - saving : 0;
+}
+
+struct full { int64_t load; uint32_t section; };
+
+static int compare_full(const void *left, const void *right)
+{
+	const struct full *a = left, *b = right;
+	if (a->load != b->load)
+		return a->load > b->load ? -1 : 1;
+	return a->section < b->section ? -1 : a->section > b->section;
+}
+
+enum status layout_moment_bound(const struct layout_model *model, int64_t *bound, uint32_t *section)
+{
+	*bound = 0;
+	if (model->windowed || (!model->pins && !model->aligned))
+		return OK;
+	struct moment *moment = mem_alloc(1, sizeof *moment);
+	struct full *full = mem_alloc(model->sections, sizeof *full);
+	uint32_t *lists = mem_alloc((size_t)model->n * 2, sizeof *lists);
+	int64_t *size = mem_alloc(model->n, sizeof *size);
+	enum status status = moment && full && lists && size ? OK : NO_MEMORY;
+	if (status == OK) {
+		*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
+		for (uint32_t s = 0; s < model->sections; s++)
+			full[s] = (struct full){ model->load[s], s };
+		qsort(full, model->sections, sizeof *full, compare_full);
+	}
+	uint64_t work = 0;
+	for (uint32_t i = 0; status == OK && i < model->sections && (i == 0 || work < WORK_MOST); i++) {
+		int64_t height = section_bound(moment, full[i].section);
+		work += model->n;
+		if (height > *bound) {
+			*bound = height;
+			*section = full[i].section;
+		}
+	}
+	mem_free(moment);
+	mem_free(full);
+	mem_free(lists);
+	mem_free(size);
+	return status;
+}

@@ -1,0 +1,271 @@
+/* nest.c: see nest.h. */
+#include "nest.h"
+
+static uint32_t lower_of(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The lowest node that holds sections first .. last, both included. */
+static uint32_t node_of(const struct nest *nest, uint32_t first, uint32_t last)
+{
+	uint32_t height = first == last ? 0 : 32 - (uint32_t)__builtin_clz(first ^ last);
+	return (nest->leaves + first) >> height;
+}
+
+/* ---- building ------------------------------------------------------------------------------------- */
+
+static enum status allocate(struct nest *nest)
+{
+	struct arena *arena = &nest->arena;
+	uint32_t n = nest->model->n;
+	nest->leaves = 1;
+	while (nest->leaves < nest->model->sections)
+		nest->leaves *= 2;
+	nest->rank = arena_alloc(arena, n, sizeof *nest->rank);
+	nest->best = arena_alloc(arena, (size_t)nest->leaves * 2, sizeof *nest->best);
+	nest->start = arena_alloc(arena, (size_t)nest->leaves * 2 + 2, sizeof *nest->start);
+	nest->first = arena_alloc(arena, n, sizeof *nest->first);
+	nest->last = arena_alloc(arena, n, sizeof *nest->last);
+	nest->by_first = arena_alloc(arena, n, sizeof *nest->by_first);
+	nest->by_last = arena_alloc(arena, n, sizeof *nest->by_last);
+	nest->firsts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->firsts);
+	nest->lasts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->lasts);
+	return nest->rank && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last && nest->firsts
+		&& nest->lasts ? OK : NO_MEMORY;
+}
+
+/* Sorts the ends into their nodes, ascending, by counting: first by end, then, keeping that order, by node. */
+static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint32_t *node, uint32_t *sorted, uint32_t *place)
+{
+	const struct layout_model *model = nest->model;
+	uint32_t *count = mem_alloc((size_t)model->sections + 2, sizeof *count);
+	uint32_t *buffer = mem_alloc(model->n, sizeof *buffer);
+	uint32_t *next = mem_alloc((size_t)nest->leaves * 2, sizeof *next);
+	enum status status = count && buffer && next ? OK : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t b = 0; b < model->n; b++)
+			count[end[b] + 1]++;
+		for (uint32_t s = 1; s <= model->sections; s++)
+			count[s] += count[s - 1];
+		for (uint32_t b = 0; b < model->n; b++)
+			buffer[count[end[b]]++] = b;
+		memcpy(next, nest->start, (size_t)nest->leaves * 2 * sizeof *next);
+		for (uint32_t i = 0; i < model->n; i++) {
+			uint32_t b = buffer[i];
+			place[b] = next[node[b]]++;
+			sorted[place[b]] = end[b];
+		}
+	}
+	mem_free(count);
+	mem_free(buffer);
+	mem_free(next);
+	return status;
+}
+
+static void match(struct nest_pair *pairs, uint32_t i)
+{
+	pairs[i].rank = lower_of(pairs[2 * i].rank, pairs[2 * i + 1].rank);
+	pairs[i].end = lower_of(pairs[2 * i].end, pairs[2 * i + 1].end);
+}
+
+static void fill_tournaments(struct nest *nest, uint32_t v)
+{
+	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
+	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
+	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
+	for (uint32_t i = m; i-- > 1;) {
+		match(firsts, i);
+		match(lasts, i);
+	}
+	nest->best[v] = m ? firsts[1].rank : NONE;
+	if (v < nest->leaves)
+		nest->best[v] = lower_of(nest->best[v], lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
+}
+
+static void fill(struct nest *nest, const uint32_t *node)
+{
+	const struct layout_model *model = nest->model;
+	for (uint32_t b = 0; b < model->n; b++) {
+		size_t from = nest->start[node[b]], m = nest->start[node[b] + 1] - from;
+		nest->firsts[from + m + nest->by_first[b]] = (struct nest_pair){ nest->rank[b], model->last[b] };
+		nest->lasts[from + m + nest->by_last[b]] = (struct nest_pair){ nest->rank[b], ~model->first[b] };
+	}
+	for (uint32_t v = nest->leaves * 2; v-- > 1;)
+		fill_tournaments(nest, v);
+}
+
+enum status nest_build(struct nest *nest, const struct layout_model *model, const uint32_t *order)
+{
+	*nest = (struct nest){ .model = model };
+	uint32_t *node = mem_alloc(model->n, sizeof *node);
+	enum status status = node ? allocate(nest) : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t i = 0; i < model->n; i++)
+			nest->rank[order[i]] = i;
+		for (uint32_t b = 0; b < model->n; b++) {
+			node[b] = node_of(nest, model->first[b], model->last[b] - 1);
+			nest->start[node[b] + 1]++;
+		}
+		for (uint32_t v = 1; v <= nest->leaves * 2; v++)
+			nest->start[v] += nest->start[v - 1];
+		status = sort_ends(nest, model->first, node, nest->first, nest->by_first);
+	}
+	if (status == OK)
+		status = sort_ends(nest, model->last, node, nest->last, nest->by_last);
+	if (status == OK)
+		fill(nest, node);
+	mem_free(node);
+	return status;
+}
+
+void nest_free(struct nest *nest)
+{
+	arena_free(&nest->arena);
+}
+
+/* ---- questions ------------------------------------------------------------------------------------- */
+
+/* The first of m ascending values that is >= value. */
+static uint32_t position(const uint32_t *values, uint32_t m, uint32_t value)
+{
+	uint32_t low = 0, high = m;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (values[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Below a tournament's node: the lowest rank below `best` whose other end is at most `end`. */
+static uint32_t descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, uint32_t end, uint32_t best)
+{
+	if (pairs[i].rank >= best || pairs[i].end > end)
+		return best;
+	if (i >= m)
+		return pairs[i].rank;
+	uint32_t near = 2 * i + (pairs[2 * i + 1].rank < pairs[2 * i].rank);
+	best = descend(pairs, m, near, end, best);
+	return descend(pairs, m, near ^ 1, end, best);
+}
+
+/* Of places [l, r) of a tournament, those whose other end is at most `end`. */
+static uint32_t best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
+{
+	if (m == 0 || pairs[1].rank >= best || pairs[1].end > end)
+		return best;
+	for (l += m, r += m; l < r; l /= 2, r /= 2) {
+		if (l & 1)
+			best = descend(pairs, m, l++, end, best);
+		if (r & 1)
+			best = descend(pairs, m, --r, end, best);
+	}
+	return best;
+}
+
+/* Of a node's buffers those that start in sections [from, to) and have ended at `last`. */
+static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t last, uint32_t best)
+{
+	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
+	if (m == 0 || nest->firsts[(size_t)2 * start + 1].rank >= best)
+		return best;
+	uint32_t r = to == NONE ? m : position(nest->first + start, m, to);
+	return best_of(nest->firsts + (size_t)2 * start, m, position(nest->first + start, m, from), r, last, best);
+}
+
+/* Those that are over within sections (from, to] and start at `first` or later. */
+static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t first, uint32_t best)
+{
+	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
+	if (m == 0 || nest->lasts[(size_t)2 * start + 1].rank >= best)
+		return best;
+	uint32_t l = from ? position(nest->last + start, m, from + 1) : 0;
+	return best_of(nest->lasts + (size_t)2 * start, m, l, position(nest->last + start, m, to + 1), ~first, best);
+}
+
+/* From the node's left child down to the leaf of `first`: what starts there or later and ends before the node's middle. */
+static uint32_t best_left(const struct nest *nest, uint32_t v, uint32_t first, uint32_t best)
+{
+	uint32_t leaf = nest->leaves + first;
+	for (uint32_t height = (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf)); height-- > 0;) {
+		v = leaf >> height;
+		if (nest->best[v] >= best)
+			return best;
+		if (v << height == leaf)
+			return nest->best[v];
+		best = best_starting(nest, v, first, NONE, NONE - 1, best);
+		if (height > 0 && !(leaf >> (height - 1) & 1))
+			best = lower_of(best, nest->best[2 * v + 1]);
+	}
+	return best;
+}
+
+/* The same on the other side, up to the leaf of last - 1. */
+static uint32_t best_right(const struct nest *nest, uint32_t v, uint32_t last, uint32_t best)
+{
+	uint32_t leaf = nest->leaves + last - 1;
+	for (uint32_t height = (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf)); height-- > 0;) {
+		v = leaf >> height;
+		if (nest->best[v] >= best)
+			return best;
+		if ((v + 1) << height == leaf + 1)
+			return nest->best[v];
+		best = best_ending(nest, v, 0, last, 0, best);
+		if (height > 0 && (leaf >> (height - 1) & 1))
+			best = lower_of(best, nest->best[2 * v]);
+	}
+	return best;
+}
+
+uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last)
+{
+	uint32_t v = node_of(nest, first, last - 1);
+	if (nest->best[v] == NONE || v >= nest->leaves)
+		return nest->best[v];
+	uint32_t best = best_left(nest, v, first, NONE);
+	best = best_right(nest, v, last, best);
+	return best_starting(nest, v, first, NONE, last, best);
+}
+
+uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over)
+{
+	uint32_t leaf = nest->leaves + over, root = node_of(nest, first, last - 1), best = NONE;
+	for (uint32_t height = (uint32_t)(__builtin_clz(root) - __builtin_clz(leaf)) + 1; height-- > 0;) {
+		uint32_t v = leaf >> height;
+		if (nest->best[v] >= best)
+			break;
+		/* What belongs to the node crosses its middle: of its two ends one is on the far side anyway. */
+		if (height == 0 || !(leaf >> (height - 1) & 1))
+			best = best_starting(nest, v, first, over + 1, last, best);
+		else
+			best = best_ending(nest, v, over, last, first, best);
+	}
+	return best;
+}
+
+/* ---- removal ------------------------------------------------------------------------------------------ */
+
+void nest_remove(struct nest *nest, uint32_t buffer)
+{
+	uint32_t v = node_of(nest, nest->model->first[buffer], nest->model->last[buffer] - 1);
+	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
+	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
+	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
+	uint32_t i = m + nest->by_first[buffer] - from, k = m + nest->by_last[buffer] - from;
+	firsts[i] = lasts[k] = (struct nest_pair){ NONE, NONE };
+	for (i /= 2; i > 0; i /= 2)
+		match(firsts, i);
+	for (k /= 2; k > 0; k /= 2)
+		match(lasts, k);
+	for (; v > 0; v /= 2) {
+		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->firsts[(size_t)2 * nest->start[v] + 1].rank : NONE;
+		if (v < nest->leaves)
+			best = lower_of(best, lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
+		if (nest->best[v] == best)
+			break;
+		nest->best[v] = best;
+	}
+}

@@ -1,0 +1,147 @@
+/* peak.c: the fullest stretch of time first, then outwards.
+ *
+ * A layout is as low as the load only if it has no holes where the load is full; everywhere else there is room to spare. So
+ * the window of time in which the load is nearly full is laid out by itself: what lives in it counts as far as it does. Then
+ * come the times before and after: what crosses the window's ends stays where it is, the rest is placed around it. The more
+ * the window holds the harder it is, and the easier are its sides: several windows are tried.
+ */
+#include "steps.h"
+
+/* A window reaches from the first to the last section that is as full as that, in parts of the height wanted. */
+static const double shares[] = { 0.8, 0.97, 0.99, 0.95, 0.9, 0.999, 0.7, 0.5, 0.85 };
+#define SHARES (sizeof shares / sizeof *shares)
+#define SEARCH_MOST 4096   /* buffers of a window, for the exact search */
+#define MANY 50000         /* buffers */
+#define WINDOWS 64         /* windows, at most */
+
+struct peak {
+	const struct layout_model *model;
+	int64_t enough;
+	int64_t target;            /* within which the layout that is being made can still be */
+	int64_t *offset;           /* [n] -1: not placed yet */
+	uint32_t *buffer;          /* [n] scratch */
+	struct control *control;
+};
+
+struct stretch { uint32_t first, last; };
+
+/* The windows of a share: one, or one for each time that the load is as full, where those are few and far apart. */
+static uint32_t find_windows(const struct peak *peak, double share, bool apart, struct stretch *window)
+{
+	const struct layout_model *model = peak->model;
+	double full = share * (double)peak->enough;
+	uint32_t count = 0, near = apart ? model->sections / WINDOWS : model->sections;
+	for (uint32_t s = 0; s < model->sections; s++) {
+		if ((double)model->load[s] < full)
+			continue;
+		if (count == 0 || s - window[count - 1].last > near)
+			window[count++] = (struct stretch){ s, s + 1 };
+		window[count - 1].last = s + 1;
+	}
+	return count;
+}
+
+/* The layout of a part, exact where it is small and effort > 0; its height, in units of the whole. */
+static enum status solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
+{
+	const struct layout_recipe *dive;
+	const char *name;
+	int64_t scale = part->unit / peak->model->unit, bound = part->max_load, enough = peak->target / scale;
+	*height = INT64_MAX;
+	enum status status = layout_cheap(part, enough, offset, height, &dive, &name, peak->control);
+	if (status == OK && *height > enough && effort > 0 && part->n <= SEARCH_MOST)
+		status = layout_exact(part, enough, true, effort, offset, height, &bound, NULL, peak->control);
+	*height = *height < INT64_MAX ? *height * scale : INT64_MAX;
+	return status;
+}
+
+/* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section `since` on, the first
+ * that the former may live in. What is higher than the target raises it. */
+static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
+{
+	const struct layout_model *model = peak->model;
+	struct layout_model part;
+	int64_t height;
+	uint32_t n = 0;
+	for (uint32_t b = 0; b < model->n; b++)
+		if (model->first[b] < last && (peak->offset[b] < 0 ? first : since) < model->last[b])
+			peak->buffer[n++] = b;
+	control_spend(peak->control, model->n);
+	if (n == 0 || first == last)
+		return OK;
+	enum status status = layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part);
+	if (status != OK)
+		return status;
+	int64_t *offset = mem_alloc(n, sizeof *offset);
+	status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
+	for (uint32_t i = 0; i < n && status == OK; i++)
+		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
+	if (status == OK && height > peak->target)
+		peak->target = height;
+	mem_free(offset);
+	layout_model_free(&part);
+	return status;
+}
+
+/* A layout in peak->offset, if it may be lower than `height`: *found. */
+static enum status try_window(struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
+{
+	struct stretch window[WINDOWS + 1];
+	uint32_t count = find_windows(peak, share, apart, window);
+	enum status status = OK;
+	peak->target = peak->enough;
+	*found = count > (apart ? 1 : 0);
+	for (uint32_t b = 0; b < peak->model->n && *found; b++)
+		peak->offset[b] = -1;
+	for (uint32_t i = 0; i < count && status == OK && *found; i++) {
+		status = place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort);
+		*found = peak->target < height;
+	}
+	for (uint32_t i = 0; i <= count && status == OK && *found; i++) {
+		uint32_t first = i ? window[i - 1].last : 0;
+		status = place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0);
+	}
+	return status;
+}
+
+/* One window after another, cheaply where effort is 0. */
+static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offset, int64_t *height)
+{
+	const struct layout_model *model = peak->model;
+	enum status status = OK;
+	for (size_t i = 0; i < 2 * SHARES && status == OK && *height > peak->enough; i++) {
+		bool found;
+		/* What is most of very many buffers is no easier than all of them. */
+		if (i > 0 && i % 2 == 0 && model->n > MANY)
+			continue;
+		status = try_window(peak, shares[i / 2], i % 2, effort / SHARES / 4, *height, &found);
+		if (status != OK || !found)
+			continue;
+		int64_t reached = layout_model_height(model, peak->offset);
+		if (reached > peak->enough && effort > 0)
+			status = layout_region(model, peak->enough, effort / SHARES / 4, peak->offset, &reached, peak->control);
+		if (status != NO_MEMORY && reached < *height) {
+			memcpy(offset, peak->offset, model->n * sizeof *offset);
+			*height = reached;
+		}
+	}
+	return status;
+}
+
+enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
+			struct control *control)
+{
+	struct control own = control_part(control, effort);
+	struct peak peak = { .model = model, .enough = enough, .control = &own };
+	peak.offset = mem_alloc(model->n, sizeof *peak.offset);
+	peak.buffer = mem_alloc(model->n, sizeof *peak.buffer);
+	enum status status = peak.offset && peak.buffer ? OK : NO_MEMORY;
+	if (status == OK)
+		status = try_windows(&peak, 0, offset, height);
+	if (status == OK && *height > enough && own.ticks < own.limit)
+		status = try_windows(&peak, own.limit - own.ticks, offset, height);
+	control_spend(control, own.ticks);
+	mem_free(peak.offset);
+	mem_free(peak.buffer);
+	return status == LIMIT ? control_status(control) : status;
+}

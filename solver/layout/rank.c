@@ -1,0 +1,129 @@
+/* rank.c: orders of buffers by contention, lifetime, area and the like. */
+#include "model.h"
+
+#define KEYS 3
+
+struct ranked { double key[KEYS]; uint32_t buffer; };
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+	for (int i = 0; i < KEYS; i++)
+		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
+			return a->key[i] > b->key[i] ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+/* The largest load between the first and the last section of every buffer, by a sparse table. */
+static enum status contention(const struct layout_model *model, double *value)
+{
+	uint32_t sections = model->sections;
+	int64_t *level = mem_alloc(sections, sizeof *level);
+	uint32_t *power = mem_alloc(model->n, sizeof *power);
+	if (!level || !power) {
+		mem_free(level);
+		mem_free(power);
+		return NO_MEMORY;
+	}
+	for (uint32_t b = 0; b < model->n; b++)
+		while (2u << power[b] <= model->last[b] - model->first[b])
+			power[b]++;
+	memcpy(level, model->load, sections * sizeof *level);
+	/* level[s] is the maximum of sections s .. s + 2^p - 1; the buffers whose width calls for p are read off. */
+	for (uint32_t p = 0; 1u << p <= sections && p < 32; p++) {
+		for (uint32_t b = 0; b < model->n; b++) {
+			if (power[b] != p)
+				continue;
+			int64_t left = level[model->first[b]], right = level[model->last[b] - (1u << p)];
+			value[b] = (double)(left > right ? left : right);
+		}
+		for (uint32_t s = 0; s + (2u << p) <= sections; s++)
+			if (level[s + (1u << p)] > level[s])
+				level[s] = level[s + (1u << p)];
+	}
+	mem_free(level);
+	mem_free(power);
+	return OK;
+}
+
+/* Overlapping buffers of each, counted as all but those that end before it or start after it; gaps are ignored. */
+static enum status overlaps(const struct layout_model *model, double *value)
+{
+	uint32_t *started = mem_alloc((size_t)model->sections + 1, sizeof *started);
+	uint32_t *ended = mem_alloc((size_t)model->sections + 1, sizeof *ended);
+	if (!started || !ended) {
+		mem_free(started);
+		mem_free(ended);
+		return NO_MEMORY;
+	}
+	for (uint32_t b = 0; b < model->n; b++) {
+		started[model->first[b]]++;
+		ended[model->last[b]]++;
+	}
+	for (uint32_t s = 1; s <= model->sections; s++) {
+		started[s] += started[s - 1];
+		ended[s] += ended[s - 1];
+	}
+	for (uint32_t b = 0; b < model->n; b++)
+		value[b] = (double)(started[model->last[b] - 1] - ended[model->first[b]] - 1);
+	mem_free(started);
+	mem_free(ended);
+	return OK;
+}
+
+static double simple_key(const struct layout_model *model, char key, uint32_t b)
+{
+	double sections = (double)(model->last[b] - model->first[b]);
+	double width = (double)model->width[b];
+	switch (key) {
+	case 'W': return width;
+	case 'A': return width * (double)model->size[b];
+	case 'Z': return (double)model->size[b];
+	case 'C': return sections;
+	case 'L': return (double)model->first[b];
+	case 'E': return -(double)model->first[b];
+	default:  return 0;
+	}
+}
+
+enum status layout_rank(const struct layout_model *model, const char *keys, uint32_t *order)
+{
+	struct ranked *ranked = mem_alloc(model->n, sizeof *ranked);
+	double *value = mem_alloc(model->n, sizeof *value);
+	enum status status = ranked && value ? OK : NO_MEMORY;
+	for (int i = 0; status == OK && i < KEYS && keys[i]; i++) {
+		if (keys[i] == 'T')
+			status = contention(model, value);
+		else if (keys[i] == 'O')
+			status = overlaps(model, value);
+		else
+			for (uint32_t b = 0; b < model->n; b++)
+				value[b] = simple_key(model, keys[i], b);
+		for (uint32_t b = 0; status == OK && b < model->n; b++)
+			ranked[b].key[i] = value[b];
+	}
+	if (status == OK) {
+		for (uint32_t b = 0; b < model->n; b++)
+			ranked[b].buffer = b;
+		qsort(ranked, model->n, sizeof *ranked, compare_ranked);
+		for (uint32_t i = 0; i < model->n; i++)
+			order[i] = ranked[i].buffer;
+	}
+	mem_free(ranked);
+	mem_free(value);
+	return status;
+}
+
+uint64_t layout_pairs(const struct layout_model *model)
+{
+	double *value = mem_alloc(model->n, sizeof *value);
+	if (!value || overlaps(model, value) != OK) {
+		mem_free(value);
+		return UINT64_MAX;
+	}
+	double sum = 0;
+	for (uint32_t b = 0; b < model->n; b++)
+		sum += value[b];
+	mem_free(value);
+	return (uint64_t)(sum / 2);
+}

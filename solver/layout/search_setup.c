@@ -1,0 +1,242 @@
+/* search_setup.c: who overlaps whom, for the exact search. */
+#include "search_state.h"
+
+/* Rows of the free buffers, or of the pinned ones, in each section; those only of which a piece starts there. */
+static enum status list_members(struct layout_search *search, bool pinned, bool starting, struct csr *members)
+{
+	const struct layout_model *model = search->model;
+	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
+	if (!members->start)
+		return NO_MEMORY;
+	uint64_t sum = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t b = 0; b < model->n; b++) {
+			if (is_free(search, b) == pinned)
+				continue;
+			for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+				uint32_t last = starting ? model->span[k].first + 1 : model->span[k].last;
+				sum += last - model->span[k].first;
+				for (uint32_t s = model->span[k].first; s < last; s++) {
+					if (pass == 0)
+						members->start[s + 2]++;
+					else
+						members->item[members->start[s + 1]++] = b;
+				}
+			}
+		}
+		if (pass == 0) {
+			members->item = sum < UINT32_MAX ? arena_alloc(&search->arena, sum, sizeof *members->item) : NULL;
+			if (!members->item)
+				return NO_MEMORY;
+			for (uint32_t s = 1; s <= model->sections + 1; s++)
+				members->start[s] += members->start[s - 1];
+		}
+	}
+	return OK;
+}
+
+/* Rows of the free, or pinned, buffers that overlap each free one: what is there when a piece of it starts, and what
+ * starts later. */
+static enum status list_overlapping(struct layout_search *search, bool pinned, struct csr *rows)
+{
+	const struct layout_model *model = search->model;
+	struct csr starting = { 0 };
+	uint32_t *seen = mem_alloc(model->n, sizeof *seen), room = model->n * 4 + 16, count = 0;
+	uint32_t *item = mem_alloc(room, sizeof *item);
+	rows->start = arena_alloc(&search->arena, (size_t)model->n + 1, sizeof *rows->start);
+	bool fine = seen && item && rows->start && list_members(search, pinned, true, &starting) == OK;
+	for (uint32_t b = 0; b < model->n && fine; b++) {
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
+			for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
+				const struct csr *members = s > model->span[k].first ? &starting : pinned ? &search->pinned : &search->members;
+				search->unpaid += 1 + csr_length(members, s);
+				FOR_ROW(i, members, s) {
+					uint32_t c = members->item[i];
+					if (c == b || seen[c] == b + 1)
+						continue;
+					seen[c] = b + 1;
+					if (count == room) {
+						uint32_t *moved = room < UINT32_MAX / 2 ? mem_resize(item, (size_t)room * 2, sizeof *item) : NULL;
+						fine = moved != NULL;
+						if (!fine)
+							goto done;
+						item = moved;
+						room *= 2;
+					}
+					item[count++] = c;
+				}
+			}
+		}
+		rows->start[b + 1] = count;
+	}
+done:
+	rows->item = fine ? arena_alloc(&search->arena, count, sizeof *rows->item) : NULL;
+	if (rows->item)
+		memcpy(rows->item, item, count * sizeof *item);
+	mem_free(seen);
+	mem_free(item);
+	return rows->item ? OK : NO_MEMORY;
+}
+
+struct keyed { int64_t key; uint32_t buffer; };
+
+static int compare_keyed(const void *left, const void *right)
+{
+	const struct keyed *a = left, *b = right;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+/* Sorts every row by its buffers' keys, ascending. */
+static enum status sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
+{
+	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	if (!keyed)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < model->n; b++) {
+		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
+		for (uint32_t i = 0; i < length; i++)
+			keyed[i] = (struct keyed){ key[row[i]], row[i] };
+		qsort(keyed, length, sizeof *keyed, compare_keyed);
+		for (uint32_t i = 0; i < length; i++)
+			row[i] = keyed[i].buffer;
+	}
+	mem_free(keyed);
+	return OK;
+}
+
+/* Sorts the rows of neighbours by size, ascending: everybody, in that order, enters the rows of its own neighbours. */
+static enum status sort_neighbours(const struct layout_model *model, struct csr *rows)
+{
+	uint32_t pairs = rows->start[model->n];
+	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
+	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t b = 0; b < model->n; b++)
+			keyed[b] = (struct keyed){ model->size[b], b };
+		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
+		memcpy(next, rows->start, model->n * sizeof *next);
+		for (uint32_t k = 0; k < model->n; k++)
+			FOR_ROW(i, rows, keyed[k].buffer)
+				sorted[next[rows->item[i]]++] = keyed[k].buffer;
+		memcpy(rows->item, sorted, pairs * sizeof *sorted);
+	}
+	mem_free(keyed);
+	mem_free(next);
+	mem_free(sorted);
+	return status;
+}
+
+/* Drops pinned buffers that lie within others' heights, so that tops ascend with bottoms. */
+static void drop_hidden(const struct layout_model *model, struct csr *obstacles)
+{
+	uint32_t count = 0, from = 0;
+	for (uint32_t b = 0; b < model->n; b++) {
+		int64_t top = -1;
+		uint32_t end = obstacles->start[b + 1];
+		obstacles->start[b] = count;
+		for (uint32_t i = from; i < end; i++) {
+			uint32_t pin = obstacles->item[i];
+			if (model->fixed[pin] + model->size[pin] > top) {
+				top = model->fixed[pin] + model->size[pin];
+				obstacles->item[count++] = pin;
+			}
+		}
+		from = end;
+	}
+	obstacles->start[model->n] = count;
+}
+
+static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t b)
+{
+	uint32_t spans = model->span_start[a + 1] - model->span_start[a];
+	return model->size[a] == model->size[b] && model->alignment[a] == model->alignment[b]
+		&& model->span_start[b + 1] - model->span_start[b] == spans
+		&& memcmp(model->span + model->span_start[a], model->span + model->span_start[b], spans * sizeof *model->span) == 0;
+}
+
+static void find_twins(struct layout_search *search)
+{
+	const struct layout_model *model = search->model;
+	for (uint32_t b = 0; b < model->n; b++) {
+		search->twin[b] = NONE;
+		if (!is_free(search, b))
+			continue;
+		FOR_ROW(i, &search->neighbours, b) {
+			uint32_t c = search->neighbours.item[i];
+			if (c < b && (search->twin[b] == NONE || c > search->twin[b]) && equal_buffers(model, b, c))
+				search->twin[b] = c;
+		}
+	}
+}
+
+static enum status set_up(struct layout_search *search, uint64_t nodes)
+{
+	const struct layout_model *model = search->model;
+	struct arena *arena = &search->arena;
+	search->low = arena_alloc(arena, model->n, sizeof *search->low);
+	search->placed = arena_alloc(arena, model->n, sizeof *search->placed);
+	search->twin = arena_alloc(arena, model->n, sizeof *search->twin);
+	search->rank = arena_alloc(arena, model->n, sizeof *search->rank);
+	search->lifted = arena_alloc(arena, model->n, sizeof *search->lifted);
+	search->pending = arena_alloc(arena, model->n, sizeof *search->pending);
+	search->solution = arena_alloc(arena, model->n, sizeof *search->solution);
+	search->sort = arena_alloc(arena, model->n, sizeof *search->sort);
+	search->frame = arena_alloc(arena, (size_t)model->n + 3, sizeof *search->frame);
+	search->floor = arena_alloc(arena, model->sections, sizeof *search->floor);
+	search->total = arena_alloc(arena, model->sections, sizeof *search->total);
+	search->crossing = arena_alloc(arena, model->sections, sizeof *search->crossing);
+	search->stamp = arena_alloc(arena, model->sections, sizeof *search->stamp);
+	for (search->table_size = 1; search->table_size < TABLE_MOST && search->table_size / TABLE_SHARE < model->n
+	     && (nodes == 0 || search->table_size / 4 < nodes);)
+		search->table_size *= 2;
+	search->unpaid += search->table_size;
+	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
+	if (!search->low || !search->placed || !search->twin || !search->rank || !search->lifted || !search->pending || !search->solution
+	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
+		return NO_MEMORY;
+	enum status status = list_members(search, false, false, &search->members);
+	if (status == OK)
+		status = list_members(search, true, false, &search->pinned);
+	if (status == OK)
+		status = list_overlapping(search, false, &search->neighbours);
+	if (status == OK)
+		status = list_overlapping(search, true, &search->obstacles);
+	if (status == OK)
+		status = sort_rows(model, &search->obstacles, model->fixed);
+	if (status == OK)
+		drop_hidden(model, &search->obstacles);
+	if (status == OK)
+		status = sort_neighbours(model, &search->neighbours);
+	if (status == OK) {
+		find_twins(search);
+		search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];
+	}
+	return status;
+}
+
+struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes)
+{
+	struct layout_search *search = mem_alloc(1, sizeof *search);
+	if (!search)
+		return NULL;
+	search->model = model;
+	if (set_up(search, nodes) == OK)
+		return search;
+	layout_search_free(search);
+	return NULL;
+}
+
+void layout_search_free(struct layout_search *search)
+{
+	if (!search)
+		return;
+	mem_free(search->list);
+	mem_free(search->cut);
+	mem_free(search->lows.trail);
+	mem_free(search->floors.trail);
+	arena_free(&search->arena);
+	mem_free(search);
+}

@@ -1,0 +1,138 @@
+/* begin.c: what every run begins with: the simple orders as seeds, LB2, and cut bounds where the best order is highest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "begin.h"
+#include "bound.h"
+#include "cut.h"
+#include "seeds.h"
+
+#define ALIVE_OPS 20000            /* above it, LB2 is left out */
+
+/* Program order by stages: stage_of maps a phase to the stage in which its ops run. */
+static enum status order_by_phase(const struct order_job *job, const uint8_t stage_of[PHASE_COUNT], uint32_t *order)
+{
+	const struct problem *problem = job->problem;
+	uint8_t *stage = mem_alloc(problem->ops, sizeof *stage);
+	uint32_t *rank = mem_alloc(problem->ops, sizeof *rank);
+	enum status status = stage && rank ? OK : NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
+		rank[problem->program[i]] = i;
+		stage[i] = stage_of[problem->phase[i]];
+	}
+	if (status == OK)
+		status = order_by_rank(&job->model, stage, rank, order);
+	mem_free(stage);
+	mem_free(rank);
+	return status;
+}
+
+enum status order_seed(const struct order_job *job, enum order_strategy strategy, uint32_t *order)
+{
+	static const uint8_t last[PHASE_COUNT] = {
+		[PHASE_FORWARD] = 0, [PHASE_BACKWARD] = 1, [PHASE_COMMUNICATION] = 1, [PHASE_UPDATE] = 2
+	};
+	enum status status = OK;
+	switch (strategy) {
+	case ORDER_PROGRAM:
+		memcpy(order, job->problem->program, job->problem->ops * sizeof *order);
+		break;
+	case ORDER_UPDATES_LAST:
+		return order_by_phase(job, last, order);
+	case ORDER_LIST:
+		return order_greedy(&job->model, ORDER_GREEDY_LIST, false, order);
+	case ORDER_LPMF:
+		return order_greedy(&job->model, ORDER_GREEDY_LPMF, false, order);
+	case ORDER_DFS:
+		return order_depth_first(&job->model, order);
+	default:
+		status = order_greedy(&job->reversed, ORDER_GREEDY_LPMF, true, order);
+		if (status == OK)
+			order_turn(order, job->model.ops);
+	}
+	return status;
+}
+
+enum status order_run_alive(struct order_job *job)
+{
+	/* Without ops there is nothing to order, and the state's own bytes are the bound. */
+	if (job->model.ops == 0) {
+		order_job_offer(job, job->problem->program, order_strategy_names[ORDER_PROGRAM]);
+		order_job_raise(job, job->peak, ORDER_PROOF_NONE, NONE);
+		return OK;
+	}
+	/* LB2 of all ops is quadratic: large problems have their bound from a few cuts, which are at least as tight. */
+	if (job->model.ops > ALIVE_OPS)
+		return order_run_cuts(job, 8);
+	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
+	if (!job->alive)
+		return NO_MEMORY;
+	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
+	if (status != OK) {
+		job->alive = NULL;
+		return status;
+	}
+	uint32_t highest = 0;
+	for (uint32_t op = 1; op < job->model.ops; op++)
+		if (job->alive[op] > job->alive[highest])
+			highest = op;
+	order_job_raise(job, job->alive[highest], ORDER_PROOF_ALIVE, highest);
+	return OK;
+}
+
+/* All seeds, whatever the effort; they are kept for the repair. */
+enum status order_run_seeds(struct order_job *job)
+{
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < ORDER_ROAM; strategy++) {
+		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
+		enum status status = order ? order_seed(job, strategy, order) : NO_MEMORY;
+		if (status != OK)
+			return status;
+		order_job_offer(job, order, order_strategy_names[strategy]);
+		job->seed_peak[strategy] = order_profile(&job->model, order, job->count, job->live);
+		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
+			return CANCELLED;
+	}
+	return OK;
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+	const int64_t *left = a, *right = b;   /* live bytes, position */
+	if (left[0] != right[0])
+		return left[0] > right[0] ? -1 : 1;
+	return left[1] < right[1] ? -1 : left[1] > right[1];
+}
+
+static enum status cut_highest(struct order_job *job, struct order_cut *cut, int64_t (*place)[2], uint32_t ops)
+{
+	enum status status = OK;
+	order_profile(&job->model, job->order, job->count, job->live);
+	for (uint32_t i = 0; i < job->model.ops; i++) {
+		place[i][0] = job->live[i];
+		place[i][1] = i;
+	}
+	qsort(place, job->model.ops, sizeof *place, compare_positions);
+	for (uint32_t i = 0; i < ops && i < job->model.ops && status == OK && job->bound < job->peak; i++) {
+		uint32_t op = job->order[place[i][1]];
+		int64_t bytes;
+		status = order_cut_at(cut, op, NULL, 0, &job->control, &bytes);
+		if (status == OK)
+			order_job_raise(job, bytes, ORDER_PROOF_CUT, op);
+	}
+	return status;
+}
+
+enum status order_run_cuts(struct order_job *job, uint32_t ops)
+{
+	struct order_cut cut;
+	int64_t (*place)[2] = mem_alloc(job->model.ops, sizeof *place);
+	enum status status = place ? order_cut_init(&cut, job->problem, false) : NO_MEMORY;
+	if (status == OK)
+		status = cut_highest(job, &cut, place, ops);
+	if (place)
+		order_cut_free(&cut);
+	mem_free(place);
+	/* A bound is extra: an order without one is still what was asked for. */
+	return status == LIMIT ? OK : status;
+}

@@ -1,0 +1,225 @@
+/* cut.c: the cheapest state in which an op can run: the minimum cut bound T2.
+ *
+ * A state is the sources' side of a cut. An item costs its bytes when its producer is inside and a user is not:
+ * producer -> item with its bytes, item -> each user without limit. A later op inside forces the earlier: later ->
+ * earlier without limit. To run op v, v's ancestors must be inside, v and its descendants outside.
+ */
+#include <string.h>
+
+#include "cut.h"
+
+#define START(cut) ((cut)->problem->ops)
+#define END(cut) ((cut)->problem->ops + 1)
+
+/* ---- the network ------------------------------------------------------------------ */
+
+/* Bytes of all items must stay below FLOW_UNLIMITED when scaled; when they would not, there are no prices. */
+static int64_t choose_scale(const struct problem *problem, bool prices)
+{
+	int64_t sum = 1, scale = prices ? (int64_t)problem->ops + 1 : 1;
+	for (uint32_t item = 0; item < problem->items; item++)
+		sum += problem->size[item];
+	return sum < BYTES_MAX / scale ? scale : 1;
+}
+
+static uint32_t number_nodes(struct order_cut *cut)
+{
+	const struct problem *problem = cut->problem;
+	uint32_t nodes = problem->ops + 2;
+	for (uint32_t item = 0; item < problem->items; item++) {
+		bool shared = !problem->live_out[item] && csr_length(&problem->users, item) > 1;
+		cut->item_node[item] = shared ? nodes++ : NONE;
+	}
+	return nodes;
+}
+
+static void add_item(struct order_cut *cut, uint32_t item)
+{
+	const struct problem *problem = cut->problem;
+	struct max_flow *flow = &cut->flow;
+	int64_t bytes = problem->size[item] * cut->scale;
+	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item];
+	uint32_t node = cut->item_node[item];
+	cut->item_arc[item] = NONE;
+	if (problem->live_out[item]) {
+		if (producer == START(cut))
+			cut->constant += problem->size[item];
+		else
+			cut->item_arc[item] = flow_add(flow, producer, END(cut), bytes, 0);
+	} else if (node != NONE) {
+		cut->item_arc[item] = flow_add(flow, producer, node, bytes, 0);
+		FOR_ROW(i, &problem->users, item)
+			flow_add(flow, node, problem->users.item[i], FLOW_UNLIMITED, 0);
+	} else if (csr_length(&problem->users, item) == 1) {
+		cut->item_arc[item] = flow_add(flow, producer, problem->users.item[problem->users.start[item]], bytes, 0);
+	}
+}
+
+static void add_prices(struct order_cut *cut)
+{
+	for (uint32_t op = 0; op < cut->problem->ops; op++) {
+		cut->early[op] = flow_add(&cut->flow, START(cut), op, 0, 0);
+		cut->late[op] = flow_add(&cut->flow, op, END(cut), 0, 0);
+	}
+}
+
+static void add_dependencies(struct order_cut *cut)
+{
+	const struct problem *problem = cut->problem;
+	for (uint32_t op = 0; op < problem->ops; op++)
+		FOR_ROW(i, &problem->pred, op)
+			flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
+}
+
+enum status order_cut_init(struct order_cut *cut, const struct problem *problem, bool prices)
+{
+	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices) };
+	struct arena *arena = &cut->arena;
+	prices &= cut->scale > 1;
+	cut->item_node = arena_alloc(arena, problem->items, sizeof *cut->item_node);
+	cut->item_arc = arena_alloc(arena, problem->items, sizeof *cut->item_arc);
+	cut->stack = arena_alloc(arena, problem->ops, sizeof *cut->stack);
+	if (!cut->item_node || !cut->item_arc || !cut->stack)
+		return NO_MEMORY;
+	if (prices) {
+		cut->early = arena_alloc(arena, problem->ops, sizeof *cut->early);
+		cut->late = arena_alloc(arena, problem->ops, sizeof *cut->late);
+		if (!cut->early || !cut->late)
+			return NO_MEMORY;
+	}
+	cut->nodes = number_nodes(cut);
+	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
+	uint32_t pairs = problem->items + problem->users.start[problem->items] + problem->pred.start[problem->ops]
+		+ (prices ? 2 * problem->ops : 0);
+	if (!cut->side || flow_init(&cut->flow, cut->nodes, pairs) != OK)
+		return NO_MEMORY;
+	for (uint32_t item = 0; item < problem->items; item++)
+		add_item(cut, item);
+	if (prices)
+		add_prices(cut);
+	add_dependencies(cut);
+	return flow_ready(&cut->flow);
+}
+
+void order_cut_free(struct order_cut *cut)
+{
+	flow_free(&cut->flow);
+	arena_free(&cut->arena);
+}
+
+/* ---- one cut ------------------------------------------------------------------------- */
+
+static void mark_reachable(struct order_cut *cut, const struct csr *arcs, uint32_t op, uint8_t mark)
+{
+	uint32_t depth = 0;
+	cut->stack[depth++] = op;
+	while (depth > 0) {
+		uint32_t at = cut->stack[--depth];
+		FOR_ROW(i, arcs, at) {
+			uint32_t other = arcs->item[i];
+			if (cut->side[other] != mark) {
+				cut->side[other] = mark;
+				cut->stack[depth++] = other;
+			}
+		}
+	}
+}
+
+/* The sides of ops and items, given the op that must run between them. */
+static void mark_sides(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance)
+{
+	const struct problem *problem = cut->problem;
+	memset(cut->side, FLOW_FREE, cut->nodes);
+	cut->side[START(cut)] = FLOW_SOURCE;
+	cut->side[END(cut)] = FLOW_SINK;
+	mark_reachable(cut, &problem->pred, op, FLOW_SOURCE);
+	mark_reachable(cut, &problem->succ, op, FLOW_SINK);
+	cut->side[op] = FLOW_SINK;
+	for (uint32_t other = 0; position && distance < problem->ops && other < problem->ops; other++) {
+		if (position[other] + distance < position[op])
+			cut->side[other] = FLOW_SOURCE;
+		else if (position[other] > position[op] + distance)
+			cut->side[other] = FLOW_SINK;
+	}
+	for (uint32_t item = 0; item < problem->items; item++) {
+		uint32_t node = cut->item_node[item], producer = problem->producer[item];
+		if (node == NONE)
+			continue;
+		bool used = producer == NONE || cut->side[producer] == FLOW_SOURCE;
+		FOR_ROW(i, &problem->users, item)
+			used &= cut->side[problem->users.item[i]] == FLOW_SOURCE;
+		if (used)
+			cut->side[node] = FLOW_SOURCE;
+		else if (producer != NONE && cut->side[producer] == FLOW_SINK)
+			cut->side[node] = FLOW_SINK;
+	}
+}
+
+/* Leaving the side it is on in the order costs an op one unit. */
+static void set_prices(struct order_cut *cut, uint32_t op, const uint32_t *position)
+{
+	for (uint32_t other = 0; other < cut->problem->ops; other++) {
+		bool priced = position && cut->side[other] == FLOW_FREE;
+		flow_set(&cut->flow, cut->early[other], priced && position[other] < position[op]);
+		flow_set(&cut->flow, cut->late[other], priced && position[other] > position[op]);
+	}
+}
+
+enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance,
+	struct control *control, int64_t *bytes)
+{
+	const struct problem *problem = cut->problem;
+	mark_sides(cut, op, position, distance);
+	if (cut->early)
+		set_prices(cut, op, position);
+	int64_t value = 0;
+	control_spend(control, cut->flow.arcs / 4);
+	enum status status = flow_maximise(&cut->flow, cut->side, control, &value);
+	*bytes = problem->base + cut->constant + problem->workspace[op] + value / cut->scale;
+	FOR_ROW(i, &problem->products, op)
+		*bytes += problem->size[problem->products.item[i]];
+	return status;
+}
+
+/* ---- the certificate -------------------------------------------------------------------- */
+
+static void add_certificate_arc(struct order_certificate *certificate, uint32_t item, uint32_t from, uint32_t to, int64_t flow)
+{
+	if (flow > 0)
+		certificate->arc[certificate->arcs++] = (struct order_arc) { item, from, to, flow };
+}
+
+/* Flow from one item to its users, in the order in which add_item made the arcs. */
+static void certify_item(const struct order_cut *cut, uint32_t item, struct order_certificate *certificate)
+{
+	const struct problem *problem = cut->problem;
+	uint32_t arc = cut->item_arc[item];
+	if (problem->live_out[item] && problem->producer[item] == NONE)
+		add_certificate_arc(certificate, item, NONE, NONE, problem->size[item]);
+	else if (arc != NONE && cut->item_node[item] != NONE)
+		FOR_ROW(i, &problem->users, item)
+			add_certificate_arc(certificate, item, NONE, problem->users.item[i],
+				flow_on(&cut->flow, arc + 2 * (1 + i - problem->users.start[item])));
+	else if (arc != NONE)
+		add_certificate_arc(certificate, item, NONE, problem->live_out[item] ? NONE : cut->flow.to[arc], flow_on(&cut->flow, arc));
+}
+
+enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, struct order_certificate *certificate)
+{
+	const struct problem *problem = cut->problem;
+	*certificate = (struct order_certificate) { .proof = ORDER_PROOF_CUT, .op = op };
+	certificate->arc = mem_alloc((size_t)cut->flow.arcs / 2 + problem->items, sizeof *certificate->arc);
+	if (!certificate->arc)
+		return NO_MEMORY;
+	for (uint32_t item = 0; item < problem->items; item++)
+		certify_item(cut, item, certificate);
+	uint32_t arc = cut->flow.arcs - 2 * problem->pred.start[problem->ops];
+	for (uint32_t later = 0; later < problem->ops; later++)
+		FOR_ROW(i, &problem->pred, later) {
+			add_certificate_arc(certificate, NONE, later, problem->pred.item[i], flow_on(&cut->flow, arc));
+			arc += 2;
+		}
+	struct order_arc *shrunk = mem_resize(certificate->arc, certificate->arcs, sizeof *shrunk);
+	certificate->arc = shrunk ? shrunk : certificate->arc;
+	return OK;
+}

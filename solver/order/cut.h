@@ -1,0 +1,37 @@
+/* cut.h: the cheapest state in which an op can run: the minimum cut bound T2. */
+#ifndef TIDEMARK_ORDER_CUT_H
+#define TIDEMARK_ORDER_CUT_H
+
+#include "solver/base/max_flow.h"
+#include "order.h"
+
+/* A problem as a flow network, kept between cuts: the flow of one op is the warm start of the next. */
+struct order_cut {
+	const struct problem *problem;
+	struct max_flow flow;
+	uint32_t nodes;            /* ops, then the start and the end, then one per item with several users */
+	uint32_t *item_node;       /* item -> its node, or NONE */
+	uint32_t *item_arc;        /* item -> its first arc, or NONE; then one arc per user */
+	uint32_t *early, *late;    /* op -> arc from the start, arc to the end: the price of moving it; NULL without prices */
+	int64_t scale;             /* a byte in units of the network */
+	int64_t constant;          /* bytes that are alive in every state */
+	uint8_t *side;             /* [nodes] enum flow_side */
+	uint32_t *stack;           /* scratch [ops] */
+	struct arena arena;
+};
+
+/* Sets up the network; prices: among cheapest states prefer those near an order. O(problem). */
+enum status order_cut_init(struct order_cut *cut, const struct problem *problem, bool prices);
+void order_cut_free(struct order_cut *cut);
+
+/* The least bytes live while op runs, over all states in which it can: base + products + workspace + cut. Exact, and
+ * a lower bound under every order's peak. The state's ops are then those with cut->flow.reached[op].
+ * position: op -> place in an order; with it, ops further than `distance` from op's place keep their side, so that the
+ * result is no bound unless distance >= ops, and, with prices, few ops change sides. NULL: no order. One max-flow. */
+enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance,
+	struct control *control, int64_t *bytes);
+
+/* The certificate of the last cut, which must have been made without prices and positions. */
+enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, struct order_certificate *certificate);
+
+#endif

@@ -1,0 +1,16 @@
+/* memory.h: a store of answers for one run, where the caller has none. */
+#ifndef TIDEMARK_ORDER_MEMORY_H
+#define TIDEMARK_ORDER_MEMORY_H
+
+#include "order.h"
+
+struct order_memory {
+	struct order_answer *slot; /* open addressing, a power of two of slots */
+	uint32_t slots, count;
+};
+
+/* A store in memory, empty. It forgets what it has no memory for. Free with order_memory_free(). */
+struct order_store order_memory_store(struct order_memory *memory);
+void order_memory_free(struct order_memory *memory);
+
+#endif

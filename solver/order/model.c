@@ -1,0 +1,212 @@
+/* model.c: building the orderers' model, and walking through its states. */
+#include <string.h>
+
+#include "model.h"
+
+/* op -> items it uses or produces */
+static enum status collect_touched(const struct problem *problem, struct arena *arena, struct csr *touch)
+{
+	uint32_t ops = problem->ops;
+	touch->start = arena_alloc(arena, (size_t)ops + 1, sizeof *touch->start);
+	touch->item = arena_alloc(arena, (size_t)problem->uses.start[ops] + problem->products.start[ops], sizeof *touch->item);
+	if (!touch->start || !touch->item)
+		return NO_MEMORY;
+	uint32_t count = 0;
+	for (uint32_t op = 0; op < ops; op++) {
+		touch->start[op] = count;
+		FOR_ROW(i, &problem->uses, op)
+			touch->item[count++] = problem->uses.item[i];
+		FOR_ROW(i, &problem->products, op)
+			touch->item[count++] = problem->products.item[i];
+	}
+	touch->start[ops] = count;
+	return OK;
+}
+
+enum status order_model_of(const struct problem *problem, struct arena *arena, struct order_model *model)
+{
+	bool *from_start = arena_alloc(arena, problem->items, sizeof *from_start);
+	if (!from_start)
+		return NO_MEMORY;
+	for (uint32_t item = 0; item < problem->items; item++)
+		from_start[item] = problem->producer[item] == NONE;
+	*model = (struct order_model) {
+		.ops = problem->ops, .items = problem->items, .base = problem->base,
+		.pred = problem->pred, .succ = problem->succ,
+		.size = problem->size, .from_start = from_start, .to_end = problem->live_out, .workspace = problem->workspace,
+	};
+	enum status status = collect_touched(problem, arena, &model->touch);
+	if (status == OK)
+		status = csr_transpose(arena, &model->touch, model->ops, model->items, &model->users);
+	return status;
+}
+
+struct order_model order_model_reversed(const struct order_model *model)
+{
+	struct order_model reversed = *model;
+	reversed.pred = model->succ;
+	reversed.succ = model->pred;
+	reversed.from_start = model->to_end;
+	reversed.to_end = model->from_start;
+	return reversed;
+}
+
+int64_t order_profile(const struct order_model *model, const uint32_t *order, uint32_t *count, int64_t *live)
+{
+	int64_t bytes = model->base;
+	for (uint32_t item = 0; item < model->items; item++) {
+		count[item] = csr_length(&model->users, item);
+		if (model->from_start[item] && (count[item] > 0 || model->to_end[item]))
+			bytes += model->size[item];
+	}
+	int64_t peak = model->ops ? INT64_MIN : bytes;
+	for (uint32_t n = 0; n < model->ops; n++) {
+		uint32_t op = order[n];
+		int64_t closed = 0;
+		FOR_ROW(i, &model->touch, op) {
+			uint32_t item = model->touch.item[i];
+			if (!model->from_start[item] && count[item] == csr_length(&model->users, item))
+				bytes += model->size[item];
+			if (--count[item] == 0 && !model->to_end[item])
+				closed += model->size[item];
+		}
+		live[n] = bytes + model->workspace[op];
+		peak = live[n] > peak ? live[n] : peak;
+		bytes -= closed;
+	}
+	return peak;
+}
+
+bool order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
+{
+	bool *run = mem_alloc(model->ops, sizeof *run), valid = run != NULL;
+	for (uint32_t n = 0; valid && n < model->ops; n++) {
+		uint32_t op = order[n];
+		valid = op < model->ops && !run[op];
+		for (uint32_t i = valid ? model->pred.start[op] : 0; valid && i < model->pred.start[op + 1]; i++)
+			valid = run[model->pred.item[i]];
+		if (valid)
+			run[op] = true;
+	}
+	mem_free(run);
+	return valid;
+}
+
+static void walk_reset(struct order_walk *walk)
+{
+	const struct order_model *model = walk->model;
+	walk->live = model->base;
+	for (uint32_t op = 0; op < model->ops; op++)
+		walk->waiting[op] = csr_length(&model->pred, op);
+	for (uint32_t item = 0; item < model->items; item++) {
+		uint32_t users = csr_length(&model->users, item);
+		walk->left[item] = users;
+		walk->rest[item] = 0;
+		FOR_ROW(i, &model->users, item) {
+			uint32_t op = model->users.item[i];
+			walk->rest[item] ^= op;
+			if (!model->from_start[item])
+				walk->opens[op] += model->size[item];
+			if (users == 1 && !model->to_end[item])
+				walk->closes[op] += model->size[item];
+		}
+		if (model->from_start[item] && (users > 0 || model->to_end[item]))
+			walk->live += model->size[item];
+	}
+}
+
+enum status order_walk_start(struct order_walk *walk, const struct order_model *model, struct arena *arena)
+{
+	*walk = (struct order_walk) {
+		.model = model,
+		.waiting = arena_alloc(arena, model->ops, sizeof *walk->waiting),
+		.left = arena_alloc(arena, model->items, sizeof *walk->left),
+		.rest = arena_alloc(arena, model->items, sizeof *walk->rest),
+		.opens = arena_alloc(arena, model->ops, sizeof *walk->opens),
+		.closes = arena_alloc(arena, model->ops, sizeof *walk->closes),
+		/* One run changes at most every user of every item it touches. */
+		.changed = arena_alloc(arena, (size_t)model->users.start[model->items] + model->items, sizeof *walk->changed),
+	};
+	if (!walk->waiting || !walk->left || !walk->rest || !walk->opens || !walk->closes || !walk->changed)
+		return NO_MEMORY;
+	walk_reset(walk);
+	return OK;
+}
+
+static bool item_open(const struct order_walk *walk, uint32_t item)
+{
+	return walk->model->from_start[item] || walk->left[item] < csr_length(&walk->model->users, item);
+}
+
+/* The other users of an item need not open it any more (sign -1), or must again (sign 1). */
+static void shift_opens(struct order_walk *walk, uint32_t item, uint32_t op, int64_t bytes)
+{
+	const struct csr *users = &walk->model->users;
+	FOR_ROW(i, users, item) {
+		uint32_t other = users->item[i];
+		walk->opens[other] += bytes;
+		if (other != op)
+			walk->changed[walk->changes++] = other;
+	}
+}
+
+void order_walk_run(struct order_walk *walk, uint32_t op)
+{
+	const struct order_model *model = walk->model;
+	walk->changes = 0;
+	FOR_ROW(i, &model->touch, op) {
+		uint32_t item = model->touch.item[i];
+		int64_t size = model->size[item];
+		if (!item_open(walk, item)) {
+			walk->live += size;
+			shift_opens(walk, item, op, -size);
+		}
+		walk->rest[item] ^= op;
+		uint32_t left = --walk->left[item];
+		if (model->to_end[item])
+			continue;
+		if (left == 0) {
+			walk->live -= size;
+		} else if (left == 1) {
+			walk->closes[walk->rest[item]] += size;
+			walk->changed[walk->changes++] = walk->rest[item];
+		}
+	}
+	FOR_ROW(i, &model->succ, op)
+		walk->waiting[model->succ.item[i]]--;
+}
+
+void order_walk_undo(struct order_walk *walk, uint32_t op)
+{
+	const struct order_model *model = walk->model;
+	walk->changes = 0;
+	FOR_ROW(i, &model->touch, op) {
+		uint32_t item = model->touch.item[i];
+		int64_t size = model->size[item];
+		uint32_t left = walk->left[item]++;
+		if (!model->to_end[item]) {
+			if (left == 0) {
+				walk->live += size;
+			} else if (left == 1) {
+				walk->closes[walk->rest[item]] -= size;
+				walk->changed[walk->changes++] = walk->rest[item];
+			}
+		}
+		walk->rest[item] ^= op;
+		if (!item_open(walk, item)) {
+			walk->live -= size;
+			shift_opens(walk, item, op, size);
+		}
+	}
+	FOR_ROW(i, &model->succ, op)
+		walk->waiting[model->succ.item[i]]++;
+}
+
+void order_turn(uint32_t *order, uint32_t ops)
+{
+	for (uint32_t i = 0; i < ops / 2; i++) {
+		uint32_t swap = order[i];
+		order[i] = order[ops - 1 - i];
+		order[ops - 1 - i] = swap;
+	}
+}

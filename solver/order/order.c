@@ -1,0 +1,162 @@
+/* order.c: one run of the orderer: its best order, its bound and what proves it. */
+#include "begin.h"
+#include "best.h"
+#include "cut.h"
+#include "roam.h"
+
+#define CUTS 8                 /* ops at which a single strategy's bound is sought */
+
+/* ---- a run's begin and end ---------------------------------------------------------------- */
+
+/* The run's own control: the caller's cancel flag and reports, effort counted from zero. */
+static struct control own_control(const struct control *outer, uint64_t ticks)
+{
+	struct control control = *outer;
+	control.ticks = 0;
+	control.limit = ticks;
+	if (outer->limit) {
+		uint64_t left = outer->limit > outer->ticks ? outer->limit - outer->ticks : 1;
+		control.limit = ticks && ticks < left ? ticks : left;
+	}
+	return control;
+}
+
+static enum status job_start(struct order_job *job, const struct problem *problem, const struct order_options *options,
+	const struct control *control)
+{
+	*job = (struct order_job) {
+		.problem = problem, .options = options, .cap = -1, .bound = -1,
+		.control = own_control(control, options->ticks ? options->ticks : ORDER_EFFORT_DEFAULT),
+		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
+	};
+	job->own = order_memory_store(&job->memory);
+	job->order = mem_alloc(problem->ops, sizeof *job->order);
+	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
+	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);
+	if (!job->order || !job->count || !job->live)
+		return NO_MEMORY;
+	enum status status = order_model_of(problem, &job->arena, &job->model);
+	if (status == OK)
+		job->reversed = order_model_reversed(&job->model);
+	return status;
+}
+
+void order_result_free(struct order_result *result)
+{
+	mem_free(result->order);
+	mem_free(result->certificate.arc);
+	mem_free(result->roam.segment);
+	mem_free(result->roam.branch);
+	mem_free(result->roam.branch_of);
+	*result = (struct order_result) { .certificate.op = NONE };
+}
+
+/* The flow of a cut bound: only the op was noted while bounds rose. Not cancelled: one max-flow. */
+static enum status certify(struct order_job *job)
+{
+	struct order_cut cut;
+	struct control control = { 0 };
+	int64_t bytes;
+	enum status status = order_cut_init(&cut, job->problem, false);
+	if (status == OK)
+		status = order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes);
+	if (status == OK)
+		status = order_cut_certificate(&cut, job->certificate.op, &job->certificate);
+	order_cut_free(&cut);
+	return status;
+}
+
+/* Moves the job's findings into the result and frees the rest. */
+static enum status job_finish(struct order_job *job, enum status status, struct control *control, struct order_result *result)
+{
+	if (status != NO_MEMORY && job->certificate.proof == ORDER_PROOF_CUT && certify(job) != OK)
+		status = NO_MEMORY;
+	if (status == NO_MEMORY || !job->winner) {
+		mem_free(job->order);
+		job->order = NULL;
+	}
+	if (status == NO_MEMORY) {
+		job->certificate = (struct order_certificate) { .op = NONE };
+		order_result_free(result);
+	}
+	result->order = job->order;
+	result->peak = job->peak;
+	result->bound = job->bound;
+	result->proved = job->order && job->peak == job->bound;
+	result->winner = job->winner;
+	result->certificate = job->certificate;
+	result->ticks = job->control.ticks;
+	result->solved = job->solved;
+	result->reused = job->reused;
+	control->ticks += job->control.ticks;
+	arena_free(&job->arena);
+	order_memory_free(&job->memory);
+	if (status == LIMIT && result->proved)
+		status = OK;
+	return status;
+}
+
+/* ---- runs ------------------------------------------------------------------------------ */
+
+enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result)
+{
+	struct order_options options = { .strategy = ORDER_BEST };
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, &options, control);
+	if (status == OK)
+		status = order_run_seeds(&job);
+	if (status == OK)
+		status = order_run_alive(&job);
+	return job_finish(&job, status, control, result);
+}
+
+static enum status run_one_seed(struct order_job *job)
+{
+	uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	enum status status = order ? order_seed(job, job->options->strategy, order) : NO_MEMORY;
+	if (status == OK)
+		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
+	mem_free(order);
+	if (status == OK)
+		status = order_run_alive(job);
+	return status == OK ? order_run_cuts(job, CUTS) : status;
+}
+
+static enum status run(struct order_job *job, struct order_roam *roam)
+{
+	if (job->options->strategy < ORDER_ROAM)
+		return run_one_seed(job);
+	if (job->options->strategy == ORDER_BEST)
+		return order_run_best(job);
+	enum status status = order_run_alive(job);
+	return status == OK ? order_run_roam(job, NULL, roam) : status;
+}
+
+enum status order_solve(const struct problem *problem, const struct order_options *options,
+	struct control *control, struct order_result *result)
+{
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, options, control);
+	if (status == OK)
+		status = run(&job, &result->roam);
+	return job_finish(&job, status, control, result);
+}
+
+enum status order_fit(const struct problem *problem, int64_t cap, const struct order_options *options,
+	struct control *control, struct order_result *result)
+{
+	struct order_job job;
+	*result = (struct order_result) { .certificate.op = NONE };
+	enum status status = job_start(&job, problem, options, control);
+	job.cap = cap;
+	if (status == OK)
+		status = order_run_best(&job);
+	status = job_finish(&job, status, control, result);
+	if (status != OK && status != LIMIT)
+		return status;
+	if (result->order && result->peak <= cap)
+		return OK;
+	return result->bound > cap ? INFEASIBLE : LIMIT;
+}

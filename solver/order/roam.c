@@ -1,0 +1,515 @@
+/* roam.c: ROAM's orderer: segments, assignment of branches, and a tree of sub-problems with exact leaves.
+ *
+ * The main path are the ancestors of the loss and, of its descendants, the ancestors of the deepest last op. An op of
+ * it that is comparable with all others of it is memory-insensitive (nw = 0): a waist, where the problem falls apart.
+ * What lies between waists is a segment. Everything else are branches, above all weight updates: each runs at the end
+ * of the first segment where that neither raises the peak above the bound so far nor the live bytes, or later. A
+ * segment is halved at its lowest state until its parts are within the node limit; these leaves are solved exactly by
+ * the prefix integer program, unless they lie below the proven bound on the peak anyway (T6).
+ *
+ * The paper's text does not define its constants and tie-breaks: those are ours.
+ */
+#include <string.h>
+
+#include "begin.h"
+#include "ilp.h"
+#include "roam.h"
+#include "waists.h"
+#include "window.h"
+
+#define NODE_LIMIT 20          /* ops in a leaf */
+#define LEAF_NODES 200         /* of GLPK's search tree */
+#define CUTS 8                 /* ops at which the bound is sought */
+#define TRIES 64               /* branches tried at the end of a segment */
+
+struct roam {
+	struct order_job *job;
+	const struct order_model *model;
+	const uint32_t *sequence;      /* program order */
+	uint32_t *rank;                /* its inverse */
+	bool *main;                    /* op -> on the main path */
+	uint32_t loss;                 /* the last op of the forward part */
+	uint32_t *segment_of;          /* main op -> segment */
+	uint32_t segments;
+	struct order_segment *segment;
+	/* branches */
+	uint32_t *branch_of;           /* other op -> branch */
+	struct csr members;            /* branch -> its ops, in program order */
+	uint32_t branches;
+	struct order_branch *branch;
+	uint32_t *missing;             /* branch -> main predecessors that have not run */
+	uint32_t *pending, pending_count;
+	/* the order */
+	struct order_walk walk;
+	bool *run;
+	uint32_t *order, done;
+	uint32_t *stack;
+	int64_t peak;
+	struct arena arena;
+};
+
+/* ---- the main path and its waists ------------------------------------------------------ */
+
+static void mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bool *seen)
+{
+	uint32_t depth = 0;
+	stack[depth++] = from;
+	seen[from] = true;
+	while (depth > 0) {
+		uint32_t op = stack[--depth];
+		FOR_ROW(i, arcs, op)
+			if (!seen[arcs->item[i]]) {
+				seen[arcs->item[i]] = true;
+				stack[depth++] = arcs->item[i];
+			}
+	}
+}
+
+/* The end of the longest path among the ops allowed, the first in program order if there are several. */
+static uint32_t deepest(const struct roam *roam, const bool *allowed, const uint8_t *phase, uint32_t *level)
+{
+	uint32_t best = NONE;
+	for (uint32_t i = 0; i < roam->model->ops; i++) {
+		uint32_t op = roam->sequence[i];
+		level[op] = 0;
+		FOR_ROW(j, &roam->model->pred, op)
+			if (level[roam->model->pred.item[j]] >= level[op])
+				level[op] = level[roam->model->pred.item[j]] + 1;
+		bool candidate = (!allowed || allowed[op]) && (!phase || phase[op] == PHASE_FORWARD);
+		if (candidate && (best == NONE || level[op] > level[best]))
+			best = op;
+	}
+	return best;
+}
+
+static enum status find_main(struct roam *roam)
+{
+	uint32_t ops = roam->model->ops;
+	uint32_t *level = arena_alloc(&roam->arena, ops, sizeof *level);
+	bool *above_end = arena_alloc(&roam->arena, ops, sizeof *above_end);
+	bool *above_loss = arena_alloc(&roam->arena, ops, sizeof *above_loss);
+	bool *below_loss = arena_alloc(&roam->arena, ops, sizeof *below_loss);
+	if (!level || !above_end || !above_loss || !below_loss)
+		return NO_MEMORY;
+	uint32_t end = deepest(roam, NULL, NULL, level);
+	mark(&roam->model->pred, end, roam->stack, above_end);
+	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
+	if (roam->loss == NONE)
+		roam->loss = end;
+	mark(&roam->model->pred, roam->loss, roam->stack, above_loss);
+	mark(&roam->model->succ, roam->loss, roam->stack, below_loss);
+	for (uint32_t op = 0; op < ops; op++)
+		roam->main[op] = above_loss[op] || (above_end[op] && below_loss[op]);
+	return OK;
+}
+
+/* Numbers the segments along the main path. */
+static enum status find_segments(struct roam *roam)
+{
+	uint32_t ops = roam->model->ops, count = 0;
+	uint32_t *path = arena_alloc(&roam->arena, ops, sizeof *path);
+	uint32_t *place = arena_alloc(&roam->arena, ops, sizeof *place);
+	uint32_t *lowest = arena_alloc(&roam->arena, (size_t)ops + 1, sizeof *lowest);
+	bool *waist = arena_alloc(&roam->arena, ops, sizeof *waist);
+	if (!path || !place || !lowest || !waist)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < ops; i++)
+		if (roam->main[roam->sequence[i]]) {
+			place[roam->sequence[i]] = count;
+			path[count++] = roam->sequence[i];
+		}
+	order_find_waists(roam->model, path, count, place, lowest, waist);
+	for (uint32_t i = 0; i < count; i++) {
+		roam->segment_of[path[i]] = roam->segments;
+		if (waist[i] || i + 1 == count) {
+			roam->segment[roam->segments++] = (struct order_segment) {
+				.waist = waist[i] ? path[i] : NONE,
+				.phase = i <= place[roam->loss] ? PHASE_FORWARD : PHASE_BACKWARD,
+			};
+		}
+	}
+	return OK;
+}
+
+/* ---- branches -------------------------------------------------------------------------- */
+
+/* Connected parts of what is not on the main path. */
+static enum status find_branches(struct roam *roam)
+{
+	const struct order_model *model = roam->model;
+	uint32_t *row = arena_alloc(&roam->arena, model->ops, sizeof *row);
+	uint32_t *op_of = arena_alloc(&roam->arena, model->ops, sizeof *op_of), count = 0;
+	if (!row || !op_of)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < model->ops; op++)
+		roam->branch_of[op] = NONE;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t start = roam->sequence[i], depth = 0;
+		if (roam->main[start] || roam->branch_of[start] != NONE)
+			continue;
+		roam->branch_of[start] = roam->branches;
+		roam->stack[depth++] = start;
+		while (depth > 0) {
+			uint32_t op = roam->stack[--depth];
+			const struct csr *arcs[] = { &model->pred, &model->succ };
+			for (int side = 0; side < 2; side++)
+				FOR_ROW(j, arcs[side], op) {
+					uint32_t other = arcs[side]->item[j];
+					if (roam->main[other] || roam->branch_of[other] != NONE)
+						continue;
+					roam->branch_of[other] = roam->branches;
+					roam->stack[depth++] = other;
+				}
+		}
+		roam->branches++;
+	}
+	for (uint32_t i = 0; i < model->ops; i++)
+		if (!roam->main[roam->sequence[i]]) {
+			row[count] = roam->branch_of[roam->sequence[i]];
+			op_of[count++] = roam->sequence[i];
+		}
+	return csr_of_pairs(&roam->arena, roam->branches, count, row, op_of, &roam->members);
+}
+
+/* How many main predecessors each branch waits for, and the segments between which it must run. */
+static enum status measure_branches(struct roam *roam)
+{
+	const struct order_model *model = roam->model;
+	roam->branch = mem_alloc(roam->branches, sizeof *roam->branch);
+	roam->missing = arena_alloc(&roam->arena, roam->branches, sizeof *roam->missing);
+	roam->pending = arena_alloc(&roam->arena, roam->branches, sizeof *roam->pending);
+	if (!roam->branch || !roam->missing || !roam->pending)
+		return NO_MEMORY;
+	for (uint32_t id = 0; id < roam->branches; id++) {
+		struct order_branch *branch = &roam->branch[id];
+		*branch = (struct order_branch) {
+			.op = roam->members.item[roam->members.start[id]], .ops = csr_length(&roam->members, id),
+			.latest = roam->segments - 1, .segment = NONE,
+		};
+		FOR_ROW(i, &roam->members, id) {
+			uint32_t op = roam->members.item[i];
+			FOR_ROW(j, &model->pred, op)
+				if (roam->main[model->pred.item[j]]) {
+					uint32_t segment = roam->segment_of[model->pred.item[j]];
+					branch->earliest = segment > branch->earliest ? segment : branch->earliest;
+					roam->missing[id]++;
+				}
+			FOR_ROW(j, &model->succ, op)
+				if (roam->main[model->succ.item[j]] && roam->segment_of[model->succ.item[j]] < branch->latest)
+					branch->latest = roam->segment_of[model->succ.item[j]];
+		}
+		if (roam->missing[id] == 0)
+			roam->pending[roam->pending_count++] = id;
+	}
+	return OK;
+}
+
+/* ---- the order ---------------------------------------------------------------------------- */
+
+static void run_op(struct roam *roam, uint32_t op)
+{
+	int64_t live = roam->walk.live + order_walk_need(&roam->walk, op);
+	roam->peak = live > roam->peak ? live : roam->peak;
+	order_walk_run(&roam->walk, op);
+	roam->run[op] = true;
+	roam->order[roam->done++] = op;
+	if (!roam->main[op])
+		return;
+	FOR_ROW(i, &roam->model->succ, op) {
+		uint32_t branch = roam->branch_of[roam->model->succ.item[i]];
+		if (branch != NONE && --roam->missing[branch] == 0)
+			roam->pending[roam->pending_count++] = branch;
+	}
+}
+
+/* Runs what is left of a branch, if it stays within the peak so far and ends no higher than it began, or if forced. */
+static bool run_branch(struct roam *roam, uint32_t id, bool forced)
+{
+	uint32_t start = roam->done;
+	int64_t before = roam->walk.live, peak = roam->peak;
+	FOR_ROW(i, &roam->members, id)
+		if (!roam->run[roam->members.item[i]])
+			run_op(roam, roam->members.item[i]);
+	if (forced || (roam->peak == peak && roam->walk.live <= before))
+		return true;
+	while (roam->done > start) {
+		uint32_t op = roam->order[--roam->done];
+		order_walk_undo(&roam->walk, op);
+		roam->run[op] = false;
+	}
+	roam->peak = peak;
+	return false;
+}
+
+/* Branches that are ready, oldest first, at the end of a segment. */
+static void run_pending(struct roam *roam, uint32_t segment, bool forced)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < roam->pending_count; i++) {
+		uint32_t id = roam->pending[i];
+		struct order_branch *branch = &roam->branch[id];
+		if ((i < TRIES || forced) && run_branch(roam, id, forced)) {
+			if (branch->segment == NONE) {
+				branch->segment = segment;
+				branch->why = forced ? ORDER_BRANCH_LAST : branch->delayed ? ORDER_BRANCH_DELAYED : ORDER_BRANCH_AT_ONCE;
+			}
+			continue;
+		}
+		branch->delayed = true;
+		roam->pending[kept++] = id;
+	}
+	roam->pending_count = kept;
+}
+
+/* Ops of branches that a main op needs and that have not run, in program order, before it. */
+static void run_needed(struct roam *roam, uint32_t op, uint32_t segment)
+{
+	const struct csr *pred = &roam->model->pred;
+	uint32_t depth = 0;
+	roam->stack[depth++] = op;
+	while (depth > 0) {
+		uint32_t at = roam->stack[depth - 1], next = NONE;
+		FOR_ROW(i, pred, at)
+			if (!roam->run[pred->item[i]] && (next == NONE || roam->rank[pred->item[i]] < roam->rank[next]))
+				next = pred->item[i];
+		if (next != NONE) {
+			roam->stack[depth++] = next;
+			continue;
+		}
+		if (at != op) {
+			struct order_branch *branch = &roam->branch[roam->branch_of[at]];
+			if (branch->segment == NONE) {
+				branch->segment = segment;
+				branch->why = ORDER_BRANCH_NEEDED;
+			}
+			run_op(roam, at);
+		}
+		depth--;
+	}
+}
+
+/* Segments in program order, with the branches at their ends. */
+static void assign_branches(struct roam *roam)
+{
+	uint32_t segment = 0;
+	roam->peak = roam->job->bound;
+	for (uint32_t i = 0; i < roam->model->ops; i++) {
+		uint32_t op = roam->sequence[i];
+		if (!roam->main[op])
+			continue;
+		if (roam->segment_of[op] != segment) {
+			run_pending(roam, segment, false);
+			roam->segment[segment].last = roam->done - 1;
+			segment = roam->segment_of[op];
+			roam->segment[segment].first = roam->done;
+		}
+		run_needed(roam, op, segment);
+		run_op(roam, op);
+	}
+	run_pending(roam, segment, false);
+	run_pending(roam, segment, true);
+	roam->segment[segment].last = roam->done - 1;
+}
+
+/* ---- leaves --------------------------------------------------------------------------------- */
+
+struct leaves {
+	struct roam *roam;
+	uint32_t *position, *local, *count;
+	int64_t *live;
+	uint32_t limit;
+};
+
+static void refresh(struct leaves *leaves)
+{
+	order_profile(leaves->roam->model, leaves->roam->order, leaves->count, leaves->live);
+	for (uint32_t i = 0; i < leaves->roam->model->ops; i++)
+		leaves->position[leaves->roam->order[i]] = i;
+}
+
+static int64_t highest(const struct leaves *leaves, uint32_t first, uint32_t ops)
+{
+	int64_t peak = INT64_MIN;
+	for (uint32_t i = first; i < first + ops; i++)
+		peak = leaves->live[i] > peak ? leaves->live[i] : peak;
+	return peak;
+}
+
+/* What is kept of a leaf: its order follows. */
+struct leaf_answer {
+	uint64_t ticks;
+	bool exact, found;
+};
+
+/* The integer program on a leaf whose order peaks at `peak`, or its answer from the store. */
+static enum status solve_window(struct leaves *leaves, const struct order_window *window, int64_t peak, bool *exact, bool *found)
+{
+	struct order_job *job = leaves->roam->job;
+	struct milp_limits limits = { .nodes = LEAF_NODES };
+	size_t ops = window->model.ops, bytes = sizeof(struct leaf_answer) + ops * sizeof *leaves->local;
+	uint64_t ticks = job->control.ticks, key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
+	struct leaf_answer *answer = mem_alloc(1, bytes);
+	enum status status = OK;
+	if (!answer)
+		return NO_MEMORY;
+	key[0] = hash_join(key[0], (uint64_t)(peak - window->model.base));
+	if (order_job_find(job, key, answer, bytes)) {
+		memcpy(leaves->local, answer + 1, ops * sizeof *leaves->local);
+	} else {
+		status = order_ilp_prefix(&window->model, peak, &limits, &job->control, leaves->local, &answer->found);
+		answer->exact = status == OK || status == INFEASIBLE;
+		answer->ticks = job->control.ticks - ticks;
+		memcpy(answer + 1, leaves->local, ops * sizeof *leaves->local);
+		order_job_keep(job, key, answer, bytes, status);
+	}
+	*exact = answer->exact;
+	*found = answer->found;
+	mem_free(answer);
+	return status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK) ? OK : status;
+}
+
+/* Solves the ops from first on as one leaf. */
+static enum status solve_leaf(struct leaves *leaves, uint32_t first, uint32_t ops, bool *exact)
+{
+	struct roam *roam = leaves->roam;
+	struct order_window window;
+	int64_t peak = highest(leaves, first, ops);
+	bool found = false;
+	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
+	if (status == OK)
+		status = solve_window(leaves, &window, peak, exact, &found);
+	/* The integer program's answer is checked, as it is floating point. */
+	if (status == OK && found && order_keeps_dependencies(&window.model, leaves->local)
+	    && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
+		order_window_apply(&window, roam->order, leaves->local);
+	order_window_free(&window);
+	refresh(leaves);
+	return status;
+}
+
+/* Where to halve: the lowest state in the middle half. */
+static uint32_t halve(const struct leaves *leaves, uint32_t first, uint32_t ops)
+{
+	uint32_t best = first + ops / 4 + 1;
+	for (uint32_t i = best; i <= first + ops - ops / 4 - 1; i++)
+		if (leaves->live[i] < leaves->live[best])
+			best = i;
+	return best;
+}
+
+/* A segment as a tree: halves above the node limit, leaves below. Parts that stay below the bound are left alone. */
+static enum status solve_segment(struct leaves *leaves, struct order_segment *segment)
+{
+	struct { uint32_t first, ops; } stack[64];
+	int depth = 0;
+	stack[depth].first = segment->first;
+	stack[depth++].ops = segment->last - segment->first + 1;
+	segment->exact = true;
+	while (depth > 0) {
+		uint32_t first = stack[--depth].first, ops = stack[depth].ops;
+		if (highest(leaves, first, ops) <= leaves->roam->job->bound)
+			continue;
+		if (ops > leaves->limit && depth + 2 <= 64) {
+			uint32_t middle = halve(leaves, first, ops);
+			segment->exact = false;
+			stack[depth].first = middle;
+			stack[depth++].ops = first + ops - middle;
+			stack[depth].first = first;
+			stack[depth++].ops = middle - first;
+			continue;
+		}
+		bool exact = true;
+		enum status status = solve_leaf(leaves, first, ops, &exact);
+		if (status != OK)
+			return status;
+		segment->exact &= exact;
+	}
+	return OK;
+}
+
+static enum status solve_segments(struct roam *roam)
+{
+	uint32_t ops = roam->model->ops;
+	struct leaves leaves = {
+		.roam = roam, .limit = roam->job->options->node_limit ? roam->job->options->node_limit : NODE_LIMIT,
+		.position = arena_alloc(&roam->arena, ops, sizeof *leaves.position),
+		.local = arena_alloc(&roam->arena, ops, sizeof *leaves.local),
+		.count = arena_alloc(&roam->arena, roam->model->items, sizeof *leaves.count),
+		.live = arena_alloc(&roam->arena, ops, sizeof *leaves.live),
+	};
+	if (!leaves.position || !leaves.local || !leaves.count || !leaves.live)
+		return NO_MEMORY;
+	refresh(&leaves);
+	enum status status = OK;
+	for (uint32_t i = 0; i < roam->segments; i++) {
+		struct order_segment *segment = &roam->segment[i];
+		if (status == OK)
+			status = solve_segment(&leaves, segment);
+		segment->peak = highest(&leaves, segment->first, segment->last - segment->first + 1);
+	}
+	return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+static enum status prepare(struct roam *roam)
+{
+	struct arena *arena = &roam->arena;
+	uint32_t ops = roam->model->ops;
+	roam->rank = arena_alloc(arena, ops, sizeof *roam->rank);
+	roam->main = arena_alloc(arena, ops, sizeof *roam->main);
+	roam->segment_of = arena_alloc(arena, ops, sizeof *roam->segment_of);
+	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
+	roam->run = arena_alloc(arena, ops, sizeof *roam->run);
+	roam->order = arena_alloc(arena, ops, sizeof *roam->order);
+	roam->stack = arena_alloc(arena, ops, sizeof *roam->stack);
+	roam->segment = mem_alloc(ops, sizeof *roam->segment);
+	if (!roam->rank || !roam->main || !roam->segment_of || !roam->branch_of || !roam->run || !roam->order || !roam->stack
+	    || !roam->segment)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < ops; i++)
+		roam->rank[roam->sequence[i]] = i;
+	return order_walk_start(&roam->walk, roam->model, arena);
+}
+
+/* The order as assigned is offered first: the bound it leads to says which leaves need work. */
+static enum status finish(struct roam *roam, uint32_t *order, bool leaves)
+{
+	order_job_offer(roam->job, roam->order, "roam");
+	enum status status = leaves ? order_run_cuts(roam->job, CUTS) : OK;
+	if (status == OK && leaves)
+		status = solve_segments(roam);
+	if (status != NO_MEMORY && leaves)
+		order_job_offer(roam->job, roam->order, "roam");
+	if (order)
+		memcpy(order, roam->order, roam->model->ops * sizeof *order);
+	return status;
+}
+
+enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_roam *result)
+{
+	struct roam roam = { .job = job, .model = &job->model, .sequence = job->problem->program };
+	enum status status = prepare(&roam);
+	if (status == OK && roam.model->ops > 0) {
+		status = find_main(&roam);
+		if (status == OK)
+			status = find_segments(&roam);
+		if (status == OK)
+			status = find_branches(&roam);
+		if (status == OK)
+			status = measure_branches(&roam);
+	}
+	if (status == OK && roam.model->ops > 0) {
+		assign_branches(&roam);
+		status = finish(&roam, order, result != NULL);
+	}
+	if (result) {
+		*result = (struct order_roam) { roam.segments, roam.branches, roam.segment, roam.branch, roam.branch_of };
+	} else {
+		mem_free(roam.segment);
+		mem_free(roam.branch);
+		mem_free(roam.branch_of);
+	}
+	arena_free(&roam.arena);
+	return status;
+}

@@ -1,0 +1,231 @@
+/* seeds.c: fast orders that the deeper steps start from.
+ *
+ * No seed dominates the others on real graphs, so the solver runs them all. The greedy ones keep the ready ops
+ * in a tournament and touch only the ops whose key a run changes.
+ */
+#include <stdlib.h>
+
+#include "solver/base/heap.h"
+#include "seeds.h"
+#include "tournament.h"
+
+/* ---- greedy --------------------------------------------------------------------- */
+
+struct greedy {
+	struct order_walk walk;
+	struct order_tournament ready;
+	enum order_greedy_rule rule;
+	int64_t peak;
+};
+
+static void greedy_put(struct greedy *greedy, uint32_t op)
+{
+	const struct order_walk *walk = &greedy->walk;
+	int64_t successors = csr_length(&walk->model->succ, op);
+	order_tournament_put(&greedy->ready, op, order_walk_need(walk, op), order_walk_growth(walk, op),
+		greedy->rule == ORDER_GREEDY_LIST ? -successors : 0);
+}
+
+/* LPMF takes the least growth among what fits under the peak so far; if nothing fits, among what needs least. */
+static uint32_t greedy_take(struct greedy *greedy)
+{
+	int64_t room = INT64_MAX, least = order_tournament_least(&greedy->ready);
+	if (greedy->rule == ORDER_GREEDY_LPMF) {
+		room = greedy->peak - greedy->walk.live;
+		room = least > room ? least : room;
+	}
+	uint32_t op = order_tournament_best(&greedy->ready, room);
+	order_tournament_remove(&greedy->ready, op);
+	return op;
+}
+
+static void greedy_run(struct greedy *greedy, uint32_t op)
+{
+	struct order_walk *walk = &greedy->walk;
+	const struct order_model *model = walk->model;
+	int64_t live = walk->live + order_walk_need(walk, op);
+	if (live > greedy->peak)
+		greedy->peak = live;
+	order_walk_run(walk, op);
+	for (uint32_t i = 0; i < walk->changes; i++)
+		if (order_tournament_has(&greedy->ready, walk->changed[i]))
+			greedy_put(greedy, walk->changed[i]);
+	FOR_ROW(i, &model->succ, op)
+		if (walk->waiting[model->succ.item[i]] == 0)
+			greedy_put(greedy, model->succ.item[i]);
+}
+
+/* Leaves are sorted by what each op would need if it ran first, which changes less than its need when ready. */
+static enum status start_tournament(struct greedy *greedy, struct arena *arena)
+{
+	const struct order_walk *walk = &greedy->walk;
+	const struct order_model *model = walk->model;
+	int64_t *need = arena_alloc(arena, model->ops, sizeof *need);
+	if (!need)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < model->ops; op++)
+		need[op] = order_walk_need(walk, op);
+	return order_tournament_init(&greedy->ready, model->ops, need, arena);
+}
+
+enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct greedy greedy = { .rule = rule };
+	enum status status = order_walk_start(&greedy.walk, model, &arena);
+	if (status == OK)
+		status = start_tournament(&greedy, &arena);
+	if (status == OK) {
+		greedy.ready.late = prefer_late;
+		greedy.peak = greedy.walk.live;
+		for (uint32_t op = 0; op < model->ops; op++)
+			if (greedy.walk.waiting[op] == 0)
+				greedy_put(&greedy, op);
+		for (uint32_t i = 0; i < model->ops; i++) {
+			order[i] = greedy_take(&greedy);
+			greedy_run(&greedy, order[i]);
+		}
+	}
+	arena_free(&arena);
+	return status;
+}
+
+/* ---- by rank ----------------------------------------------------------------------- */
+
+enum status order_by_rank(const struct order_model *model, const uint8_t *stage, const uint32_t *rank, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct order_heap heap;
+	uint32_t *waiting = arena_alloc(&arena, model->ops, sizeof *waiting);
+	enum status status = waiting ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t op = 0; op < model->ops; op++) {
+			waiting[op] = csr_length(&model->pred, op);
+			if (waiting[op] == 0)
+				order_heap_put(&heap, op, stage ? stage[op] : 0, rank[op]);
+		}
+		for (uint32_t n = 0; n < model->ops; n++) {
+			uint32_t op = order[n] = order_heap_top(&heap);
+			order_heap_remove(&heap, op);
+			FOR_ROW(i, &model->succ, op) {
+				uint32_t next = model->succ.item[i];
+				if (--waiting[next] == 0)
+					order_heap_put(&heap, next, stage ? stage[next] : 0, rank[next]);
+			}
+		}
+	}
+	arena_free(&arena);
+	return status;
+}
+
+/* ---- depth first -------------------------------------------------------------------- */
+
+/* What the search prefers among operands: most other users above it, then most bytes above it. */
+struct operand {
+	int64_t users, bytes;
+	uint32_t op;
+};
+
+static int compare_operands(const void *a, const void *b)
+{
+	const struct operand *left = a, *right = b;
+	if (left->users != right->users)
+		return left->users > right->users ? -1 : 1;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return left->op < right->op ? -1 : left->op > right->op;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Sums over all paths from above, capped like XLA's: users at the number of ops, bytes at all bytes so far. */
+static void weigh_operands(const struct order_model *model, const uint32_t *topological, bool *seen, struct operand *operand)
+{
+	int64_t all = 0;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = topological[i], users = csr_length(&model->succ, op);
+		int64_t produced = 0;
+		FOR_ROW(j, &model->touch, op) {
+			uint32_t item = model->touch.item[j];
+			if (!seen[item] && !model->from_start[item])
+				produced += model->size[item];
+			seen[item] = true;
+		}
+		all += produced;
+		operand[op] = (struct operand) { users ? users - 1 : 0, produced, op };
+		FOR_ROW(j, &model->pred, op) {
+			operand[op].users = least(operand[op].users + operand[model->pred.item[j]].users, model->ops);
+			operand[op].bytes = least(operand[op].bytes + operand[model->pred.item[j]].bytes, all);
+		}
+	}
+}
+
+/* operands: op -> its predecessors, best first. One sort of all ops serves every row. */
+static enum status sort_operands(const struct order_model *model, struct operand *operand, struct arena *arena, struct csr *operands)
+{
+	operands->start = model->pred.start;
+	operands->item = arena_alloc(arena, model->pred.start[model->ops], sizeof *operands->item);
+	uint32_t *fill = arena_alloc(arena, model->ops, sizeof *fill);
+	if (!operands->item || !fill)
+		return NO_MEMORY;
+	qsort(operand, model->ops, sizeof *operand, compare_operands);
+	for (uint32_t n = 0; n < model->ops; n++)
+		FOR_ROW(i, &model->succ, operand[n].op) {
+			uint32_t user = model->succ.item[i];
+			operands->item[operands->start[user] + fill[user]++] = operand[n].op;
+		}
+	return OK;
+}
+
+static void visit_post_order(const struct order_model *model, const struct csr *operands, uint32_t *stack, uint32_t *next, uint32_t *order)
+{
+	uint32_t done = 0;
+	for (uint32_t sink = 0; sink < model->ops; sink++) {
+		if (csr_length(&model->succ, sink) || next[sink])
+			continue;
+		uint32_t depth = 0;
+		stack[depth++] = sink;
+		next[sink] = 1;    /* 1 + operands visited; 0: not yet seen */
+		while (depth > 0) {
+			uint32_t op = stack[depth - 1], i = operands->start[op] + next[op] - 1;
+			if (i < operands->start[op + 1]) {
+				next[op]++;
+				if (next[operands->item[i]] == 0) {
+					stack[depth++] = operands->item[i];
+					next[operands->item[i]] = 1;
+				}
+			} else {
+				order[done++] = op;
+				depth--;
+			}
+		}
+	}
+}
+
+enum status order_depth_first(const struct order_model *model, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct csr operands;
+	struct operand *operand = arena_alloc(&arena, model->ops, sizeof *operand);
+	uint32_t *rank = arena_alloc(&arena, model->ops, sizeof *rank);
+	uint32_t *stack = arena_alloc(&arena, model->ops, sizeof *stack);
+	uint32_t *next = arena_alloc(&arena, model->ops, sizeof *next);
+	bool *seen = arena_alloc(&arena, model->items, sizeof *seen);
+	enum status status = operand && rank && stack && next && seen ? OK : NO_MEMORY;
+	if (status == OK) {
+		for (uint32_t op = 0; op < model->ops; op++)
+			rank[op] = op;
+		status = order_by_rank(model, NULL, rank, order);
+	}
+	if (status == OK) {
+		weigh_operands(model, order, seen, operand);
+		status = sort_operands(model, operand, &arena, &operands);
+	}
+	if (status == OK)
+		visit_post_order(model, &operands, stack, next, order);
+	arena_free(&arena);
+	return status;
+}

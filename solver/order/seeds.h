@@ -1,0 +1,23 @@
+/* seeds.h: fast orders that the deeper steps start from. */
+#ifndef TIDEMARK_ORDER_SEEDS_H
+#define TIDEMARK_ORDER_SEEDS_H
+
+#include "model.h"
+
+enum order_greedy_rule {
+	ORDER_GREEDY_LIST,     /* least growth (most freed minus allocated), then most successors: XLA's list scheduler */
+	ORDER_GREEDY_LPMF      /* least peak so far, then least growth: PyTorch Inductor's LPMF */
+};
+
+/* Greedy orders; order is [ops]. Ties go to the smaller number, or to the larger where prefer_late is set (for
+ * reversed models, so that ties keep program order). O(arcs log ops) on all but contrived inputs. */
+enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order);
+
+/* Always the ready op of the smallest (stage, rank); rank is a permutation. stage may be NULL. O(arcs + ops log ops). */
+enum status order_by_rank(const struct order_model *model, const uint8_t *stage, const uint32_t *rank, uint32_t *order);
+
+/* Post-order depth-first search from the last ops, the operand with most other users and largest total size
+ * first: XLA's DFS memory scheduler. O(arcs + ops log ops). */
+enum status order_depth_first(const struct order_model *model, uint32_t *order);
+
+#endif

@@ -1,0 +1,112 @@
+/* tournament.c: the best ready op among those whose need fits. */
+#include <stdlib.h>
+
+#include "tournament.h"
+
+struct sorted {
+	int64_t need;
+	uint32_t op;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct sorted *left = a, *right = b;
+	if (left->need != right->need)
+		return left->need < right->need ? -1 : 1;
+	return left->op < right->op ? -1 : left->op > right->op;
+}
+
+enum status order_tournament_init(struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena)
+{
+	uint32_t leaves = 1;
+	while (leaves < ops)
+		leaves *= 2;
+	*tournament = (struct order_tournament) {
+		.leaves = leaves,
+		.slot = arena_alloc(arena, ops, sizeof *tournament->slot),
+		.least = arena_alloc(arena, 2 * (size_t)leaves, sizeof *tournament->least),
+		.most = arena_alloc(arena, 2 * (size_t)leaves, sizeof *tournament->most),
+		.best = arena_alloc(arena, 2 * (size_t)leaves, sizeof *tournament->best),
+		.key = arena_alloc(arena, ops, sizeof *tournament->key),
+		.second = arena_alloc(arena, ops, sizeof *tournament->second),
+	};
+	struct sorted *sorted = mem_alloc(ops, sizeof *sorted);
+	if (!sorted || !tournament->slot || !tournament->least || !tournament->most || !tournament->best || !tournament->key
+	    || !tournament->second) {
+		mem_free(sorted);
+		return NO_MEMORY;
+	}
+	for (uint32_t op = 0; op < ops; op++)
+		sorted[op] = (struct sorted) { need[op], op };
+	qsort(sorted, ops, sizeof *sorted, compare);
+	for (uint32_t i = 0; i < ops; i++)
+		tournament->slot[sorted[i].op] = leaves + i;
+	mem_free(sorted);
+	for (uint32_t node = 0; node < 2 * leaves; node++) {
+		tournament->least[node] = INT64_MAX;
+		tournament->most[node] = INT64_MIN;
+		tournament->best[node] = NONE;
+	}
+	return OK;
+}
+
+static bool before(const struct order_tournament *tournament, uint32_t a, uint32_t b)
+{
+	if (a == NONE || b == NONE)
+		return a != NONE;
+	if (tournament->key[a] != tournament->key[b])
+		return tournament->key[a] < tournament->key[b];
+	if (tournament->second[a] != tournament->second[b])
+		return tournament->second[a] < tournament->second[b];
+	return tournament->late ? a > b : a < b;
+}
+
+/* Plays the matches again on the way from a leaf to the root. */
+static void replay(struct order_tournament *tournament, uint32_t node)
+{
+	for (node /= 2; node > 0; node /= 2) {
+		uint32_t left = 2 * node, right = left + 1;
+		const int64_t *least = tournament->least, *most = tournament->most;
+		tournament->least[node] = least[left] < least[right] ? least[left] : least[right];
+		tournament->most[node] = most[left] > most[right] ? most[left] : most[right];
+		bool first = before(tournament, tournament->best[left], tournament->best[right]);
+		tournament->best[node] = tournament->best[first ? left : right];
+	}
+}
+
+void order_tournament_put(struct order_tournament *tournament, uint32_t op, int64_t need, int64_t key, int64_t second)
+{
+	uint32_t node = tournament->slot[op];
+	tournament->key[op] = key;
+	tournament->second[op] = second;
+	tournament->least[node] = tournament->most[node] = need;
+	tournament->best[node] = op;
+	replay(tournament, node);
+}
+
+void order_tournament_remove(struct order_tournament *tournament, uint32_t op)
+{
+	uint32_t node = tournament->slot[op];
+	tournament->least[node] = INT64_MAX;
+	tournament->most[node] = INT64_MIN;
+	tournament->best[node] = NONE;
+	replay(tournament, node);
+}
+
+uint32_t order_tournament_best(const struct order_tournament *tournament, int64_t room)
+{
+	uint32_t stack[64], depth = 0, best = NONE;
+	stack[depth++] = 1;
+	while (depth > 0) {
+		uint32_t node = stack[--depth];
+		if (tournament->least[node] > room || !before(tournament, tournament->best[node], best))
+			continue;
+		if (tournament->most[node] <= room) {
+			best = tournament->best[node];
+			continue;
+		}
+		stack[depth++] = 2 * node + 1;
+		stack[depth++] = 2 * node;
+	}
+	return best;
+}

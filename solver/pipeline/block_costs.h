@@ -1,0 +1,48 @@
+/* block_costs.h: what one device of a sharded step spends and holds for every block, for one microbatch. */
+#ifndef TIDEMARK_PIPELINE_BLOCK_COSTS_H
+#define TIDEMARK_PIPELINE_BLOCK_COSTS_H
+
+#include "blocks.h"
+#include "solver/cost/machine.h"
+#include "solver/cost/placement.h"
+
+/* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis, bit 1: the
+ * expert axis. */
+enum { WHOLE_ON_CONTEXT = 1, WHOLE_ON_EXPERTS = 2, STATE_CLASSES = 4 };
+
+struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES]; };
+
+struct block_cost {
+	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
+	int64_t forward_link, backward_link; /* of these, collectives */
+	int64_t flops;                   /* of forward and backward ops, what is computed again included */
+	int64_t saved;                   /* bytes kept from the forward to the backward pass */
+	int64_t saved_small;             /* of these, statistics: less than 1/64 of the elements that cross to the next block */
+	int64_t transient;               /* the most bytes alive beside what is saved, states and gradients, in program order */
+	int64_t send;                    /* bytes that go to the next block */
+	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
+	struct block_states states;      /* of parameters that are read here first */
+	struct block_states vectors;     /* of these, the ones of parameters of one dim */
+	struct block_states shared;      /* of parameters that are read here too, but first in block shared_with */
+	uint32_t shared_with;            /* NONE */
+};
+
+/* What doesn't depend on the sharding. */
+struct op_work {
+	int64_t flops;
+	uint32_t twin;               /* of a view: the first op that gives the same view of the same tensor; NONE else */
+	uint8_t format;
+	bool matrix, attention, view, gathers;
+};
+/* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
+enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);
+
+/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others. O(1). */
+uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor);
+
+/* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is not counted
+ * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */
+enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct op_work *work,
+	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost);
+
+#endif

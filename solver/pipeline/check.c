@@ -1,0 +1,557 @@
+/* check.c: verifies graphs of pipeline ranks and schedules. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+struct check {
+	const struct graph *device;
+	struct graph *const *rank;
+	uint32_t ranks, microbatches;
+	const struct held *in_flight;
+	uint32_t **of;             /* [ranks][tensors] the device's tensor that a rank's holds, or is a sum or a part of; NONE */
+	bool **part;               /* [ranks][tensors] a part of a sum over ranks */
+	bool *reduced;             /* [the device's tensors] such a sum is reduced over the ranks */
+	uint32_t *runs;            /* [the device's ops] ranks that run it */
+	struct arena arena;
+	struct error *error;
+};
+
+static enum status wrong(const struct check *check, uint32_t rank, const char *what, const char *name)
+{
+	return fail(check->error, INFEASIBLE, "pipeline rank %u: %s \"%.100s\"", rank, what, name);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t length = strlen(name), tail = strlen(end);
+	return length > tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* The device's tensor behind a name with or without an ending. */
+static uint32_t named(const struct graph *device, const char *name, const char *end)
+{
+	char text[600];
+	size_t length = strlen(name) - strlen(end);
+	if (length >= sizeof text)
+		return NONE;
+	memcpy(text, name, length);
+	text[length] = '\0';
+	return graph_find_tensor(device, text);
+}
+
+static bool is(const struct op *op, const char *type)
+{
+	return strcmp(op->type, type) == 0;
+}
+
+/* ---- what tensors hold ----------------------------------------------------------------------------------------------- */
+
+static void identify(struct check *check, uint32_t r)
+{
+	static const char *const endings[] = { ".summed", ".sum", ".in_flight" };
+	const struct graph *graph = check->rank[r];
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		const char *name = graph->tensor[t].name;
+		uint32_t *of = &check->of[r][t];
+		*of = graph_find_tensor(check->device, name);
+		for (size_t i = 0; i < sizeof endings / sizeof *endings && *of == NONE; i++)
+			if (ends_with(name, endings[i]))
+				*of = named(check->device, name, endings[i]);
+	}
+}
+
+static bool is_addition(const struct graph *device, uint32_t op)
+{
+	return strncmp(device->op[op].type, "aten.add", 8) == 0 && csr_length(&device->reads, op) == 2 && csr_length(&device->writes, op) == 1;
+}
+
+/* A rank's tensor stands for one of the device's: it is that, or a summand of it at some depth. */
+static bool stands_for(const struct check *check, uint32_t here, uint32_t wanted, bool *summand)
+{
+	const struct graph *device = check->device;
+	if (here == wanted)
+		return true;
+	uint32_t writer = wanted == NONE ? NONE : device->tensor[wanted].writer;
+	if (writer == NONE || !is_addition(device, writer))
+		return false;
+	*summand = true;
+	FOR_ROW(i, &device->reads, writer)
+		if (stands_for(check, here, device->reads.item[i], summand))
+			return true;
+	return false;
+}
+
+static bool same_storage(const struct graph *device, uint32_t a, uint32_t b)
+{
+	return a != NONE && b != NONE && device->tensor[a].storage == device->tensor[b].storage;
+}
+
+static uint32_t sender(const struct check *check, uint32_t r, uint32_t id, uint32_t *from)
+{
+	const struct op *op = &check->rank[r]->op[id];
+	char name[600];
+	const char *at = op->extra ? strstr(op->extra, "\"from\":") : NULL;
+	if (!is(op, "comm.recv") || !ends_with(op->name, ".recv") || !at)
+		return NONE;
+	*from = (uint32_t)strtoul(at + 7, NULL, 10);
+	snprintf(name, sizeof name, "%.*s.send.%u", (int)(strlen(op->name) - strlen(".recv")), op->name, r);
+	return *from < check->ranks ? graph_find_op(check->rank[*from], name) : NONE;
+}
+
+/* The sum of all microbatches, made here or sent. */
+static bool is_sum(const struct check *check, uint32_t r, uint32_t tensor)
+{
+	const struct graph *graph = check->rank[r];
+	uint32_t root = graph->storage[graph->tensor[tensor].storage].root, maker = graph->tensor[root].writer, from = 0;
+	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
+	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
+		return ends_with(graph->tensor[root].name, ".sum");
+	return from != r && is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
+}
+
+static bool views(const struct graph *graph, uint32_t op, uint32_t s)
+{
+	bool all = csr_length(&graph->writes, op) > 0;
+	FOR_ROW(i, &graph->writes, op)
+		all &= graph->tensor[graph->writes.item[i]].storage == s;
+	return all;
+}
+
+/* ---- ops of the step ---------------------------------------------------------------------------------------------------- */
+
+static enum status check_op(struct check *check, uint32_t r, uint32_t id, uint32_t of)
+{
+	const struct graph *graph = check->rank[r], *device = check->device;
+	bool part = false;
+	check->runs[of]++;
+	if (strcmp(graph->op[id].type, device->op[of].type) != 0 || csr_length(&graph->reads, id) != csr_length(&device->reads, of)
+		|| csr_length(&graph->writes, id) != csr_length(&device->writes, of))
+		return wrong(check, r, "is another op than the step's:", graph->op[id].name);
+	for (uint32_t k = 0; k < csr_length(&graph->reads, id); k++) {
+		uint32_t here = graph->reads.item[graph->reads.start[id] + k], wanted = device->reads.item[device->reads.start[of] + k];
+		bool summand = false;
+		if (!stands_for(check, check->of[r][here], wanted, &summand))
+			return wrong(check, r, "another operand than the step's is read by", graph->op[id].name);
+		uint32_t writer = device->tensor[wanted].writer;
+		bool gradient = device->op[of].phase == PHASE_UPDATE && writer != NONE && device->op[writer].phase == PHASE_BACKWARD;
+		if (check->microbatches > 1 && gradient && !is_sum(check, r, here))
+			return wrong(check, r, "one microbatch's gradient is read by", graph->op[id].name);
+		part |= (summand || check->part[r][here]) && !check->reduced[check->of[r][here]];
+	}
+	FOR_ROW(i, &graph->writes, id)
+		check->part[r][graph->writes.item[i]] = part;
+	if (part && device->op[of].phase == PHASE_UPDATE)
+		return wrong(check, r, "a part of a sum over the ranks, not the sum, is read by", graph->op[id].name);
+	return OK;
+}
+
+static enum status check_added(struct check *check, uint32_t r, uint32_t id)
+{
+	const struct graph *graph = check->rank[r];
+	const struct op *op = &graph->op[id];
+	uint32_t of = NONE;
+	if (is(op, "comm.all_reduce") && ends_with(op->name, ".all_reduce.pp")) {
+		uint32_t tensor = graph->reads.item[graph->reads.start[id]];
+		check->reduced[check->of[r][tensor]] = true;
+		return OK;
+	}
+	if (is(op, "comm.send") || is(op, "comm.recv") || is(op, "pipeline.flush"))
+		return OK;
+	if (ends_with(op->name, ".accumulate") && csr_length(&graph->reads, id) == 2 && csr_length(&graph->writes, id) == 1) {
+		uint32_t sum = graph->reads.item[graph->reads.start[id]], what = graph->reads.item[graph->reads.start[id] + 1];
+		of = graph->writes.item[graph->writes.start[id]];
+		check->part[r][of] = check->part[r][what] || check->part[r][sum];
+		if (same_storage(check->device, check->of[r][sum], check->of[r][what]) && check->of[r][of] == check->of[r][what]
+			&& graph->tensor[of].storage == graph->tensor[sum].storage)
+			return OK;
+	}
+	return wrong(check, r, "is neither of the step nor between ranks:", op->name);
+}
+
+static enum status check_ops(struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	enum status status = OK;
+	for (uint32_t id = 0; id < graph->ops && status == OK; id++) {
+		uint32_t of = graph_find_op(check->device, graph->op[id].name);
+		status = of != NONE ? check_op(check, r, id, of) : check_added(check, r, id);
+	}
+	return status;
+}
+
+/* Sums over ranks are reduced where an addition has its operands on different ranks. */
+static void find_reduced(struct check *check)
+{
+	for (uint32_t r = 0; r < check->ranks; r++)
+		for (uint32_t id = 0; id < check->rank[r]->ops; id++)
+			if (is(&check->rank[r]->op[id], "comm.all_reduce") && ends_with(check->rank[r]->op[id].name, ".all_reduce.pp"))
+				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
+}
+
+/* ---- sums over ranks ----------------------------------------------------------------------------------------------------- */
+
+/* Adds a mark to every tensor of the device's graph that a rank's tensor is made of by additions and what is done to one operand alone. */
+static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor, uint32_t *marks)
+{
+	const struct graph *graph = check->rank[r];
+	uint32_t writer = graph->tensor[tensor].writer;
+	bool sum = writer != NONE && (ends_with(graph->op[writer].name, ".accumulate") || is(&graph->op[writer], "comm.recv"));
+	uint32_t of = writer == NONE || sum ? NONE : graph_find_op(check->device, graph->op[writer].name);
+	if (writer != NONE && ends_with(graph->op[writer].name, ".accumulate")) {
+		mark_summands(check, r, graph->reads.item[graph->reads.start[writer] + 1], marks);
+		return;
+	}
+	bool through = of != NONE && check->runs[of] > 1 && csr_length(&graph->reads, writer) == 1;
+	if (of != NONE && (through || is_addition(check->device, of)))
+		FOR_ROW(i, &graph->reads, writer)
+			mark_summands(check, r, graph->reads.item[i], marks);
+	else
+		marks[check->of[r][tensor]]++;
+}
+
+/* Marked itself, or all that it is the sum of: each once. */
+static bool all_marked(const struct check *check, uint32_t tensor, const uint32_t *marks)
+{
+	const struct graph *device = check->device;
+	uint32_t writer = device->tensor[tensor].writer;
+	bool fine = writer != NONE && (is_addition(device, writer) || csr_length(&device->reads, writer) == 1);
+	if (marks[tensor] > 0)
+		return marks[tensor] == 1;
+	for (uint32_t i = writer == NONE ? 0 : device->reads.start[writer]; fine && i < device->reads.start[writer + 1]; i++)
+		fine = all_marked(check, device->reads.item[i], marks);
+	return fine;
+}
+
+/* What a reduction adds up over the ranks is the whole sum: every summand comes from one rank. */
+static enum status check_reduction(struct check *check, const char *name)
+{
+	uint32_t root = named(check->device, name, ".all_reduce.pp"), *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
+	if (!marks)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	if (root != NONE && check->device->tensor[root].writer != NONE && check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
+		return OK;    /* a number that every rank has its own of */
+	for (uint32_t r = 0; r < check->ranks; r++) {
+		uint32_t op = graph_find_op(check->rank[r], name);
+		if (op != NONE)
+			mark_summands(check, r, check->rank[r]->reads.item[check->rank[r]->reads.start[op]], marks);
+	}
+	return root != NONE && all_marked(check, root, marks) ? OK : fail(check->error, INFEASIBLE, "\"%.100s\" doesn't add up the whole sum", name);
+}
+
+static enum status check_reductions(struct check *check)
+{
+	enum status status = OK;
+	for (uint32_t r = 0; r < check->ranks; r++)
+		for (uint32_t id = 0; id < check->rank[r]->ops && status == OK; id++)
+			if (is(&check->rank[r]->op[id], "comm.all_reduce") && ends_with(check->rank[r]->op[id].name, ".all_reduce.pp"))
+				status = check_reduction(check, check->rank[r]->op[id].name);
+	return status;
+}
+
+/* Every op is run; an addition that no rank runs has its summands added by a reduction. */
+static enum status check_complete(const struct check *check)
+{
+	const struct graph *device = check->device;
+	bool any = false;
+	for (uint32_t t = 0; t < device->tensors; t++)
+		any |= check->reduced[t];
+	for (uint32_t op = 0; op < device->ops; op++)
+		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 && !(any && is_addition(device, op)))
+			return fail(check->error, INFEASIBLE, "no pipeline rank runs \"%.100s\"", device->op[op].name);
+	return OK;
+}
+
+/* ---- between ranks -------------------------------------------------------------------------------------------------------- */
+
+static enum status check_received(const struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	uint32_t received = 0, from = 0;
+	for (uint32_t id = 0; id < graph->ops; id++) {
+		if (!is(&graph->op[id], "comm.recv"))
+			continue;
+		uint32_t send = sender(check, r, id, &from);
+		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
+			return wrong(check, r, "nobody sends what is received by", graph->op[id].name);
+		uint32_t there = check->rank[from]->reads.item[check->rank[from]->reads.start[send]];
+		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : graph->inplace[graph->inplace_start[id]].in;
+		received++;
+		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) || check->rank[from]->tensor[there].bytes != graph->tensor[here].bytes)
+			return wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
+	}
+	char end[32];
+	uint32_t sent = 0;
+	snprintf(end, sizeof end, ".send.%u", r);
+	for (uint32_t other = 0; other < check->ranks; other++)
+		for (uint32_t id = 0; id < check->rank[other]->ops; id++)
+			sent += is(&check->rank[other]->op[id], "comm.send") && ends_with(check->rank[other]->op[id].name, end);
+	return sent == received ? OK : wrong(check, r, "not everything that is sent there is received by", check->rank[r]->name ? check->rank[r]->name : "");
+}
+
+/* Runs all ranks as far as they get: to the end, or they wait for each other. */
+static enum status check_progress(struct check *check)
+{
+	uint32_t *next = arena_alloc(&check->arena, check->ranks, sizeof *next), left = 0;
+	if (!next)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (bool moved = true; moved;) {
+		moved = false;
+		left = 0;
+		for (uint32_t r = 0; r < check->ranks; r++) {
+			const struct graph *graph = check->rank[r];
+			for (uint32_t from = 0; next[r] < graph->ops; next[r]++, moved = true) {
+				uint32_t send = sender(check, r, next[r], &from);
+				if (send != NONE && next[from] <= send)
+					break;
+			}
+			left += next[r] < graph->ops;
+		}
+	}
+	return left == 0 ? OK : fail(check->error, INFEASIBLE, "%u pipeline ranks wait for each other", left);
+}
+
+/* ---- what waits ------------------------------------------------------------------------------------------------------------- */
+
+/* Marks what comes before an op. */
+static bool *before(struct check *check, const struct graph *graph, uint32_t op)
+{
+	bool *marked = arena_alloc(&check->arena, graph->ops, sizeof *marked);
+	if (!marked)
+		return NULL;
+	marked[op] = true;
+	for (uint32_t id = op + 1; id-- > 0;)
+		FOR_ROW(i, &graph->pred, id)
+			marked[graph->pred.item[i]] |= marked[id];
+	return marked;
+}
+
+/* Forward ops whose results, through others, are sent on: they run in the forward pass, not when a backward op has them made for itself. */
+static bool *sent_on(struct check *check, const struct graph *graph)
+{
+	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
+	for (uint32_t op = graph->ops; on && op-- > 0;) {
+		on[op] = is(&graph->op[op], "comm.send");
+		FOR_ROW(i, &graph->succ, op)
+			on[op] |= graph->op[op].phase != PHASE_BACKWARD && on[graph->succ.item[i]];
+	}
+	return on;
+}
+
+/* An activation: filled by a forward op, received before one reads it, or an input; read by a backward op. */
+static bool waits(const struct graph *graph, const bool *on, uint32_t s)
+{
+	uint32_t maker = graph->storage[s].allocator;
+	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT : graph->op[maker].phase == PHASE_FORWARD && on[maker], backward = false, early = false;
+	FOR_ROW(i, &graph->users, s) {
+		uint32_t op = graph->users.item[i];
+		bool reads = !views(graph, op, s);    /* a view reads nothing */
+		backward |= op != maker && reads && graph->op[op].phase == PHASE_BACKWARD;
+		early |= reads && graph->op[op].phase == PHASE_FORWARD && on[op];
+	}
+	if (maker != NONE && is(&graph->op[maker], "comm.recv"))
+		forward = early;
+	return forward && backward && graph->storage[s].bytes > 0;
+}
+
+static enum status check_waiting(struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	bool *marked = flush == NONE ? NULL : before(check, graph, flush), *on = sent_on(check, graph);
+	if (!on || (flush != NONE && !marked))
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t op = 0; op < graph->ops && marked; op++)
+		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] && csr_length(&graph->reads, op) > 0
+			&& !views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
+			return wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		char name[600];
+		const char *root = graph->tensor[graph->storage[s].root].name;
+		snprintf(name, sizeof name, "%s.in_flight", root);
+		uint32_t copies = graph_find_tensor(graph, name);
+		int64_t held = copies == NONE ? 1 : graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
+		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
+			return wrong(check, r, "more copies in flight than the schedule has, of", root);
+		if (waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE && graph->storage[s].kind != KIND_OUTPUT)
+			return wrong(check, r, "no copies in flight are counted of", root);
+	}
+	return OK;
+}
+
+/* The host holds what every microbatch in flight has offloaded. */
+static enum status check_offloaded(struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const char *at = graph->op[op].extra ? strstr(graph->op[op].extra, "\"in_flight\":") : NULL;
+		unsigned long held = at ? strtoul(at + strlen("\"in_flight\":"), NULL, 10) : 1;
+		if (is(&graph->op[op], "tidemark.offload") && (held < check->in_flight[r].least || held > check->in_flight[r].most))
+			return wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
+	}
+	return OK;
+}
+
+/* ---- all ranks --------------------------------------------------------------------------------------------------------------- */
+
+static bool start(struct check *check)
+{
+	check->of = arena_alloc(&check->arena, check->ranks, sizeof *check->of);
+	check->part = arena_alloc(&check->arena, check->ranks, sizeof *check->part);
+	check->reduced = arena_alloc(&check->arena, check->device->tensors, sizeof *check->reduced);
+	check->runs = arena_alloc(&check->arena, check->device->ops, sizeof *check->runs);
+	bool fine = check->of && check->part && check->reduced && check->runs;
+	for (uint32_t r = 0; r < check->ranks && fine; r++) {
+		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
+		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);
+		fine = check->of[r] && check->part[r];
+		if (fine)
+			identify(check, r);
+	}
+	return fine;
+}
+
+enum status pipeline_check_ranks(const struct graph *device, struct graph *const *rank, uint32_t ranks, uint32_t microbatches,
+	const struct held *in_flight, struct error *error)
+{
+	struct check check = { .device = device, .rank = rank, .ranks = ranks, .microbatches = microbatches, .in_flight = in_flight, .error = error };
+	enum status status = start(&check) ? OK : fail(error, NO_MEMORY, "out of memory");
+	if (status == OK)
+		find_reduced(&check);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		status = check_ops(&check, r);
+	if (status == OK)
+		status = check_complete(&check);
+	if (status == OK)
+		status = check_reductions(&check);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		status = check_received(&check, r);
+	if (status == OK)
+		status = check_progress(&check);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		status = check_waiting(&check, r);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		status = check_offloaded(&check, r);
+	arena_free(&check.arena);
+	return status;
+}
+
+/* ---- schedules ---------------------------------------------------------------------------------------------------------------- */
+
+struct playing {
+	const struct pipeline *pipeline;
+	uint32_t passes;           /* of a rank in one direction */
+	int64_t *end[2];           /* [pieces * microbatches] */
+};
+
+/* The n-th forward or backward pass of a rank: piece and microbatch. */
+static size_t nth(const struct playing *playing, uint32_t rank, uint32_t n, bool backward)
+{
+	const struct pipeline *of = playing->pipeline;
+	uint32_t chunk = 0, microbatch = n;
+	if (of->chunks > 1) {
+		uint32_t round = n / (of->ranks * of->chunks), in_round = n % (of->ranks * of->chunks);
+		chunk = in_round / of->ranks;
+		microbatch = round * of->ranks + in_round % of->ranks;
+	}
+	chunk = backward ? of->chunks - 1 - chunk : chunk;
+	microbatch = backward && of->schedule == SCHEDULE_GPIPE ? of->microbatches - 1 - microbatch : microbatch;
+	return (size_t)(chunk * of->ranks + rank) * of->microbatches + microbatch;
+}
+
+/* Forward passes that a rank has begun when its n-th backward pass begins. */
+static uint32_t ahead(const struct playing *playing, uint32_t rank, uint32_t n)
+{
+	const struct pipeline *of = playing->pipeline;
+	uint32_t warm = of->schedule == SCHEDULE_GPIPE ? playing->passes : of->chunks > 1 ? 2 * (of->ranks - 1 - rank) + (of->chunks - 1) * of->ranks
+		: of->ranks - 1 - rank;
+	return warm + n + 1 < playing->passes ? warm + n + 1 : playing->passes;
+}
+
+static int64_t sending(const struct pipeline *of, uint32_t piece, bool backward)
+{
+	if (backward)
+		return piece > 0 ? of->send[piece - 1] : 0;
+	return piece + 1 < of->ranks * of->chunks ? of->send[piece] : 0;
+}
+
+/* A pass no earlier than what its rank did before, and what it is made of. Returns its end, without sending. */
+static int64_t place(struct playing *playing, size_t at, bool backward, int64_t *free_at)
+{
+	const struct pipeline *of = playing->pipeline;
+	uint32_t piece = (uint32_t)(at / of->microbatches), pieces = of->ranks * of->chunks;
+	int64_t begin = *free_at, ready = 0;
+	if (backward)
+		ready = playing->end[0][at];
+	if (!backward && piece > 0)
+		ready = playing->end[0][at - of->microbatches] + sending(of, piece - 1, false);
+	if (backward && piece + 1 < pieces && playing->end[1][at + of->microbatches] + sending(of, piece + 1, true) > ready)
+		ready = playing->end[1][at + of->microbatches] + sending(of, piece + 1, true);
+	begin = ready > begin ? ready : begin;
+	*free_at = playing->end[backward][at] = begin + (backward ? of->backward : of->forward)[piece];
+	*free_at += of->blocking ? sending(of, piece, backward) : 0;
+	return *free_at;
+}
+
+/* All ranks' passes in their order. Returns the last end. */
+static int64_t sweep(struct playing *playing)
+{
+	int64_t last = 0;
+	for (uint32_t r = 0; r < playing->pipeline->ranks; r++) {
+		int64_t free_at = 0;
+		for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
+			for (; forward < ahead(playing, r, n); forward++)
+				place(playing, nth(playing, r, forward, false), false, &free_at);
+			place(playing, nth(playing, r, n, true), true, &free_at);
+		}
+		last = free_at > last ? free_at : last;
+	}
+	return last;
+}
+
+static void count_held(const struct playing *playing, uint32_t rank, uint32_t *held, uint32_t *top, struct held *in_flight)
+{
+	const struct pipeline *of = playing->pipeline;
+	for (uint32_t c = 0; c < of->chunks; c++)
+		held[c] = top[c] = 0;
+	for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
+		for (; forward < ahead(playing, rank, n); forward++) {
+			uint32_t chunk = (uint32_t)(nth(playing, rank, forward, false) / of->microbatches) / of->ranks;
+			top[chunk] = ++held[chunk] > top[chunk] ? held[chunk] : top[chunk];
+		}
+		held[(uint32_t)(nth(playing, rank, n, true) / of->microbatches) / of->ranks]--;
+	}
+	*in_flight = (struct held) { top[0], top[0] };
+	for (uint32_t c = 1; c < of->chunks; c++) {
+		in_flight->least = top[c] < in_flight->least ? top[c] : in_flight->least;
+		in_flight->most = top[c] > in_flight->most ? top[c] : in_flight->most;
+	}
+}
+
+int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight)
+{
+	struct playing playing = { .pipeline = pipeline, .passes = pipeline->microbatches * pipeline->chunks };
+	size_t cells = (size_t)pipeline->ranks * pipeline->chunks * pipeline->microbatches;
+	struct arena arena = { 0 };
+	playing.end[0] = arena_alloc(&arena, cells, sizeof *playing.end[0]);
+	playing.end[1] = arena_alloc(&arena, cells, sizeof *playing.end[1]);
+	uint32_t *held = arena_alloc(&arena, 2 * (size_t)pipeline->chunks, sizeof *held);
+	uint64_t before = 0;
+	int64_t time = -1;
+	if (playing.end[0] && playing.end[1] && held) {
+		size_t most = 2 * cells + 2;
+		for (size_t round = 0; round < most && time < 0; round++) {
+			int64_t now = sweep(&playing);
+			uint64_t sum = 0;
+			for (size_t i = 0; i < cells; i++)
+				sum += (uint64_t)playing.end[0][i] + (uint64_t)playing.end[1][i];
+			time = round > 0 && sum == before ? now : -1;
+			before = sum;
+		}
+		for (uint32_t r = 0; r < pipeline->ranks; r++)
+			count_held(&playing, r, held, held + pipeline->chunks, &in_flight[r]);
+	}
+	arena_free(&arena);
+	return time;
+}

@@ -1,0 +1,432 @@
+/* cut.c: ops of a device's graph shared out to pipeline pieces. */
+#include <string.h>
+
+#include "cut.h"
+
+/* What a tensor is made of. */
+enum { OF_INPUT = 1, OF_PARAMETER = 2, OF_OTHERS = 4 };
+
+struct finding {
+	struct pipeline_cut *cut;
+	const struct graph *graph, *whole;
+	const struct blocks *blocks;
+	const uint32_t *piece_of;
+	uint8_t *made_of;          /* [ops] */
+	bool *follows;             /* [ops] a collective that goes with what it reads */
+	uint32_t *home;            /* [storages] the piece that updates a parameter; NONE */
+	uint32_t *owner;           /* [storages] the parameter whose gradient or state it is */
+	struct arena scratch;
+};
+
+/* Collectives, and offloads to the host and back. */
+static bool is_collective(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].phase == PHASE_COMMUNICATION;
+}
+
+static int64_t elements(const struct tensor *tensor)
+{
+	int64_t product = 1;
+	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+		product *= tensor->shape[d];
+	return tensor->shape ? product : tensor->bytes;
+}
+
+static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
+{
+	return graph->tensor[tensor].storage;
+}
+
+static bool in_place(const struct graph *graph, uint32_t op)
+{
+	return graph->inplace_start[op] != graph->inplace_start[op + 1];
+}
+
+/* ---- pieces and passes --------------------------------------------------------------------------------------------- */
+
+static enum side side_of(uint8_t phase)
+{
+	return phase == PHASE_UPDATE ? SIDE_UPDATE : phase == PHASE_BACKWARD ? SIDE_BACKWARD : SIDE_FORWARD;
+}
+
+/* Collectives, from the last to the first: the pass and the piece of who reads them first; without readers, of what they write into. */
+static void place_collective(struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	uint32_t first = NONE;
+	int64_t in = 0, out = 0;
+	FOR_ROW(i, &graph->writes, op) {
+		out += graph->tensor[graph->writes.item[i]].bytes;
+		FOR_ROW(j, &finding->cut->readers, graph->writes.item[i]) {
+			uint32_t reader = finding->cut->readers.item[j];
+			if (finding->follows[reader] && cut->piece[reader] == NONE)
+				continue;
+			if (first == NONE || cut->side[reader] < cut->side[first] || (cut->side[reader] == cut->side[first] && cut->piece[reader] < cut->piece[first]))
+				first = reader;
+		}
+	}
+	bool written = false;
+	FOR_ROW(i, &graph->reads, op) {
+		in += graph->tensor[graph->reads.item[i]].bytes;
+		written |= graph->tensor[graph->reads.item[i]].writer != NONE;
+	}
+	bool leaves = strcmp(graph->op[op].type, "tidemark.offload") == 0;    /* at once, whenever it comes back */
+	cut->side[op] = leaves ? SIDE_FORWARD : first != NONE ? cut->side[first] : SIDE_UPDATE;
+	finding->follows[op] = written && (first == NONE || out <= in);
+	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
+}
+
+static void place_ops(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t of = is_collective(graph, op) ? NONE : graph_find_op(finding->whole, graph->op[op].name);
+		cut->side[op] = side_of(graph->op[op].phase);
+		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
+	}
+	for (uint32_t op = graph->ops; op-- > 0;)
+		if (is_collective(graph, op))
+			place_collective(finding, op);
+}
+
+/* An op is no earlier than what it reads: in a later pass, or in the same pass not before that piece has had its turn. */
+static void follow(struct finding *finding, uint32_t op, uint32_t writer)
+{
+	struct pipeline_cut *cut = finding->cut;
+	if (finding->follows[op] && writer != NONE && writer != op && cut->piece[op] == NONE)
+		cut->piece[op] = cut->piece[writer];
+	if (writer == NONE || writer == op || cut->anywhere[writer])
+		return;
+	if (cut->side[writer] > cut->side[op])
+		cut->side[op] = cut->side[writer];
+	if (finding->follows[op])
+		cut->piece[op] = cut->piece[writer];
+	if (cut->side[writer] != cut->side[op])
+		return;
+	bool late = cut->side[op] == SIDE_FORWARD ? cut->piece[writer] > cut->piece[op] : cut->side[op] == SIDE_BACKWARD && cut->piece[writer] < cut->piece[op];
+	cut->piece[op] = late ? cut->piece[writer] : cut->piece[op];
+}
+
+/* A collective of nothing that anybody makes or reads. */
+static void cut_default(struct pipeline_cut *cut, uint32_t op)
+{
+	if (cut->piece[op] == NONE)
+		cut->piece[op] = 0;
+}
+
+static void order_pieces(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (int pass = 0; pass < 2; pass++) /* a later operand may move the op to a later pass */
+			FOR_ROW(i, &graph->reads, op) {
+				uint32_t tensor = graph->reads.item[i];
+				follow(finding, op, graph->tensor[tensor].writer);
+				follow(finding, op, graph->storage[storage_of(graph, tensor)].allocator);
+			}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		cut_default(finding->cut, op);
+}
+
+/* ---- what every rank can make for itself ----------------------------------------------------------------------------- */
+
+static bool random_op(const struct op *op)
+{
+	return strstr(op->type, "rand") || strstr(op->type, "bernoulli") || strstr(op->type, "dropout");
+}
+
+/* A view of all of its operand. */
+static bool is_view(const struct graph *graph, uint32_t op)
+{
+	if (in_place(graph, op) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		return false;
+	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return to->alias != NONE && to->bytes == from->bytes;
+}
+
+static uint8_t made_of(const struct finding *finding, uint32_t tensor)
+{
+	static const uint8_t leaf[KIND_COUNT] = { [KIND_INPUT] = OF_INPUT, [KIND_PARAMETER] = OF_PARAMETER, [KIND_OPTIMIZER] = OF_OTHERS,
+		[KIND_GRADIENT] = OF_OTHERS, [KIND_ACTIVATION] = OF_INPUT, [KIND_TEMPORARY] = OF_INPUT, [KIND_OUTPUT] = OF_INPUT };
+	const struct graph *graph = finding->graph;
+	const struct storage *storage = &graph->storage[storage_of(graph, tensor)];
+	uint32_t writer = graph->tensor[tensor].writer;
+	return writer != NONE ? finding->made_of[writer] : storage->allocator != NONE ? finding->made_of[storage->allocator] : leaf[storage->kind];
+}
+
+static void find_anywhere(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint8_t of = 0;
+		bool output = false;
+		FOR_ROW(i, &graph->reads, op)
+			of |= made_of(finding, graph->reads.item[i]);
+		FOR_ROW(i, &graph->writes, op)
+			output |= graph->storage[storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
+		if (in_place(graph, op) || random_op(&graph->op[op]) || (cut->side[op] == SIDE_UPDATE && of != 0))
+			of |= OF_OTHERS;
+		finding->made_of[op] = of;
+		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || is_view(graph, op));
+	}
+}
+
+/* ---- updates --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->touches, op)
+		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
+			return graph->touches.item[i];
+	return NONE;
+}
+
+/* The parameter that an op of the update works for, or NONE. */
+static uint32_t parameter_of(const struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	uint32_t of = updated_parameter(graph, op);
+	FOR_ROW(i, &graph->touches, op)
+		of = of == NONE ? finding->owner[graph->touches.item[i]] : of;
+	return of;
+}
+
+/* Gradients and states belong to the parameter that they update, found along shared storages; numbers belong to all. */
+static void find_owners(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		finding->owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
+	for (int pass = 0; pass < 3; pass++)
+		for (uint32_t op = graph->ops; op-- > 0;) {
+			uint32_t of = finding->cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
+			FOR_ROW(i, &graph->touches, op) {
+				uint32_t s = graph->touches.item[i];
+				if (of != NONE && finding->owner[s] == NONE && elements(&graph->tensor[graph->storage[s].root]) > 1)
+					finding->owner[s] = of;
+			}
+		}
+}
+
+/* A parameter is updated on one rank: where the first op that works for it was put. */
+static void gather_updates(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !is_collective(graph, op) ? parameter_of(finding, op) : NONE;
+		if (parameter == NONE)
+			continue;
+		if (finding->home[parameter] == NONE)
+			finding->home[parameter] = cut->piece[op];
+		cut->piece[op] = finding->home[parameter];
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+		if (read != NONE && graph->tensor[read].writer != NONE && cut->side[op] == SIDE_UPDATE)
+			cut->piece[op] = cut->piece[graph->tensor[read].writer];
+	}
+}
+
+/* Numbers that ops of the update write in place on several ranks: whether any gradient has overflowed. */
+static void find_joint(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t rank = NONE;
+		if (graph->storage[s].persistent || elements(&graph->tensor[graph->storage[s].root]) > 1)
+			continue;
+		FOR_ROW(i, &graph->users, s) {
+			uint32_t op = graph->users.item[i];
+			for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && cut->side[op] == SIDE_UPDATE; j++)
+				if (storage_of(graph, graph->inplace[j].in) == s) {
+					cut->joint[s] |= cut->of_tied[op] != NONE || (rank != NONE && rank != cut_rank(cut, op));
+					rank = cut_rank(cut, op);
+				}
+		}
+	}
+}
+
+/* ---- parameters that several ranks hold ---------------------------------------------------------------------------------- */
+
+static bool is_addition(const struct graph *graph, uint32_t op)
+{
+	if (strncmp(graph->op[op].type, "aten.add.", 9) != 0 && strncmp(graph->op[op].type, "aten.add_.", 10) != 0)
+		return false;
+	if (csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
+		return false;
+	const uint32_t *read = graph->reads.item + graph->reads.start[op];
+	const struct tensor *left = &graph->tensor[read[0]], *right = &graph->tensor[read[1]];
+	return left->bytes == right->bytes && left->writer != NONE && right->writer != NONE;
+}
+
+/* What may be done to each summand instead of to the sum. */
+static bool is_linear(const struct graph *graph, uint32_t op)
+{
+	static const char *const types[] = { "aten._to_copy", "aten.view", "aten._unsafe_view", "aten.reshape", "aten.t.", "aten.transpose", "aten.permute",
+		"aten.clone", "aten.detach", "comm." };
+	bool known = false;
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		known |= strncmp(graph->op[op].type, types[i], strlen(types[i])) == 0;
+	return known && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+}
+
+/* Only one op reads what an op writes. */
+static bool read_once(const struct finding *finding, uint32_t op)
+{
+	uint32_t tensor = finding->graph->writes.item[finding->graph->writes.start[op]];
+	return csr_length(&finding->cut->readers, tensor) == 1;
+}
+
+/* Marks the additions that a tensor is a sum of, from the last one back; its summands become leaves. */
+static void mark_sum(struct finding *finding, uint32_t tensor, uint32_t number)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	uint32_t top = graph->tensor[tensor].writer;
+	cut->sums[top] = true;
+	cut->of_tied[top] = number;
+	for (uint32_t op = top + 1; op-- > 0;) {
+		if (!cut->sums[op] || cut->of_tied[op] != number)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t read = graph->reads.item[i], writer = graph->tensor[read].writer;
+			if (cut->side[writer] == SIDE_BACKWARD && is_addition(graph, writer) && read_once(finding, writer)) {
+				cut->sums[writer] = true;
+				cut->of_tied[writer] = number;
+			} else {
+				cut->leaf[cut->tied[number].first + cut->tied[number].count++] = read;
+			}
+		}
+	}
+}
+
+static void unmark_sum(struct finding *finding, uint32_t number)
+{
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < finding->graph->ops; op++)
+		if (cut->of_tied[op] == number) {
+			cut->of_tied[op] = NONE;
+			cut->sums[op] = false;
+		}
+}
+
+bool tied_on(const struct pipeline_cut *cut, uint32_t tied, uint32_t rank)
+{
+	for (uint32_t i = 0; i < cut->tied[tied].count; i++)
+		if (cut_rank(cut, cut->graph->tensor[cut->leaf[cut->tied[tied].first + i]].writer) == rank)
+			return true;
+	return false;
+}
+
+/* A gradient that the update reads: a sum of several ranks' parts, perhaps cast since? */
+static void try_tied(struct finding *finding, uint32_t tensor, uint32_t parameter)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	uint32_t chain[16], links = 0, writer;
+	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD && !is_addition(graph, writer)) {
+		if (!is_linear(graph, writer) || links == sizeof chain / sizeof *chain)
+			return;
+		chain[links++] = writer;
+		tensor = graph->reads.item[graph->reads.start[writer]];
+	}
+	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(graph, writer) && cut->of_tied[writer] == NONE;
+	if (!sum || (links > 0 && !read_once(finding, writer)))
+		return;
+	uint32_t number = cut->tieds, before = number ? cut->tied[number - 1].first + cut->tied[number - 1].count : 0;
+	cut->tied[number] = (struct tied) { .parameter = parameter, .first = before };
+	mark_sum(finding, tensor, number);
+	bool several = false;
+	for (uint32_t i = 1; i < cut->tied[number].count; i++)
+		several |= cut_rank(cut, graph->tensor[cut->leaf[before + i]].writer) != cut_rank(cut, graph->tensor[cut->leaf[before]].writer);
+	if (!several) {
+		unmark_sum(finding, number);
+		return;
+	}
+	for (uint32_t i = 0; i < links; i++)
+		cut->of_tied[chain[i]] = number;
+	cut->tieds++;
+}
+
+static void find_tied(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, parameter = finding->owner[storage_of(graph, tensor)];
+			if (cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD && parameter != NONE && cut->of_tied[writer] == NONE)
+				try_tied(finding, tensor, parameter);
+		}
+	for (uint32_t op = 0; op < graph->ops && cut->tieds > 0; op++) {
+		uint32_t parameter = cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
+		for (uint32_t k = 0; k < cut->tieds && parameter != NONE; k++)
+			if (cut->tied[k].parameter == parameter)
+				cut->of_tied[op] = k;
+	}
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------------- */
+
+static bool start(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	uint32_t parameters = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		parameters += graph->storage[s].kind == KIND_PARAMETER;
+	cut->piece = arena_alloc(&cut->arena, graph->ops, sizeof *cut->piece);
+	cut->side = arena_alloc(&cut->arena, graph->ops, sizeof *cut->side);
+	cut->anywhere = arena_alloc(&cut->arena, graph->ops, sizeof *cut->anywhere);
+	cut->sums = arena_alloc(&cut->arena, graph->ops, sizeof *cut->sums);
+	cut->joint = arena_alloc(&cut->arena, graph->storages, sizeof *cut->joint);
+	cut->of_tied = arena_alloc(&cut->arena, graph->ops, sizeof *cut->of_tied);
+	cut->tied = arena_alloc(&cut->arena, parameters + (size_t)1, sizeof *cut->tied);
+	cut->leaf = arena_alloc(&cut->arena, 2 * (size_t)graph->ops + 2, sizeof *cut->leaf);
+	finding->made_of = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->made_of);
+	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
+	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
+	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
+	if (!cut->piece || !cut->side || !cut->anywhere || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->made_of
+		|| !finding->follows || !finding->owner || !finding->home
+		|| csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
+		return false;
+	csr_unique(&cut->readers, graph->tensors);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		cut->of_tied[op] = NONE;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		finding->home[s] = NONE;
+	return true;
+}
+
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct blocks *blocks, const uint32_t *piece_of,
+	uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
+{
+	*cut = (struct pipeline_cut) { .graph = device, .ranks = ranks, .pieces = pieces };
+	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .blocks = blocks, .piece_of = piece_of };
+	bool fine = start(&finding);
+	if (fine) {
+		place_ops(&finding);
+		find_anywhere(&finding);
+		order_pieces(&finding);
+		find_owners(&finding);
+		gather_updates(&finding);
+		find_tied(&finding);
+		find_joint(&finding);
+	}
+	arena_free(&finding.scratch);
+	if (!fine)
+		pipeline_cut_free(cut);
+	return fine ? OK : NO_MEMORY;
+}
+
+void pipeline_cut_free(struct pipeline_cut *cut)
+{
+	arena_free(&cut->arena);
+	*cut = (struct pipeline_cut) { 0 };
+}

@@ -1,0 +1,252 @@
+/* flow.c: which ops a pipeline rank runs, and what goes between ranks. */
+#include <string.h>
+
+#include "rank.h"
+
+/* What is left of a sum of gradients on a rank: operands that are found elsewhere are left out. */
+static void reduce_sum(const struct pipeline_cut *cut, uint32_t op, uint32_t rank, bool *runs, uint32_t *stands)
+{
+	const struct graph *graph = cut->graph;
+	uint32_t here = 0, result = graph->writes.item[graph->writes.start[op]], last = NONE;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+		bool part = cut->sums[writer] ? stands[tensor] != NONE : cut_rank(cut, writer) == rank;
+		here += part;
+		last = part ? stands[tensor] : last;
+	}
+	runs[op] = here == 2;
+	stands[result] = here == 2 ? result : last;
+}
+
+static bool needs(const struct pipeline_cut *cut, const struct csr *readers, uint32_t op)
+{
+	FOR_ROW(i, &cut->graph->writes, op)
+		if (csr_length(readers, cut->graph->writes.item[i]) > 0)
+			return true;
+	return false;
+}
+
+/* The pass in which a rank runs an op: its own, or for what it makes for itself, that of the first op there that reads it. */
+static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool *runs, const uint8_t *side)
+{
+	uint8_t first = SIDE_UPDATE;
+	bool used = false;
+	FOR_ROW(i, &cut->graph->writes, op)
+		FOR_ROW(j, &cut->readers, cut->graph->writes.item[i]) {
+			uint32_t reader = cut->readers.item[j];
+			if (!runs[op] || !cut->anywhere[op] || !runs[reader])
+				continue;
+			used = true;
+			first = side[reader] < first ? side[reader] : first;
+		}
+	bool view = csr_length(&cut->graph->writes, op) == 1 && cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
+	if (!view && first == SIDE_UPDATE)    /* a gradient of constants is one for every microbatch */
+		first = SIDE_BACKWARD;
+	return used && first > cut->side[op] ? first : cut->side[op];
+}
+
+void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint8_t *side, uint32_t *stands)
+{
+	const struct graph *graph = cut->graph;
+	const struct csr *readers = &cut->readers;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		stands[t] = t;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool own = cut_rank(cut, op) == rank;
+		if (cut->sums[op])
+			reduce_sum(cut, op, rank, runs, stands);
+		else if (cut->of_tied[op] != NONE)
+			runs[op] = tied_on(cut, cut->of_tied[op], rank);
+		else
+			runs[op] = own && (!cut->anywhere[op] || !needs(cut, readers, op));
+	}
+	for (uint32_t op = graph->ops; op-- > 0;)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = runs[op] ? stands[graph->reads.item[i]] : NONE, writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
+			if (writer != NONE && cut->anywhere[writer] && cut->of_tied[writer] == NONE)
+				runs[writer] = true;
+		}
+	for (uint32_t op = graph->ops; op-- > 0;)
+		side[op] = first_use(cut, op, runs, side);
+}
+
+struct flowing {
+	const struct pipeline_cut *cut;
+	struct pipeline_flow *flow;
+	size_t room;
+	bool *runs;                /* [ops] of the rank that is looked at */
+	uint8_t *side;             /* [ops] */
+	uint32_t *stands;          /* [tensors] */
+	uint32_t *seen;            /* [tensors] a transfer to this rank; NONE */
+	bool *touched;             /* [storages] on this rank */
+	uint32_t *latest;          /* [storages] the op that has written it in place; NONE */
+	struct error *error;
+};
+
+static enum status add_transfer(struct flowing *flowing, const struct transfer *transfer)
+{
+	struct pipeline_flow *flow = flowing->flow;
+	if (!mem_reserve(&flow->transfer, &flowing->room, flow->transfers + 1, sizeof *flow->transfer))
+		return NO_MEMORY;
+	flow->transfer[flow->transfers++] = *transfer;
+	return OK;
+}
+
+/* A number that ops of several ranks write: every rank has its own, and they are reduced. */
+static bool own_number(const struct pipeline_cut *cut, uint32_t tensor)
+{
+	return cut->joint[cut->graph->tensor[tensor].storage];
+}
+
+/* Under an older name an op reads what another rank has overwritten since. */
+static enum status check_version(const struct flowing *flowing, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = flowing->cut->graph;
+	uint32_t s = graph->tensor[tensor].storage, latest = flowing->latest[s], writer = graph->tensor[tensor].writer;
+	bool received = writer != NONE && !flowing->runs[writer], own = false;
+	if (latest == NONE || graph->storage[s].persistent || flowing->cut->joint[s] || (writer != NONE && writer >= latest))
+		return OK;
+	for (uint32_t i = graph->inplace_start[latest]; i < graph->inplace_start[latest + 1]; i++)
+		own |= graph->inplace[i].in == tensor;
+	if (flowing->runs[latest] && (!received || own))    /* else it is another copy that was overwritten here */
+		return OK;
+	return fail(flowing->error, BAD_INPUT, "\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
+		graph->tensor[tensor].name, graph->op[latest].name);
+}
+
+static void note_writes(struct flowing *flowing, uint32_t op)
+{
+	const struct graph *graph = flowing->cut->graph;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
+		flowing->latest[graph->tensor[graph->inplace[i].in].storage] = op;
+		if (flowing->runs[op] && graph->inplace[i].out == NONE)
+			flowing->touched[graph->tensor[graph->inplace[i].in].storage] = true;
+	}
+}
+
+/* What a rank's op reads of other ranks. */
+static enum status receive(struct flowing *flowing, uint32_t rank, uint32_t op)
+{
+	const struct pipeline_cut *cut = flowing->cut;
+	const struct graph *graph = cut->graph;
+	enum status status = OK;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = flowing->stands[graph->reads.item[i]], writer = graph->tensor[tensor].writer;
+		status = status == OK ? check_version(flowing, op, tensor) : status;
+		if (writer == NONE || flowing->runs[writer] || own_number(cut, tensor)) {
+			flowing->touched[graph->tensor[tensor].storage] = true;
+			continue;
+		}
+		uint32_t known = flowing->seen[tensor];
+		if (known != NONE) {
+			struct transfer *before = &flowing->flow->transfer[known];
+			before->side = flowing->side[op] < before->side ? flowing->side[op] : before->side;
+			continue;
+		}
+		flowing->seen[tensor] = flowing->flow->transfers;
+		struct transfer transfer = { .tensor = tensor, .from = cut_rank(cut, writer), .to = rank, .reader = op, .side = flowing->side[op] };
+		status = status == OK ? add_transfer(flowing, &transfer) : status;
+	}
+	return status;
+}
+
+/* What is kept from step to step, read here and written by another rank: it comes after the update. Anything else that one rank writes in
+ * place without a name for the result and another one touches later can't be told from what it was. */
+static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_t storage)
+{
+	const struct pipeline_cut *cut = flowing->cut;
+	const struct graph *graph = cut->graph;
+	uint32_t writer = NONE;
+	bool here = false, unnamed = false;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+			if (graph->tensor[graph->inplace[j].in].storage == storage) {
+				here |= flowing->runs[op];
+				unnamed |= !flowing->runs[op] && graph->inplace[j].out == NONE;
+				writer = flowing->runs[op] ? writer : op;
+			}
+	}
+	bool state = graph->storage[storage].persistent;
+	if (writer == NONE || cut->joint[storage] || (!state && !unnamed))
+		return OK;
+	if (here || !state || cut->side[writer] != SIDE_UPDATE)
+		return fail(flowing->error, BAD_INPUT, "\"%.100s\" is written in place by \"%.100s\" on one pipeline rank and used on another",
+			graph->tensor[graph->storage[storage].root].name, graph->op[writer].name);
+	struct transfer transfer = { .tensor = graph->storage[storage].root, .from = cut_rank(cut, writer), .to = rank, .reader = NONE,
+		.side = SIDE_UPDATE, .state = true };
+	return add_transfer(flowing, &transfer);
+}
+
+static enum status look_at(struct flowing *flowing, uint32_t rank)
+{
+	const struct graph *graph = flowing->cut->graph;
+	enum status status = OK;
+	memset(flowing->seen, 0xff, graph->tensors * sizeof *flowing->seen);
+	memset(flowing->latest, 0xff, graph->storages * sizeof *flowing->latest);
+	memset(flowing->touched, 0, graph->storages * sizeof *flowing->touched);
+	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->side, flowing->stands);
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		if (flowing->runs[op])
+			status = receive(flowing, rank, op);
+		note_writes(flowing, op);
+	}
+	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
+		if (flowing->touched[s])
+			status = receive_state(flowing, rank, s);
+	return status;
+}
+
+/* Transfers by tensor; of a tensor they are by rank already. */
+static enum status sort(struct flowing *flowing)
+{
+	struct pipeline_flow *flow = flowing->flow;
+	uint32_t tensors = flowing->cut->graph->tensors;
+	struct transfer *sorted = mem_alloc(flow->transfers, sizeof *sorted);
+	flow->sent_start = arena_alloc(&flow->arena, tensors + (size_t)2, sizeof *flow->sent_start);
+	if (!sorted || !flow->sent_start) {
+		mem_free(sorted);
+		return NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < flow->transfers; i++)
+		flow->sent_start[flow->transfer[i].tensor + 2]++;
+	for (uint32_t t = 0; t < tensors; t++)
+		flow->sent_start[t + 2] += flow->sent_start[t + 1];
+	for (uint32_t i = 0; i < flow->transfers; i++)
+		sorted[flow->sent_start[flow->transfer[i].tensor + 1]++] = flow->transfer[i];
+	mem_free(flow->transfer);
+	flow->transfer = sorted;
+	return OK;
+}
+
+enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error)
+{
+	const struct graph *graph = cut->graph;
+	struct arena arena = { 0 };
+	*flow = (struct pipeline_flow) { 0 };
+	struct flowing flowing = { .cut = cut, .flow = flow, .error = error };
+	flowing.runs = arena_alloc(&arena, graph->ops, sizeof *flowing.runs);
+	flowing.side = arena_alloc(&arena, graph->ops, sizeof *flowing.side);
+	flowing.stands = arena_alloc(&arena, graph->tensors, sizeof *flowing.stands);
+	flowing.seen = arena_alloc(&arena, graph->tensors, sizeof *flowing.seen);
+	flowing.touched = arena_alloc(&arena, graph->storages, sizeof *flowing.touched);
+	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
+	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
+	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
+		status = look_at(&flowing, rank);
+	if (status == OK)
+		status = sort(&flowing);
+	arena_free(&arena);
+	if (status == NO_MEMORY)
+		fail(error, NO_MEMORY, "out of memory");
+	if (status != OK)
+		pipeline_flow_free(flow);
+	return status;
+}
+
+void pipeline_flow_free(struct pipeline_flow *flow)
+{
+	mem_free(flow->transfer);
+	arena_free(&flow->arena);
+	*flow = (struct pipeline_flow) { 0 };
+}

@@ -1,0 +1,646 @@
+/* rank.c: the graph of one pipeline rank. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rank.h"
+
+struct making {
+	const struct pipeline_cut *cut;
+	const struct pipeline_flow *flow;
+	const struct graph *graph;
+	const uint32_t *in_flight;
+	uint32_t rank, microbatches;
+	struct draft *draft;
+	bool *runs;                /* [ops] */
+	uint8_t *side;             /* [ops] the pass in which this rank runs it */
+	uint32_t *stands;          /* [tensors] */
+	uint32_t *local;           /* [tensors] the draft's tensor, or NONE */
+	uint32_t *added;           /* [storages] the tensor whose gradients are added up for the update; NONE */
+	uint32_t *sum;             /* [storages] of these, the draft's tensor of the sum, before it and behind */
+	uint32_t *summed;
+	uint32_t *last;            /* [storages] the last op of this rank that touches it before the update */
+	uint32_t *alone;           /* [storages] of joint ones, the last op of this rank that writes it */
+	uint32_t *held;            /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
+	uint32_t *holder;          /* [storages] the piece that they wait for */
+	bool *sent;                /* [transfers] */
+	int64_t in_host;           /* bytes of all microbatches that are offloaded */
+	uint32_t pass_send, before_send, pass;  /* the last send of the pass at hand and of the one before; the pass's number */
+	uint32_t flush;            /* the draft's op, or NONE */
+	uint32_t *ends, ended;     /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for, and perhaps others */
+	bool updating;
+	enum status status;
+	struct error *error;
+	struct arena arena;
+};
+
+static void stop(struct making *making, enum status status)
+{
+	if (making->status == OK && status != OK)
+		making->status = status == NO_MEMORY ? fail(making->error, NO_MEMORY, "out of memory") : status;
+}
+
+/* An id from the draft; NONE stops. */
+static uint32_t made(struct making *making, uint32_t id)
+{
+	if (id == NONE)
+		stop(making, NO_MEMORY);
+	return id;
+}
+
+static const char *joined(struct making *making, const char *name, const char *suffix)
+{
+	size_t length = strlen(name) + strlen(suffix) + 1;
+	char *text = arena_alloc(&making->arena, length, 1);
+	if (!text) {
+		stop(making, NO_MEMORY);
+		return name;
+	}
+	snprintf(text, length, "%s%s", name, suffix);
+	return text;
+}
+
+static uint32_t storage_of(const struct making *making, uint32_t tensor)
+{
+	return making->graph->tensor[tensor].storage;
+}
+
+/* Which pass an op belongs to: the pieces forward, then back. */
+static uint32_t pass_of(const struct making *making, uint32_t op)
+{
+	const struct pipeline_cut *cut = making->cut;
+	return making->side[op] == SIDE_FORWARD ? cut->piece[op] : making->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op] : 2 * cut->pieces + 1;
+}
+
+/* ---- what the rank needs ----------------------------------------------------------------------------------------------- */
+
+static bool is_float(const struct tensor *tensor)
+{
+	switch (tensor->dtype) {
+	case DTYPE_F64: case DTYPE_F32: case DTYPE_F16: case DTYPE_BF16: case DTYPE_F8E4M3: case DTYPE_F8E5M2: return true;
+	default: return false;
+	}
+}
+
+/* The backward pass of a piece reads a storage. */
+static void hold(struct making *making, uint32_t s, uint32_t piece)
+{
+	if (making->in_flight[piece] <= making->held[s])
+		return;
+	making->held[s] = making->in_flight[piece];
+	making->holder[s] = piece;
+}
+
+/* Gradients of several microbatches: made before the update, read there. */
+static void note_gradient(struct making *making, uint32_t tensor)
+{
+	const struct graph *graph = making->graph;
+	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer, maker = graph->storage[s].allocator;
+	bool before = maker != NONE && making->side[maker] != SIDE_UPDATE && (writer == NONE || making->side[writer] != SIDE_UPDATE);
+	if (making->microbatches > 1 && before && making->added[s] == NONE && is_float(&graph->tensor[tensor]) && !making->cut->joint[s])
+		making->added[s] = tensor;
+}
+
+/* The op gives a storage just another name. */
+static bool views(const struct graph *graph, uint32_t op, uint32_t s)
+{
+	bool all = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		all &= graph->tensor[graph->writes.item[i]].storage == s;
+	return all;
+}
+
+static void note_uses(struct making *making, uint32_t op)
+{
+	const struct graph *graph = making->graph;
+	const struct pipeline_cut *cut = making->cut;
+	FOR_ROW(i, &graph->touches, op)
+		if (making->side[op] != SIDE_UPDATE)
+			making->last[graph->touches.item[i]] = op;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = making->stands[graph->reads.item[i]], s = tensor == NONE ? 0 : storage_of(making, tensor);
+		if (tensor == NONE)
+			continue;
+		if (making->side[op] == SIDE_UPDATE)
+			note_gradient(making, tensor);
+		else
+			making->last[s] = op;
+		if (making->side[op] == SIDE_BACKWARD && !views(graph, op, s))
+			hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank);
+	}
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (cut->joint[storage_of(making, graph->inplace[i].in)])
+			making->alone[storage_of(making, graph->inplace[i].in)] = op;
+}
+
+static void note_sends(struct making *making)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = 0; i < flow->transfers; i++) {
+		const struct transfer *transfer = &flow->transfer[i];
+		if (transfer->from != making->rank || transfer->state)
+			continue;
+		uint32_t s = storage_of(making, transfer->tensor);
+		if (transfer->side == SIDE_UPDATE)
+			note_gradient(making, transfer->tensor);
+		else if (transfer->side == SIDE_BACKWARD)
+			hold(making, s, making->cut->piece[making->graph->tensor[transfer->tensor].writer]);
+	}
+}
+
+/* ---- tensors -------------------------------------------------------------------------------------------------------------- */
+
+/* A tensor that is there from the start. */
+static uint32_t leaf(struct making *making, uint32_t tensor)
+{
+	struct tensor copy = making->graph->tensor[tensor];
+	if (making->local[tensor] != NONE || making->status != OK)
+		return making->local[tensor];
+	if (copy.alias != NONE)
+		copy.alias = leaf(making, copy.alias);
+	return making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
+}
+
+/* What an op of this rank reads under a name; in the update sums take the place of a microbatch's gradients. */
+static uint32_t named(struct making *making, uint32_t tensor)
+{
+	const struct graph *graph = making->graph;
+	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer;
+	if (making->updating && making->added[s] != NONE && making->summed[s] != NONE && (writer == NONE || making->side[writer] != SIDE_UPDATE)) {
+		if (tensor == making->added[s])
+			return making->summed[s];
+		struct tensor alias = graph->tensor[tensor];   /* another name of the same memory */
+		alias.name = joined(making, alias.name, ".sum");
+		alias.alias = making->sum[s];
+		uint32_t known = draft_find_tensor(making->draft, alias.name);
+		return known != NONE ? known : made(making, draft_tensor(making->draft, &alias));
+	}
+	if (writer == NONE)
+		return leaf(making, tensor);
+	if (making->local[tensor] == NONE && making->cut->joint[s])
+		return making->local[graph->storage[s].root];
+	return making->local[tensor];
+}
+
+/* The local tensor that a result shares its memory with. */
+static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = making->graph;
+	uint32_t s = storage_of(making, tensor);
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == tensor)
+			return named(making, graph->inplace[i].in);
+	FOR_ROW(i, &graph->reads, op)
+		if (graph->tensor[graph->reads.item[i]].storage == s && making->stands[graph->reads.item[i]] != NONE)
+			return named(making, making->stands[graph->reads.item[i]]);
+	return named(making, graph->tensor[tensor].alias);
+}
+
+static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
+{
+	struct tensor copy = making->graph->tensor[tensor];
+	if (copy.alias != NONE && (copy.alias = alias_here(making, op, tensor)) == NONE && making->status == OK)
+		stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" is a view of what another pipeline rank holds", copy.name));
+	return making->status == OK ? making->local[tensor] = made(making, draft_tensor(making->draft, &copy)) : NONE;
+}
+
+/* ---- between ranks ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t communication(struct making *making, const char *name, const char *type, const char *module, int64_t bytes, const char *key, uint32_t rank)
+{
+	char extra[120];
+	snprintf(extra, sizeof extra, "\"axis\":\"pp\",\"size\":%u,\"moved\":%lld,\"%s\":%u", making->cut->ranks, (long long)bytes, key, rank);
+	struct op op = { .name = name, .type = type, .module = module, .extra = extra, .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
+		.has_module = true };
+	return making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
+}
+
+/* Sends of an earlier pass come before what a later one waits for: else two ranks could wait for each other. */
+static void after_sends(struct making *making, uint32_t op, uint32_t pass)
+{
+	uint32_t before = pass > making->pass ? making->pass_send : making->before_send;
+	if (before != NONE && op != NONE)
+		stop(making, draft_after(making->draft, op, before));
+}
+
+static void note_send(struct making *making, uint32_t op, uint32_t pass)
+{
+	if (pass > making->pass) {
+		making->before_send = making->pass_send;
+		making->pass = pass;
+	}
+	making->pass_send = op;
+}
+
+static void send(struct making *making, uint32_t number)
+{
+	const struct transfer *transfer = &making->flow->transfer[number];
+	const struct tensor *tensor = &making->graph->tensor[transfer->tensor];
+	char suffix[32];
+	if (making->sent[number])
+		return;
+	making->sent[number] = true;
+	uint32_t from = named(making, transfer->tensor);
+	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
+	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
+	const char *module = writer != NONE ? making->graph->op[writer].module : allocator != NONE ? making->graph->op[allocator].module : "";
+	uint32_t op = communication(making, joined(making, tensor->name, suffix), "comm.send", module, tensor->bytes, "to", transfer->to);
+	if (op == NONE || from == NONE)
+		return;
+	stop(making, draft_read(making->draft, op, from));
+	making->ends[making->ended++] = op;
+	if (transfer->side == SIDE_UPDATE && making->flush != NONE)
+		stop(making, draft_after(making->draft, op, making->flush));
+	note_send(making, op, transfer->reader == NONE ? 2 * making->cut->pieces + 1 : pass_of(making, transfer->reader));
+}
+
+/* Sends of a tensor whose time has come; limit: of those that wait for a reader, only up to that op. */
+static void send_all(struct making *making, uint32_t tensor, uint8_t side)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+		if (flow->transfer[i].from == making->rank && flow->transfer[i].side <= side && !flow->transfer[i].state)
+			send(making, i);
+}
+
+static const struct transfer *transfer_here(const struct making *making, uint32_t tensor)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+		if (flow->transfer[i].to == making->rank)
+			return &flow->transfer[i];
+	return NULL;
+}
+
+static void receive(struct making *making, uint32_t tensor, uint32_t reader)
+{
+	const struct transfer *transfer = transfer_here(making, tensor);
+	struct tensor copy = making->graph->tensor[tensor];
+	if (!transfer) {
+		stop(making, fail(making->error, BAD_INPUT, "nothing brings \"%.100s\" to pipeline rank %u", copy.name, making->rank));
+		return;
+	}
+	copy.alias = NONE;
+	copy.kind = copy.kind == KIND_OUTPUT || kind_persistent(copy.kind) ? KIND_ACTIVATION : copy.kind;
+	uint32_t to = making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
+	uint32_t op = communication(making, joined(making, copy.name, ".recv"), "comm.recv", making->graph->op[reader].module, 0, "from", transfer->from);
+	if (op == NONE || to == NONE)
+		return;
+	stop(making, draft_write(making->draft, op, to));
+	after_sends(making, op, pass_of(making, reader));
+}
+
+/* ---- what lasts longer than a microbatch ----------------------------------------------------------------------------------- */
+
+/* Adds a microbatch's gradient to the sum. */
+static void accumulate(struct making *making, uint32_t s)
+{
+	const struct graph *graph = making->graph;
+	uint32_t tensor = making->added[s];
+	struct tensor sum = graph->tensor[tensor], summed;
+	if (making->local[tensor] == NONE)
+		return;
+	sum.name = joined(making, graph->tensor[graph->storage[s].root].name, ".sum");
+	sum.bytes = graph->storage[s].bytes;
+	if (sum.bytes != graph->tensor[tensor].bytes)
+		sum.shape = NULL;
+	sum.alias = NONE;
+	sum.kind = KIND_GRADIENT;
+	summed = graph->tensor[tensor];
+	summed.name = joined(making, summed.name, ".summed");
+	summed.kind = KIND_GRADIENT;
+	summed.alias = making->sum[s] = made(making, draft_tensor(making->draft, &sum));
+	making->summed[s] = made(making, draft_tensor(making->draft, &summed));
+	uint32_t writer = graph->tensor[tensor].writer != NONE ? graph->tensor[tensor].writer : graph->storage[s].allocator;
+	struct op op = { .name = joined(making, graph->tensor[tensor].name, ".accumulate"), .type = "aten.add_.Tensor", .module = graph->op[writer].module,
+		.flops = summed.shape ? summed.bytes * 8 / dtype_bits[summed.dtype] : -1, .phase = PHASE_BACKWARD, .has_phase = true, .has_module = true };
+	uint32_t id = making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
+	if (id == NONE)
+		return;
+	making->ends[making->ended++] = id;
+	stop(making, draft_read(making->draft, id, making->sum[s]));
+	stop(making, draft_read(making->draft, id, making->local[tensor]));
+	stop(making, draft_write(making->draft, id, making->summed[s]));
+	stop(making, draft_inplace(making->draft, id, making->summed[s], making->sum[s]));
+}
+
+/* The copies of an activation that other microbatches hold. */
+static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t others)
+{
+	const struct graph *graph = making->graph;
+	struct tensor copies = graph->tensor[tensor];
+	int64_t shape[RANK_MAX], bytes = copies.bytes;
+	copies.name = joined(making, copies.name, ".in_flight");
+	copies.extra = NULL;
+	copies.alias = NONE;
+	copies.kind = KIND_ACTIVATION;
+	if (__builtin_mul_overflow(others, bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
+		stop(making, fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others, graph->tensor[tensor].name));
+		return NONE;
+	}
+	if (copies.shape && copies.rank < RANK_MAX) {
+		shape[0] = others;
+		memcpy(shape + 1, copies.shape, copies.rank * sizeof *shape);
+		copies.shape = shape;
+		copies.rank++;
+	} else {
+		copies.shape = NULL;
+	}
+	return making->status == OK ? made(making, draft_tensor(making->draft, &copies)) : NONE;
+}
+
+/* The i-th tensor whose memory is filled in the forward pass and waits for the backward pass: a storage's root, where an op of this rank or
+ * the input fills it; else every name under which it was sent here. NONE: there are no more. */
+static uint32_t waiting_tensor(const struct making *making, uint32_t s, uint32_t *i)
+{
+	const struct graph *graph = making->graph;
+	uint32_t maker = graph->storage[s].allocator, root = graph->storage[s].root;
+	if (making->held[s] == 0 || graph->storage[s].bytes == 0)
+		return NONE;
+	if (maker == NONE || making->runs[maker]) {
+		bool fills = maker == NONE ? graph->storage[s].kind == KIND_INPUT && making->local[root] != NONE : making->side[maker] == SIDE_FORWARD;
+		return (*i)++ == 0 && fills ? root : NONE;
+	}
+	while (*i < csr_length(&graph->members, s)) {
+		uint32_t member = graph->members.item[graph->members.start[s] + (*i)++];
+		const struct transfer *transfer = transfer_here(making, member);
+		if (transfer && transfer->side == SIDE_FORWARD)
+			return member;
+	}
+	return NONE;
+}
+
+/* The end of the backward pass: the copies are gone, sums are complete. */
+static void end_backward(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	uint32_t ops = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		ops += making->runs[op] && making->side[op] != SIDE_UPDATE;
+	if (making->microbatches < 2 || ops == 0)
+		return;
+	struct op flush = { .name = "pipeline.flush", .type = "pipeline.flush", .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
+		.has_module = true };
+	making->flush = made(making, draft_op(making->draft, &flush));
+	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)
+		stop(making, draft_after(making->draft, making->flush, making->ends[i]));
+	for (uint32_t s = 0; s < graph->storages && making->status == OK; s++)
+		for (uint32_t i = 0, tensor; making->held[s] > 1 && making->status == OK && (tensor = waiting_tensor(making, s, &i)) != NONE;) {
+			uint32_t copies = other_copies(making, tensor, (int64_t)making->held[s] - 1);
+			if (copies != NONE)
+				stop(making, draft_read(making->draft, making->flush, copies));
+		}
+}
+
+/* ---- ops --------------------------------------------------------------------------------------------------------------------- */
+
+/* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
+static void reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
+{
+	uint32_t op = communication(making, joined(making, name, ".all_reduce.pp"), "comm.all_reduce", module, bytes, "rank", making->rank);
+	if (op == NONE)
+		return;
+	stop(making, draft_read(making->draft, op, tensor));
+	stop(making, draft_inplace(making->draft, op, NONE, tensor));
+	if (making->flush != NONE)
+		stop(making, draft_after(making->draft, op, making->flush));
+}
+
+/* A tied parameter's sums, before anything of the update reads them. */
+static void reduce_tied(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	const struct pipeline_cut *cut = making->cut;
+	bool *done = arena_alloc(&making->arena, graph->tensors, sizeof *done);
+	if (!done)
+		stop(making, NO_MEMORY);
+	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE && making->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE
+				&& cut->of_tied[op] == cut->of_tied[writer];
+			if (!sum || making->stands[tensor] == NONE || done[tensor])
+				continue;
+			done[tensor] = true;
+			reduce(making, named(making, making->stands[tensor]), graph->tensor[tensor].name, graph->op[op].module, graph->tensor[tensor].bytes);
+		}
+}
+
+/* An offload says of how many microbatches the host holds what it moves. */
+static struct op op_here(struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	struct op op = graph->op[id];
+	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : NONE;
+	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1 ? making->held[storage_of(making, to)] : 0;
+	char member[40];
+	int64_t bytes;
+	if (held < 2)
+		return op;
+	bool large = __builtin_mul_overflow(held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
+	if (large || bytes > BYTES_MAX - making->in_host)
+		stop(making, fail(making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
+	else
+		making->in_host += bytes;
+	snprintf(member, sizeof member, "%s\"in_flight\":%u", op.extra && *op.extra ? "," : "", held);
+	op.extra = joined(making, op.extra ? op.extra : "", member);
+	return op;
+}
+
+static void copy_op(struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	bool waits = making->updating && making->flush != NONE;
+	FOR_ROW(i, &graph->reads, id) {
+		uint32_t tensor = making->stands[graph->reads.item[i]], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
+		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE && !making->cut->joint[storage_of(making, tensor)])
+			receive(making, tensor, id);
+		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
+	}
+	struct op record = op_here(making, id);
+	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &record)) : NONE;
+	if (op == NONE)
+		return;
+	FOR_ROW(i, &graph->reads, id) {
+		uint32_t tensor = making->stands[graph->reads.item[i]], local = tensor == NONE ? NONE : named(making, tensor);
+		if (local == NONE)
+			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u", graph->op[id].name,
+				graph->tensor[graph->reads.item[i]].name, making->rank));
+		if (making->status != OK)
+			return;
+		stop(making, draft_read(making->draft, op, local));
+	}
+	for (uint32_t i = graph->writes.start[id]; i < graph->writes.start[id + 1] && making->status == OK; i++)
+		if (result(making, id, graph->writes.item[i]) != NONE)
+			stop(making, draft_write(making->draft, op, making->local[graph->writes.item[i]]));
+	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1] && making->status == OK; i++) {
+		const struct inplace *pair = &graph->inplace[i];
+		uint32_t into = named(making, making->stands[pair->in] == NONE ? pair->in : making->stands[pair->in]);
+		if (into == NONE)
+			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds", graph->op[id].name));
+		else
+			stop(making, draft_inplace(making->draft, op, pair->out == NONE ? NONE : making->local[pair->out], into));
+	}
+	if (waits)
+		stop(making, draft_after(making->draft, op, making->flush));
+	bool last = !making->updating;
+	FOR_ROW(i, &graph->writes, id)
+		FOR_ROW(j, &making->cut->readers, graph->writes.item[i]) {
+			uint32_t reader = making->cut->readers.item[j];
+			last &= !making->runs[reader] || making->side[reader] == SIDE_UPDATE;
+		}
+	if (last)
+		making->ends[making->ended++] = op;
+}
+
+/* What follows an op: transfers of its results, sums of gradients that are complete, numbers that are reduced. */
+static void follow_op(struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	FOR_ROW(i, &graph->writes, id)
+		send_all(making, graph->writes.item[i], making->side[id]);
+	FOR_ROW(i, &graph->touches, id) {
+		uint32_t s = graph->touches.item[i];
+		if (!making->updating && making->added[s] != NONE && making->last[s] == id && making->summed[s] == NONE)
+			accumulate(making, s);
+		if (making->alone[s] == id && making->status == OK)
+			reduce(making, making->local[graph->storage[s].root], graph->tensor[graph->storage[s].root].name, graph->op[id].module, graph->storage[s].bytes);
+	}
+}
+
+/* What another rank's backward pass reads of this rank's forward pass leaves before that op's turn. */
+static void send_late(struct making *making, uint32_t op)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = 0; i < flow->transfers; i++) {
+		const struct transfer *transfer = &flow->transfer[i];
+		if (transfer->from == making->rank && !transfer->state && transfer->side < SIDE_UPDATE && transfer->reader == op && making->local[transfer->tensor] != NONE)
+			send(making, i);
+	}
+}
+
+static void forward_and_backward(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	bool *late = arena_alloc(&making->arena, graph->ops, sizeof *late);
+	if (!late)
+		stop(making, NO_MEMORY);
+	for (uint32_t i = 0; i < making->flow->transfers && making->status == OK; i++) {
+		const struct transfer *transfer = &making->flow->transfer[i];
+		uint32_t writer = transfer->state ? NONE : graph->tensor[transfer->tensor].writer;
+		if (writer != NONE && transfer->from == making->rank && transfer->side > making->side[writer])
+			late[transfer->reader] = true;
+	}
+	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++) {
+		if (late[op])
+			send_late(making, op);
+		if (!making->runs[op] || making->side[op] == SIDE_UPDATE)
+			continue;
+		copy_op(making, op);
+		follow_op(making, op);
+	}
+}
+
+/* Parameters that another rank updates, or that this one does for others. */
+static void exchange_state(struct making *making)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
+		const struct transfer *transfer = &flow->transfer[i];
+		const struct tensor *tensor = &making->graph->tensor[transfer->tensor];
+		if (!transfer->state)
+			continue;
+		if (transfer->from == making->rank)
+			send(making, i);
+		if (transfer->to != making->rank || making->local[transfer->tensor] == NONE)
+			continue;
+		uint32_t op = communication(making, joined(making, tensor->name, ".recv"), "comm.recv", "", 0, "from", transfer->from);
+		if (op != NONE)
+			stop(making, draft_inplace(making->draft, op, NONE, making->local[transfer->tensor]));
+		if (op != NONE && making->flush != NONE)
+			stop(making, draft_after(making->draft, op, making->flush));
+	}
+}
+
+static void update(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	const struct pipeline_flow *flow = making->flow;
+	making->updating = true;
+	reduce_tied(making);
+	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
+		uint32_t writer = graph->tensor[flow->transfer[i].tensor].writer;
+		if (flow->transfer[i].from == making->rank && !flow->transfer[i].state && making->side[writer] != SIDE_UPDATE)
+			send(making, i);
+	}
+	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
+		if (making->runs[op] && making->side[op] == SIDE_UPDATE) {
+			copy_op(making, op);
+			follow_op(making, op);
+		}
+	exchange_state(making);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool start(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	struct arena *arena = &making->arena;
+	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone, &making->holder };
+	making->draft = draft_new();
+	making->runs = arena_alloc(arena, graph->ops, sizeof *making->runs);
+	making->side = arena_alloc(arena, graph->ops, sizeof *making->side);
+	making->stands = arena_alloc(arena, graph->tensors, sizeof *making->stands);
+	making->local = arena_alloc(arena, graph->tensors, sizeof *making->local);
+	making->held = arena_alloc(arena, graph->storages, sizeof *making->held);
+	making->sent = arena_alloc(arena, making->flow->transfers, sizeof *making->sent);
+	making->ends = arena_alloc(arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
+	bool fine = making->ends && making->draft && making->runs && making->side && making->stands && making->local && making->held && making->sent;
+	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
+		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
+		fine = *by_storage[i] != NULL;
+		for (uint32_t s = 0; fine && s < graph->storages; s++)
+			(*by_storage[i])[s] = NONE;
+	}
+	for (uint32_t t = 0; fine && t < graph->tensors; t++)
+		making->local[t] = NONE;
+	return fine;
+}
+
+static void describe(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	char member[60];
+	snprintf(member, sizeof member, "%s\"pipeline\":{\"ranks\":%u,\"rank\":%u}", graph->extra && *graph->extra ? "," : "", making->cut->ranks, making->rank);
+	stop(making, draft_describe(making->draft, graph->name, graph->source, joined(making, graph->extra ? graph->extra : "", member)));
+}
+
+struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,
+	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error, enum status *status)
+{
+	struct making making = { .cut = cut, .flow = flow, .graph = cut->graph, .in_flight = in_flight, .microbatches = microbatches, .rank = rank,
+		.flush = NONE, .pass_send = NONE, .before_send = NONE, .error = error };
+	struct graph *graph = NULL;
+	if (!start(&making)) {
+		stop(&making, NO_MEMORY);
+	} else {
+		pipeline_rank_ops(cut, rank, making.runs, making.side, making.stands);
+		for (uint32_t op = 0; op < cut->graph->ops; op++)
+			if (making.runs[op])
+				note_uses(&making, op);
+		note_sends(&making);
+		describe(&making);
+		forward_and_backward(&making);
+		end_backward(&making);
+		update(&making);
+	}
+	for (uint32_t s = 0; s < cut->graph->storages && kept && making.status == OK; s++)
+		for (uint32_t i = 0, tensor; (tensor = waiting_tensor(&making, s, &i)) != NONE;)
+			kept[making.holder[s]] += cut->graph->tensor[tensor].bytes;
+	*status = making.status;
+	if (*status == OK)
+		graph = graph_build(making.draft, error, status);
+	draft_free(making.draft);
+	arena_free(&making.arena);
+	return graph;
+}

@@ -1,0 +1,43 @@
+/* rank.h: the graph of one pipeline rank: its part of a device's graph, and what goes from rank to rank.
+ *
+ * One microbatch goes forward and backward, then comes the update. What the rank holds of other microbatches meanwhile is storage:
+ * for every activation that the backward pass reads "NAME.in_flight", as large as its copies of the other microbatches in flight, there
+ * until "pipeline.flush", which ends the backward pass; for every gradient "NAME.sum", to which a microbatch's is added.
+ */
+#ifndef TIDEMARK_PIPELINE_RANK_H
+#define TIDEMARK_PIPELINE_RANK_H
+
+#include "cut.h"
+
+/* A tensor on its way between two ranks; state: the updated content of what both hold. */
+struct transfer {
+	uint32_t tensor, from, to;
+	uint32_t reader;           /* the first op there that reads it; NONE for state */
+	uint8_t side;              /* the pass of that op */
+	bool state;
+};
+
+struct pipeline_flow {
+	struct transfer *transfer; /* by tensor, then by rank */
+	uint32_t transfers;
+	uint32_t *sent_start;      /* [tensors + 1] the transfers of a tensor */
+	struct arena arena;
+};
+
+/* Every tensor that a rank reads and another one makes. OK, NO_MEMORY, or BAD_INPUT: something that several ranks write without a name
+ * for the result. O(ranks * size). */
+enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error);
+void pipeline_flow_free(struct pipeline_flow *flow);
+
+/* The ops of the device's graph that a rank runs: runs[ops], and in which pass: side[ops], what it makes for itself not before it is needed;
+ * stands[tensors]: a tied parameter's sum is this part of it here (NONE: not here), all others stand for themselves. */
+void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint8_t *side, uint32_t *stands);
+
+/* A rank's graph; in_flight[pieces]: microbatches of a piece held at once, at least 1. Ops and tensors keep their names; transfers are ops
+ * "NAME.send.RANK" and "NAME.recv" of phase communication and type comm.send, comm.recv; gradients are added by "NAME.accumulate", sums over
+ * ranks by "NAME.all_reduce.pp". kept[pieces], where not NULL: added are the bytes that a piece keeps of a microbatch from its forward to its
+ * backward pass. NULL with *status and *error. O(size). */
+struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,
+	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error, enum status *status);
+
+#endif

@@ -1,0 +1,139 @@
+/* dual.c: sequential tree-reweighted message passing (TRW-S) over priced costs.
+ *
+ * Nodes are passed in the problem's order, which follows the graph; so the monotonic chains are long. Every allowed
+ * strategy has a partner over each edge, hence messages stay finite where pairs are forbidden.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "dual.h"
+
+enum status shard_dual_begin(struct shard_dual *dual, const struct shard_model *model)
+{
+	struct arena *arena = &dual->arena;
+	*dual = (struct shard_dual) { .model = model };
+	dual->multiplier = arena_alloc(arena, model->slots, sizeof *dual->multiplier);
+	dual->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *dual->before);
+	dual->priced = arena_alloc(arena, model->first[model->nodes], sizeof *dual->priced);
+	dual->message = arena_alloc(arena, model->messages, sizeof *dual->message);
+	dual->total = arena_alloc(arena, model->widest, sizeof *dual->total);
+	dual->give = arena_alloc(arena, model->widest, sizeof *dual->give);
+	return dual->multiplier && dual->before && dual->priced && dual->message && dual->total && dual->give ? OK : NO_MEMORY;
+}
+
+void shard_dual_free(struct shard_dual *dual)
+{
+	arena_free(&dual->arena);
+}
+
+void shard_dual_price(const struct shard_model *model, const double *multiplier, double *before, double *priced)
+{
+	for (uint32_t i = 0; i < model->slots; i++)
+		before[i + 1] = before[i] + multiplier[i];
+	for (uint32_t node = 0; node < model->nodes; node++) {
+		uint32_t first = model->first[node], width = shard_width(model, node);
+		memcpy(priced + first, model->unary + first, width * sizeof *priced);
+		FOR_PIECES(piece, model, node) {
+			double price = before[piece->end] - before[piece->begin];
+			for (uint32_t p = 0; p < width && price > 0; p++)
+				priced[first + p] += price * model->use[piece->base + p];
+		}
+	}
+}
+
+static double least(const double *value, uint32_t count)
+{
+	double best = value[0];
+	for (uint32_t i = 1; i < count; i++)
+		best = value[i] < best ? value[i] : best;
+	return best;
+}
+
+static inline double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the compiler makes of it
+ * runs as fast as memory brings the table. */
+static double send(const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
+{
+	uint32_t p = 1;
+	for (uint32_t q = 0; q < columns; q++)
+		out[q] = give[0] + table[q];
+	for (; p % 4 != rows % 4; p++) {
+		const double *row = table + (size_t)p * columns;
+		for (uint32_t q = 0; q < columns; q++)
+			out[q] = lesser(give[p] + row[q], out[q]);
+	}
+	for (; p < rows; p += 4) {
+		const double *a = table + (size_t)p * columns, *b = a + columns, *c = b + columns, *d = c + columns;
+		double of_a = give[p], of_b = give[p + 1], of_c = give[p + 2], of_d = give[p + 3];
+		for (uint32_t q = 0; q < columns; q++)
+			out[q] = lesser(lesser(lesser(of_a + a[q], of_b + b[q]), lesser(of_c + c[q], of_d + d[q])), out[q]);
+	}
+	double low = least(out, columns);
+	for (uint32_t q = 0; q < columns; q++)
+		out[q] -= low;
+	return low;
+}
+
+/* The node's costs with all messages, into total; its place in the chains: one over their number. */
+static double gather(const struct shard_dual *dual, uint32_t node)
+{
+	const struct shard_model *model = dual->model;
+	uint32_t width = shard_width(model, node), after = 0, before = 0;
+	memcpy(dual->total, dual->priced + model->first[node], width * sizeof *dual->total);
+	FOR_ROW(i, &model->incident, node) {
+		uint32_t edge = model->incident.item[i];
+		const double *message = dual->message + shard_into(model, edge, node);
+		after += model->tail[edge] == node;
+		before += model->head[edge] == node;
+		for (uint32_t p = 0; p < width; p++)
+			dual->total[p] += message[p];
+	}
+	return 1.0 / (after > before ? after : before);
+}
+
+/* Sends the node's share of every chain on; part as in shard_dual_pass(). Returns the sum of what messages were lowered by. */
+static double pass_node(struct shard_dual *dual, uint32_t node, double share, bool backward, double *part)
+{
+	const struct shard_model *model = dual->model;
+	uint32_t width = shard_width(model, node);
+	double sum = 0;
+	FOR_ROW(i, &model->incident, node) {
+		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+		if ((model->head[edge] == node) != backward)
+			continue;
+		size_t into = shard_into(model, edge, node), out = shard_into(model, edge, other);
+		for (uint32_t p = 0; p < width; p++)
+			dual->give[p] = share * dual->total[p] - dual->message[into + p];
+		double low = send(dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
+		sum += low;
+		if (!part)
+			continue;
+		for (uint32_t p = 0; p < width; p++)
+			part[into + p] = -dual->give[p];
+		memcpy(part + out, dual->message + out, shard_width(model, other) * sizeof *part);
+	}
+	return sum;
+}
+
+void shard_dual_pass(struct shard_dual *dual, double *part)
+{
+	const struct shard_model *model = dual->model;
+	for (uint32_t node = 0; node < model->nodes; node++)
+		if (csr_length(&model->incident, node))
+			pass_node(dual, node, gather(dual, node), false, NULL);
+	double bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
+	for (uint32_t node = model->nodes; node-- > 0;) {
+		uint32_t width = shard_width(model, node);
+		double share = gather(dual, node), low = least(dual->total, width);
+		for (uint32_t p = 0; p < width; p++)
+			dual->total[p] -= low;
+		bound += low;
+		if (csr_length(&model->incident, node))
+			bound += pass_node(dual, node, share, true, part);
+	}
+	dual->bound = bound;
+}

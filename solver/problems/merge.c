@@ -1,0 +1,180 @@
+/* merge.c: clusters of nodes that follow each other. */
+#include "merge.h"
+
+struct merging {
+	const struct shard_problem *problem;
+	const struct shard_group *group;
+	uint32_t groups;
+	bool *alive;
+	struct csr follows;        /* node -> the first of groups over which it follows a neighbour */
+	struct shard_merge *merge;
+	struct arena scratch;
+};
+
+uint32_t shard_group_end(const struct shard_group *group, uint32_t groups, uint32_t i)
+{
+	uint32_t end = i + 1;
+	while (end < groups && group[end].low == group[i].low && group[end].high == group[i].high)
+		end++;
+	return end;
+}
+
+bool shard_group_allows(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups, uint32_t i, uint32_t p, uint32_t q)
+{
+	for (uint32_t j = i, end = shard_group_end(group, groups, i); j < end; j++) {
+		uint32_t edge = group[j].edge, width = shard_strategies(problem, problem->to[edge]);
+		bool along = problem->from[edge] == group[i].low;
+		if (problem->pair[problem->table[edge] + (along ? (size_t)p * width + q : (size_t)q * width + p)] >= SHARD_FORBIDDEN)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t group_end(const struct merging *merging, uint32_t i)
+{
+	return shard_group_end(merging->group, merging->groups, i);
+}
+
+static bool allowed(const struct merging *merging, uint32_t i, uint32_t p, uint32_t q)
+{
+	return shard_group_allows(merging->problem, merging->group, merging->groups, i, p, q);
+}
+
+/* The only partner of a strategy at the other end of the group, or NONE. */
+static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, uint32_t p)
+{
+	const struct shard_problem *problem = merging->problem;
+	uint32_t other = of_low ? merging->group[i].high : merging->group[i].low, found = NONE;
+	for (uint32_t q = 0; q < shard_strategies(problem, other); q++) {
+		if (!merging->alive[problem->first[other] + q] || !(of_low ? allowed(merging, i, p, q) : allowed(merging, i, q, p)))
+			continue;
+		if (found != NONE)
+			return NONE;
+		found = q;
+	}
+	return found;
+}
+
+static bool follows(const struct merging *merging, uint32_t i)
+{
+	const struct shard_problem *problem = merging->problem;
+	for (int side = 0; side < 2; side++) {
+		uint32_t node = side == 0 ? merging->group[i].low : merging->group[i].high;
+		for (uint32_t p = 0; p < shard_strategies(problem, node); p++)
+			if (merging->alive[problem->first[node] + p] && partner(merging, i, side == 0, p) == NONE)
+				return false;
+	}
+	return true;
+}
+
+static enum status find_followers(struct merging *merging)
+{
+	struct arena *arena = &merging->scratch;
+	uint32_t *row = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *row);
+	uint32_t *item = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *item), pairs = 0;
+	if (!row || !item)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
+		if (!follows(merging, i))
+			continue;
+		row[pairs] = merging->group[i].low;
+		row[pairs + 1] = merging->group[i].high;
+		item[pairs] = item[pairs + 1] = i;
+		pairs += 2;
+	}
+	return csr_of_pairs(arena, merging->problem->nodes, pairs, row, item, &merging->follows);
+}
+
+static void rank_first(struct merging *merging, uint32_t node)
+{
+	const struct shard_problem *problem = merging->problem;
+	uint32_t rank = 0;
+	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+		merging->merge->rank[i] = merging->alive[i] ? rank++ : NONE;
+}
+
+/* The node's ranks are those of its partners at the other end of group i. */
+static void rank_like(struct merging *merging, uint32_t node, uint32_t i)
+{
+	const struct shard_problem *problem = merging->problem;
+	bool low = merging->group[i].low == node;
+	uint32_t other = low ? merging->group[i].high : merging->group[i].low;
+	for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+		uint32_t at = problem->first[node] + p;
+		merging->merge->rank[at] = merging->alive[at] ? merging->merge->rank[problem->first[other] + partner(merging, i, low, p)] : NONE;
+	}
+}
+
+static void grow_clusters(struct merging *merging)
+{
+	struct shard_merge *merge = merging->merge;
+	uint32_t nodes = merging->problem->nodes, count = 0, done = 0;
+	for (uint32_t node = 0; node < nodes; node++)
+		merge->cluster[node] = merge->up[node] = NONE;
+	for (uint32_t start = 0; start < nodes; start++) {
+		if (merge->cluster[start] != NONE)
+			continue;
+		merge->cluster[start] = merge->clusters;
+		rank_first(merging, start);
+		for (merge->order[count++] = start; done < count; done++)
+			FOR_ROW(j, &merging->follows, merge->order[done]) {
+				uint32_t i = merging->follows.item[j], node = merge->order[done];
+				uint32_t other = merging->group[i].low == node ? merging->group[i].high : merging->group[i].low;
+				if (merge->cluster[other] != NONE)
+					continue;
+				merge->cluster[other] = merge->clusters;
+				merge->up[other] = i;
+				rank_like(merging, other, i);
+				merge->order[count++] = other;
+			}
+		merge->clusters++;
+	}
+}
+
+/* The strategy of a node that has a rank, or NONE. */
+static uint32_t of_rank(const struct merging *merging, uint32_t node, uint32_t rank)
+{
+	const struct shard_problem *problem = merging->problem;
+	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
+		if (merging->alive[i] && merging->merge->rank[i] == rank)
+			return i - problem->first[node];
+	return NONE;
+}
+
+/* Kills strategies whose cluster's strategy an edge inside the cluster forbids. */
+static bool kill_inside(struct merging *merging)
+{
+	const struct shard_problem *problem = merging->problem;
+	const struct shard_merge *merge = merging->merge;
+	bool killed = false;
+	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
+		uint32_t low = merging->group[i].low, high = merging->group[i].high;
+		for (uint32_t p = 0; p < shard_strategies(problem, low) && merge->cluster[low] == merge->cluster[high]; p++) {
+			uint32_t at = problem->first[low] + p, q = merging->alive[at] ? of_rank(merging, high, merge->rank[at]) : NONE;
+			if (!merging->alive[at] || (q != NONE && allowed(merging, i, p, q)))
+				continue;
+			merging->alive[at] = false;
+			killed = true;
+		}
+	}
+	return killed;
+}
+
+enum status shard_merge_find(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups, bool *alive,
+	struct arena *arena, struct shard_merge *merge, bool *again)
+{
+	struct merging merging = { .problem = problem, .group = group, .groups = groups, .alive = alive, .merge = merge };
+	*merge = (struct shard_merge) { 0 };
+	*again = false;
+	merge->cluster = arena_alloc(arena, problem->nodes, sizeof *merge->cluster);
+	merge->rank = arena_alloc(arena, problem->first[problem->nodes], sizeof *merge->rank);
+	merge->up = arena_alloc(arena, problem->nodes, sizeof *merge->up);
+	merge->order = arena_alloc(arena, problem->nodes, sizeof *merge->order);
+	enum status status = merge->cluster && merge->rank && merge->up && merge->order ? find_followers(&merging) : NO_MEMORY;
+	if (status == OK) {
+		grow_clusters(&merging);
+		*again = kill_inside(&merging);
+	}
+	arena_free(&merging.scratch);
+	return status;
+}

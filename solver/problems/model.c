@@ -1,0 +1,544 @@
+/* model.c: reduces a sharding problem: arc consistency, followers, parallel and separable edges, maximal live sets.
+ *
+ * Repeated layers have equal cost tables: each distinct table is kept once, which lets most of them stay in the cache.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge.h"
+
+struct builder {
+	struct shard_model *model;
+	bool *alive;               /* the problem's strategy -> it has a partner over every edge */
+	struct shard_merge merge;
+	double *sum;               /* one bundle's costs */
+	uint32_t *bucket;          /* hash -> 1 + an edge with such a table, 0: none */
+	uint32_t buckets;
+	struct arena arena;
+};
+
+static int by_ends(const void *left, const void *right)
+{
+	const struct shard_group *a = left, *b = right;
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high < b->high ? -1 : 1;
+	return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+static enum status find_groups(struct shard_model *model)
+{
+	const struct shard_problem *problem = model->problem;
+	model->group = arena_alloc(&model->arena, problem->edges, sizeof *model->group);
+	model->reduced = arena_alloc(&model->arena, problem->edges, sizeof *model->reduced);
+	model->bundle = arena_alloc(&model->arena, problem->edges, sizeof *model->bundle);
+	if (!model->group || !model->reduced || !model->bundle)
+		return NO_MEMORY;
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t from = problem->from[edge], to = problem->to[edge];
+		if (from != to)
+			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, from < to ? to : from, edge };
+	}
+	qsort(model->group, model->groups, sizeof *model->group, by_ends);
+	return OK;
+}
+
+/* ---- arc consistency -------------------------------------------------------------------------------------- */
+
+/* Kills strategies without a partner over the run of parallel edges that begins at i. */
+static bool prune_group(struct builder *builder, uint32_t i)
+{
+	const struct shard_problem *problem = builder->model->problem;
+	bool changed = false;
+	for (int side = 0; side < 2; side++) {
+		uint32_t node = side == 0 ? builder->model->group[i].low : builder->model->group[i].high;
+		uint32_t other = side == 0 ? builder->model->group[i].high : builder->model->group[i].low;
+		for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
+			uint32_t q = 0, others = shard_strategies(problem, other);
+			bool *alive = &builder->alive[problem->first[node] + p];
+			while (*alive && q < others && (!builder->alive[problem->first[other] + q]
+				|| !shard_group_allows(problem, builder->model->group, builder->model->groups, i, side == 0 ? p : q, side == 0 ? q : p)))
+				q++;
+			if (*alive && q == others) {
+				*alive = false;
+				changed = true;
+			}
+		}
+	}
+	return changed;
+}
+
+static void prune(struct builder *builder)
+{
+	const struct shard_problem *problem = builder->model->problem;
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
+		for (uint32_t p = 0; p < width && node == problem->to[edge]; p++)
+			builder->alive[problem->first[node] + p] &=
+				problem->pair[problem->table[edge] + (size_t)p * width + p] < SHARD_FORBIDDEN;
+	}
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < builder->model->groups; i = shard_group_end(builder->model->group, builder->model->groups, i))
+			changed |= prune_group(builder, i);
+	}
+}
+
+/* Prunes and merges until nothing changes. */
+static enum status settle(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	enum status status = OK;
+	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
+		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
+	for (bool again = true; again && status == OK;) {
+		prune(builder);
+		status = shard_merge_find(problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
+	}
+	return status;
+}
+
+/* ---- strategies --------------------------------------------------------------------------------------------- */
+
+static enum status place_members(struct builder *builder, struct error *error)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	const struct shard_merge *merge = &builder->merge;
+	uint32_t bases = 0;
+	for (uint32_t i = 0; i < problem->nodes; i++) {
+		uint32_t node = merge->order[i], cluster = merge->cluster[node], width = 0;
+		for (uint32_t s = problem->first[node]; s < problem->first[node + 1]; s++) {
+			if (!builder->alive[s])
+				continue;
+			model->original[bases + merge->rank[s]] = s - problem->first[node];
+			width++;
+		}
+		if (width == 0)
+			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
+		model->member[i] = (struct shard_member) { .node = node, .base = bases, .up = merge->up[node] };
+		model->member_of[node] = i;
+		model->node_of[node] = cluster;
+		model->member_start[cluster + 1] = i + 1;
+		model->first[cluster + 1] = model->first[cluster] + width;
+		model->widest = width > model->widest ? width : model->widest;
+		bases += width;
+	}
+	return OK;
+}
+
+/* Costs of members, and of the edges between them. */
+static void sum_unary(struct shard_model *model)
+{
+	const struct shard_problem *problem = model->problem;
+	for (uint32_t node = 0; node < problem->nodes; node++) {
+		double *unary = model->unary + model->first[model->node_of[node]];
+		for (uint32_t p = 0; p < shard_width(model, model->node_of[node]); p++)
+			unary[p] += (double)problem->cost[problem->first[node] + shard_original(model, node, p)];
+	}
+	for (uint32_t edge = 0; edge < problem->edges; edge++) {
+		uint32_t from = problem->from[edge], to = problem->to[edge], node = model->node_of[from];
+		for (uint32_t p = 0; p < shard_width(model, node) && node == model->node_of[to]; p++)
+			model->unary[model->first[node] + p] += (double)problem->pair[problem->table[edge]
+				+ (size_t)shard_original(model, from, p) * shard_strategies(problem, to) + shard_original(model, to, p)];
+	}
+}
+
+static enum status keep_strategies(struct builder *builder, struct error *error)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	uint32_t strategies = problem->first[problem->nodes];
+	struct arena *arena = &model->arena;
+	model->nodes = builder->merge.clusters;
+	model->first = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->first);
+	model->member_start = arena_alloc(arena, (size_t)model->nodes + 1, sizeof *model->member_start);
+	model->member = arena_alloc(arena, problem->nodes, sizeof *model->member);
+	model->member_of = arena_alloc(arena, problem->nodes, sizeof *model->member_of);
+	model->node_of = arena_alloc(arena, problem->nodes, sizeof *model->node_of);
+	model->original = arena_alloc(arena, strategies, sizeof *model->original);
+	model->unary = arena_alloc(arena, strategies, sizeof *model->unary);
+	if (!model->first || !model->member_start || !model->member || !model->member_of || !model->node_of || !model->original
+	    || !model->unary)
+		return NO_MEMORY;
+	enum status status = place_members(builder, error);
+	if (status == OK)
+		sum_unary(model);
+	return status;
+}
+
+/* ---- slots -------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+	return (a > b) - (a < b);
+}
+
+static uint32_t first_not_below(const int64_t *moment, uint32_t count, int64_t time)
+{
+	uint32_t low = 0, high = count;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (moment[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A live set is maximal at a beginning when an end comes before the next beginning. Both arrays are sorted. */
+static void find_slots(struct shard_model *model, const int64_t *begins, const int64_t *ends, uint32_t count)
+{
+	for (uint32_t begin = 0, end = 0; begin < count; begin++) {
+		while (ends[end] <= begins[begin])
+			end++;
+		if (begin + 1 == count || ends[end] <= begins[begin + 1])
+			model->moment[model->slots++] = begins[begin];
+	}
+}
+
+struct event { uint32_t slot, member; int sign; };
+
+static int by_slot(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+	return (a->slot > b->slot) - (a->slot < b->slot);
+}
+
+/* Where members of a node that use memory begin and end to live. */
+static uint32_t list_events(const struct shard_model *model, uint32_t node, struct event *event)
+{
+	const struct shard_problem *problem = model->problem;
+	uint32_t count = 0;
+	FOR_MEMBERS(member, model, node) {
+		uint32_t of = member->node, begin = first_not_below(model->moment, model->slots, problem->begin[of]);
+		uint32_t end = first_not_below(model->moment, model->slots, problem->end[of]), index = (uint32_t)(member - model->member);
+		bool uses = false;
+		for (uint32_t i = problem->first[of]; i < problem->first[of + 1]; i++)
+			uses |= problem->usage[i] != 0;
+		if (!uses || begin >= end || problem->begin[of] >= problem->end[of])
+			continue;
+		event[count++] = (struct event) { begin, index, 1 };
+		event[count++] = (struct event) { end, index, -1 };
+	}
+	qsort(event, count, sizeof *event, by_slot);
+	return count;
+}
+
+/* Cuts the node's life at every event; pieces are appended at *pieces, their bytes at *bases. */
+static void cut_pieces(struct shard_model *model, uint32_t node, const struct event *event, uint32_t events, double *live, uint32_t *pieces,
+	uint32_t *bases)
+{
+	const struct shard_problem *problem = model->problem;
+	uint32_t width = shard_width(model, node);
+	memset(live, 0, width * sizeof *live);
+	for (uint32_t i = 0; i < events;) {
+		uint32_t slot = event[i].slot;
+		for (; i < events && event[i].slot == slot; i++) {
+			const struct shard_member *member = &model->member[event[i].member];
+			for (uint32_t p = 0; p < width; p++)
+				live[p] += event[i].sign * (double)problem->usage[problem->first[member->node] + model->original[member->base + p]];
+		}
+		bool any = false;
+		for (uint32_t p = 0; p < width; p++)
+			any |= live[p] != 0;
+		if (i == events || !any)
+			continue;
+		model->piece[(*pieces)++] = (struct shard_piece) { slot, event[i].slot, *bases };
+		for (uint32_t p = 0; p < width; p++) {
+			model->use[*bases + p] = live[p];
+			model->weight[model->first[node] + p] += live[p] * (event[i].slot - slot);
+		}
+		*bases += width;
+	}
+}
+
+static enum status build_pieces(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	size_t nodes = problem->nodes, strategies = problem->first[problem->nodes];
+	struct event *event = arena_alloc(&builder->arena, 2 * nodes, sizeof *event);
+	double *live = arena_alloc(&builder->arena, model->widest, sizeof *live);
+	uint32_t pieces = 0, bases = 0;
+	model->piece_start = arena_alloc(&model->arena, (size_t)model->nodes + 1, sizeof *model->piece_start);
+	model->piece = arena_alloc(&model->arena, 2 * nodes, sizeof *model->piece);
+	model->use = arena_alloc(&model->arena, 2 * strategies, sizeof *model->use);
+	model->weight = arena_alloc(&model->arena, strategies, sizeof *model->weight);
+	if (!event || !live || !model->piece_start || !model->piece || !model->use || !model->weight)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < model->nodes; node++) {
+		cut_pieces(model, node, event, list_events(model, node, event), live, &pieces, &bases);
+		model->piece_start[node + 1] = pieces;
+		if (pieces - model->piece_start[node] > model->most_pieces)
+			model->most_pieces = pieces - model->piece_start[node];
+	}
+	return OK;
+}
+
+static enum status build_slots(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	int64_t *begins = arena_alloc(&builder->arena, problem->nodes, sizeof *begins);
+	int64_t *ends = arena_alloc(&builder->arena, problem->nodes, sizeof *ends);
+	model->moment = arena_alloc(&model->arena, problem->nodes, sizeof *model->moment);
+	if (!begins || !ends || !model->moment)
+		return NO_MEMORY;
+	uint32_t count = 0;
+	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
+		if (problem->begin[node] < problem->end[node]) {
+			begins[count] = problem->begin[node];
+			ends[count++] = problem->end[node];
+		}
+	qsort(begins, count, sizeof *begins, by_value);
+	qsort(ends, count, sizeof *ends, by_value);
+	find_slots(model, begins, ends, count);
+	return build_pieces(builder);
+}
+
+/* ---- edges -------------------------------------------------------------------------------------------------- */
+
+void shard_bundle_ends(const struct shard_model *model, uint32_t i, uint32_t *low, uint32_t *high)
+{
+	const struct shard_group *group = &model->group[model->bundle[i]];
+	uint32_t a = model->node_of[group->low], b = model->node_of[group->high];
+	*low = a < b ? a : b;
+	*high = a < b ? b : a;
+}
+
+uint32_t shard_bundle_end(const struct shard_model *model, uint32_t i)
+{
+	uint32_t low, high, l, h;
+	shard_bundle_ends(model, i, &low, &high);
+	for (i++; i < model->bundles; i++) {
+		shard_bundle_ends(model, i, &l, &h);
+		if (l != low || h != high)
+			break;
+	}
+	return i;
+}
+
+void shard_model_sum(const struct shard_model *model, uint32_t begin, uint32_t end, double *sum)
+{
+	const struct shard_problem *problem = model->problem;
+	uint32_t low, high;
+	shard_bundle_ends(model, begin, &low, &high);
+	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
+	memset(sum, 0, (size_t)rows * columns * sizeof *sum);
+	for (uint32_t i = begin; i < end; i++) {
+		uint32_t edge = model->group[model->bundle[i]].edge, width = shard_strategies(problem, problem->to[edge]);
+		const int64_t *pair = problem->pair + problem->table[edge];
+		bool along = model->node_of[problem->from[edge]] == low;
+		for (uint32_t p = 0; p < rows; p++)
+			for (uint32_t q = 0; q < columns; q++) {
+				uint32_t from = shard_original(model, problem->from[edge], along ? p : q);
+				uint32_t to = shard_original(model, problem->to[edge], along ? q : p);
+				int64_t cost = pair[(size_t)from * width + to];
+				sum[(size_t)p * columns + q] += cost >= SHARD_FORBIDDEN ? model->penalty : (double)cost;
+			}
+	}
+}
+
+/* Is every cost the sum of one that depends on the row and one that depends on the column? */
+static bool separable(const double *sum, uint32_t rows, uint32_t columns)
+{
+	for (uint32_t p = 1; p < rows; p++)
+		for (uint32_t q = 1; q < columns; q++)
+			if (sum[(size_t)p * columns + q] - sum[q] != sum[(size_t)p * columns] - sum[0])
+				return false;
+	return true;
+}
+
+static void fold(struct shard_model *model, uint32_t low, uint32_t high, const double *sum)
+{
+	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
+	for (uint32_t p = 0; p < rows; p++)
+		model->unary[model->first[low] + p] += sum[(size_t)p * columns];
+	for (uint32_t q = 0; q < columns; q++)
+		model->unary[model->first[high] + q] += sum[q] - sum[0];
+}
+
+/* Finds a table equal to sum, or adds it, and its transpose behind it. */
+static enum status place_table(struct builder *builder, uint32_t edge, uint32_t rows, uint32_t columns)
+{
+	struct shard_model *model = builder->model;
+	size_t size = (size_t)rows * columns;
+	uint64_t hash = hash_join(rows, columns);
+	for (size_t i = 0; i < size; i++) {
+		uint64_t bits;
+		memcpy(&bits, &builder->sum[i], sizeof bits);
+		hash = hash_join(hash, bits);
+	}
+	uint32_t at = (uint32_t)(hash % builder->buckets);
+	for (; builder->bucket[at]; at = (at + 1) % builder->buckets) {
+		uint32_t like = builder->bucket[at] - 1;
+		if (shard_width(model, model->tail[like]) != rows || shard_width(model, model->head[like]) != columns
+		    || memcmp(model->pair + model->table[like], builder->sum, size * sizeof *model->pair))
+			continue;
+		model->table[edge] = model->table[like];
+		return OK;
+	}
+	builder->bucket[at] = edge + 1;
+	if (!mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair))
+		return NO_MEMORY;
+	double *pair = model->pair + model->pair_count;
+	memcpy(pair, builder->sum, size * sizeof *pair);
+	for (uint32_t p = 0; p < rows; p++)
+		for (uint32_t q = 0; q < columns; q++)
+			pair[size + (size_t)q * rows + p] = pair[(size_t)p * columns + q];
+	model->table[edge] = model->pair_count;
+	model->pair_count += 2 * size;
+	return OK;
+}
+
+/* The largest magnitude of allowed costs. */
+static double dearest(const int64_t *cost, size_t count)
+{
+	double most = 0;
+	for (size_t i = 0; i < count; i++)
+		if (cost[i] < SHARD_FORBIDDEN)
+			most = fmax(most, fabs((double)cost[i]));
+	return most;
+}
+
+static enum status prepare_edges(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	const struct shard_problem *problem = model->problem;
+	size_t largest = 1;
+	double sum = 1;
+	for (uint32_t node = 0; node < problem->nodes; node++)
+		sum += dearest(problem->cost + problem->first[node], shard_strategies(problem, node));
+	for (uint32_t edge = 0; edge < problem->edges; edge++)
+		sum += dearest(problem->pair + problem->table[edge], problem->table[edge + 1] - problem->table[edge]);
+	/* Dearer than any choice without a forbidden pair, and no more, to leave digits to what stands beside it. */
+	model->penalty = 2 * sum;
+	for (uint32_t i = 0; i < model->bundles; i++) {
+		uint32_t low, high;
+		shard_bundle_ends(model, i, &low, &high);
+		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
+		largest = size > largest ? size : largest;
+	}
+	builder->buckets = 2 * model->bundles + 1;
+	builder->bucket = arena_alloc(&builder->arena, builder->buckets, sizeof *builder->bucket);
+	builder->sum = arena_alloc(&builder->arena, largest, sizeof *builder->sum);
+	model->tail = arena_alloc(&model->arena, model->bundles, sizeof *model->tail);
+	model->head = arena_alloc(&model->arena, model->bundles, sizeof *model->head);
+	model->table = arena_alloc(&model->arena, model->bundles, sizeof *model->table);
+	return builder->bucket && builder->sum && model->tail && model->head && model->table ? OK : NO_MEMORY;
+}
+
+struct bundled { uint32_t low, high, group; };
+
+static int by_nodes(const void *left, const void *right)
+{
+	const struct bundled *a = left, *b = right;
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high < b->high ? -1 : 1;
+	return (a->group > b->group) - (a->group < b->group);
+}
+
+/* Groups between different nodes, by these nodes; groups between the same two problem nodes stay next to each other. */
+static enum status find_bundles(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	struct bundled *bundled = arena_alloc(&builder->arena, model->groups, sizeof *bundled);
+	if (!bundled)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < model->groups; i++) {
+		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
+		if (a != b)
+			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, a < b ? b : a, i };
+	}
+	qsort(bundled, model->bundles, sizeof *bundled, by_nodes);
+	for (uint32_t i = 0; i < model->bundles; i++) {
+		model->bundle[i] = bundled[i].group;
+		model->reduced[i] = NONE;
+	}
+	return OK;
+}
+
+static enum status build_edges(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	enum status status = find_bundles(builder);
+	if (status == OK)
+		status = prepare_edges(builder);
+	for (uint32_t i = 0, next; i < model->bundles && status == OK; i = next) {
+		uint32_t low, high;
+		shard_bundle_ends(model, i, &low, &high);
+		uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
+		next = shard_bundle_end(model, i);
+		shard_model_sum(model, i, next, builder->sum);
+		if (separable(builder->sum, rows, columns)) {
+			fold(model, low, high, builder->sum);
+			continue;
+		}
+		model->tail[model->edges] = low;
+		model->head[model->edges] = high;
+		model->reduced[i] = model->edges;
+		status = place_table(builder, model->edges, rows, columns);
+		model->edges++;
+	}
+	return status;
+}
+
+/* Rows of incident edges, and a place for the message over every one of them, a node's next to each other. */
+static enum status build_incidence(struct builder *builder)
+{
+	struct shard_model *model = builder->model;
+	uint32_t *row = arena_alloc(&builder->arena, 2 * (size_t)model->edges, sizeof *row);
+	uint32_t *item = arena_alloc(&builder->arena, 2 * (size_t)model->edges, sizeof *item);
+	model->into_tail = arena_alloc(&model->arena, model->edges, sizeof *model->into_tail);
+	model->into_head = arena_alloc(&model->arena, model->edges, sizeof *model->into_head);
+	if (!row || !item || !model->into_tail || !model->into_head)
+		return NO_MEMORY;
+	for (uint32_t edge = 0; edge < model->edges; edge++) {
+		row[2 * edge] = model->tail[edge];
+		row[2 * edge + 1] = model->head[edge];
+		item[2 * edge] = item[2 * edge + 1] = edge;
+	}
+	enum status status = csr_of_pairs(&model->arena, model->nodes, 2 * model->edges, row, item, &model->incident);
+	for (uint32_t node = 0; node < model->nodes && status == OK; node++)
+		FOR_ROW(i, &model->incident, node) {
+			uint32_t edge = model->incident.item[i];
+			*(model->head[edge] == node ? &model->into_head[edge] : &model->into_tail[edge]) = model->messages;
+			model->messages += shard_width(model, node);
+		}
+	return status;
+}
+
+enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem, struct error *error)
+{
+	struct builder builder = { .model = model };
+	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
+	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
+	enum status status = builder.alive ? find_groups(model) : NO_MEMORY;
+	if (status == OK)
+		status = settle(&builder);
+	if (status == OK)
+		status = keep_strategies(&builder, error);
+	if (status == OK)
+		status = build_slots(&builder);
+	if (status == OK)
+		status = build_edges(&builder);
+	if (status == OK)
+		status = build_incidence(&builder);
+	arena_free(&builder.arena);
+	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+}
+
+void shard_model_free(struct shard_model *model)
+{
+	arena_free(&model->arena);
+	mem_free(model->pair);
+	*model = (struct shard_model) { 0 };
+}

@@ -1,0 +1,242 @@
+/* primal.c: decoding and moves along induced forests.
+ *
+ * A forest that is induced (no edge of the graph joins two of its nodes but its own) can be solved exactly by dynamic
+ * programming while all other nodes stay. In these sparse graphs it holds more than half of the nodes.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "primal.h"
+#include "slack.h"
+
+#define TREES_MOST 64          /* neighbouring trees that a node may join */
+#define HUB 16                 /* edges of a node that is one */
+
+enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control)
+{
+	struct arena *arena = &primal->arena;
+	uint32_t nodes = model->nodes, strategies = model->first[nodes];
+	*primal = (struct shard_primal) { .model = model, .control = control };
+	primal->choice = arena_alloc(arena, nodes, sizeof *primal->choice);
+	primal->best = arena_alloc(arena, nodes, sizeof *primal->best);
+	primal->load = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->load);
+	primal->shuffled = arena_alloc(arena, nodes, sizeof *primal->shuffled);
+	primal->value = arena_alloc(arena, strategies, sizeof *primal->value);
+	primal->root = arena_alloc(arena, nodes, sizeof *primal->root);
+	primal->parent = arena_alloc(arena, nodes, sizeof *primal->parent);
+	primal->order = arena_alloc(arena, nodes, sizeof *primal->order);
+	primal->inside = arena_alloc(arena, nodes, sizeof *primal->inside);
+	primal->answer = arena_alloc(arena, model->messages, sizeof *primal->answer);
+	primal->pressure = arena_alloc(arena, model->slots, sizeof *primal->pressure);
+	primal->before = arena_alloc(arena, (size_t)model->slots + 1, sizeof *primal->before);
+	primal->priced = arena_alloc(arena, strategies, sizeof *primal->priced);
+	primal->slack = shard_slack_new(arena, model->slots);
+	primal->candidate = arena_alloc(arena, model->widest, sizeof *primal->candidate);
+	primal->room = arena_alloc(arena, model->most_pieces, sizeof *primal->room);
+	if (!primal->choice || !primal->best || !primal->load || !primal->shuffled || !primal->value || !primal->root || !primal->parent
+	    || !primal->order || !primal->inside || !primal->answer || !primal->pressure || !primal->before || !primal->priced
+	    || !primal->slack || !primal->candidate || !primal->room)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < nodes; node++)
+		primal->shuffled[node] = node;
+	return OK;
+}
+
+void shard_primal_free(struct shard_primal *primal)
+{
+	arena_free(&primal->arena);
+}
+
+/* ---- what a choice is worth ----------------------------------------------------------------------------------- */
+
+double shard_primal_cost(const struct shard_primal *primal)
+{
+	const struct shard_model *model = primal->model;
+	double sum = 0;
+	for (uint32_t node = 0; node < model->nodes; node++)
+		sum += model->unary[model->first[node] + primal->choice[node]];
+	for (uint32_t edge = 0; edge < model->edges; edge++) {
+		uint32_t tail = model->tail[edge], head = model->head[edge];
+		sum += model->pair[model->table[edge] + (size_t)primal->choice[tail] * shard_width(model, head) + primal->choice[head]];
+	}
+	return sum;
+}
+
+double shard_primal_load(struct shard_primal *primal)
+{
+	const struct shard_model *model = primal->model;
+	double sum = 0, peak = 0;
+	memset(primal->load, 0, ((size_t)model->slots + 1) * sizeof *primal->load);
+	for (uint32_t node = 0; node < model->nodes; node++)
+		FOR_PIECES(piece, model, node) {
+			double use = model->use[piece->base + primal->choice[node]];
+			primal->load[piece->begin] += use;
+			primal->load[piece->end] -= use;
+		}
+	for (uint32_t slot = 0; slot < model->slots; slot++) {
+		sum += primal->load[slot];
+		primal->load[slot] = sum;
+		peak = sum > peak ? sum : peak;
+	}
+	return peak;
+}
+
+static void add_row(double *value, const double *row, uint32_t width)
+{
+	for (uint32_t p = 0; p < width; p++)
+		value[p] += row[p];
+}
+
+void shard_primal_surround(const struct shard_primal *primal, const double *cost, uint32_t node, double *value)
+{
+	const struct shard_model *model = primal->model;
+	uint32_t width = shard_width(model, node);
+	memcpy(value, cost + model->first[node], width * sizeof *value);
+	FOR_ROW(i, &model->incident, node) {
+		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+		add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
+	}
+}
+
+static uint32_t cheapest(const double *value, uint32_t count)
+{
+	uint32_t best = 0;
+	for (uint32_t i = 1; i < count; i++)
+		if (value[i] < value[best])
+			best = i;
+	return best;
+}
+
+void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *dual)
+{
+	const struct shard_model *model = primal->model;
+	for (uint32_t node = 0; node < model->nodes; node++) {
+		uint32_t width = shard_width(model, node);
+		memcpy(primal->value, dual->priced + model->first[node], width * sizeof *primal->value);
+		FOR_ROW(i, &model->incident, node) {
+			uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+			const double *row = other > node ? dual->message + shard_into(model, edge, node)
+				: shard_rows(model, edge, node) + (size_t)primal->choice[other] * width;
+			add_row(primal->value, row, width);
+		}
+		primal->choice[node] = cheapest(primal->value, width);
+	}
+}
+
+/* ---- forests --------------------------------------------------------------------------------------------------- */
+
+static uint32_t find(uint32_t *root, uint32_t node)
+{
+	while (root[node] != node)
+		node = root[node] = root[root[node]];
+	return node;
+}
+
+/* Joins the node to the trees next to it, unless two of its neighbours are in the same one. */
+static bool join(struct shard_primal *primal, uint32_t node)
+{
+	const struct shard_model *model = primal->model;
+	uint32_t tree[TREES_MOST], trees = 0;
+	FOR_ROW(i, &model->incident, node) {
+		uint32_t other = shard_other(model, model->incident.item[i], node);
+		if (!primal->inside[other])
+			continue;
+		uint32_t root = find(primal->root, other);
+		for (uint32_t j = 0; j < trees; j++)
+			if (tree[j] == root)
+				return false;
+		if (trees == TREES_MOST)
+			return false;
+		tree[trees++] = root;
+	}
+	for (uint32_t j = 0; j < trees; j++)
+		primal->root[tree[j]] = node;
+	return true;
+}
+
+/* Draws a maximal induced forest; the number of its nodes, which order lists with parents first. */
+static uint32_t draw_forest(struct shard_primal *primal)
+{
+	const struct shard_model *model = primal->model;
+	uint32_t count = 0, done = 0;
+	shard_shuffle(primal->shuffled, model->nodes, &primal->random);
+	for (uint32_t node = 0; node < model->nodes; node++) {
+		primal->root[node] = node;
+		primal->inside[node] = false;
+	}
+	/* Every other forest takes hubs in first: later they would close circles, and never move with what hangs on them. */
+	bool hubs_first = random_next(&primal->random) % 2;
+	for (int pass = hubs_first ? 0 : 1; pass < 2; pass++)
+		for (uint32_t i = 0; i < model->nodes; i++) {
+			uint32_t node = primal->shuffled[i];
+			if (!primal->inside[node] && (pass == 1 || csr_length(&model->incident, node) >= HUB))
+				primal->inside[node] = join(primal, node);
+		}
+	/* From here on root says whether a node was reached: NONE. */
+	for (uint32_t start = 0; start < model->nodes; start++) {
+		if (!primal->inside[start] || primal->root[start] == NONE)
+			continue;
+		primal->parent[start] = primal->root[start] = NONE;
+		primal->order[count++] = start;
+		while (done < count) {
+			uint32_t node = primal->order[done++];
+			FOR_ROW(i, &model->incident, node) {
+				uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+				if (!primal->inside[other] || primal->root[other] == NONE)
+					continue;
+				primal->parent[other] = edge;
+				primal->root[other] = NONE;
+				primal->order[count++] = other;
+			}
+		}
+	}
+	return count;
+}
+
+/* Adds to the parent's values the best of the subtree, and remembers which it was. */
+static void rise(struct shard_primal *primal, uint32_t node, uint32_t edge)
+{
+	const struct shard_model *model = primal->model;
+	uint32_t up = shard_other(model, edge, node), width = shard_width(model, up);
+	const double *row = shard_rows(model, edge, node), *value = primal->value + model->first[node];
+	uint32_t *answer = primal->answer + shard_into(model, edge, up), count = shard_width(model, node);
+	for (uint32_t p = 0; p < width; p++, row += count) {
+		double best = INFINITY;
+		uint32_t choice = 0;
+		for (uint32_t q = 0; q < count; q++)
+			if (row[q] + value[q] < best) {
+				best = row[q] + value[q];
+				choice = q;
+			}
+		primal->value[model->first[up] + p] += best;
+		answer[p] = choice;
+	}
+}
+
+void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_t count)
+{
+	const struct shard_model *model = primal->model;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t node = primal->order[i], width = shard_width(model, node);
+		double *value = primal->value + model->first[node];
+		memcpy(value, cost + model->first[node], width * sizeof *value);
+		FOR_ROW(j, &model->incident, node) {
+			uint32_t edge = model->incident.item[j], other = shard_other(model, edge, node);
+			if (!primal->inside[other])
+				add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
+		}
+	}
+	for (uint32_t i = count; i-- > 0;)
+		if (primal->parent[primal->order[i]] != NONE)
+			rise(primal, primal->order[i], primal->parent[primal->order[i]]);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t node = primal->order[i], edge = primal->parent[node];
+		primal->choice[node] = edge == NONE ? cheapest(primal->value + model->first[node], shard_width(model, node))
+			: primal->answer[shard_into(model, edge, shard_other(model, edge, node)) + primal->choice[shard_other(model, edge, node)]];
+	}
+}
+
+void shard_primal_forest(struct shard_primal *primal, const double *cost)
+{
+	shard_primal_solve(primal, cost, draw_forest(primal));
+}

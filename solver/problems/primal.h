@@ -1,0 +1,62 @@
+/* primal.h: choices: decoded from messages, improved by induced forests, brought and kept within the memory limit. */
+#ifndef TIDEMARK_PROBLEMS_PRIMAL_H
+#define TIDEMARK_PROBLEMS_PRIMAL_H
+
+#include "dual.h"
+
+struct shard_slack;
+struct candidate { double value, weight; uint32_t strategy; };   /* a strategy while a node is polished */
+
+/* A choice that is being improved, and what improving needs. Strategies are counted as the model does, from 0 per node. */
+struct shard_primal {
+	const struct shard_model *model;
+	const struct control *control; /* asked whether to go on between two forests */
+	uint32_t *choice, *best;   /* [nodes]; best of a walk */
+	double *load;              /* [slots] bytes of the choice, kept by shard_primal_load() */
+	uint64_t random;
+	uint32_t *shuffled;        /* [nodes] */
+	double *value;             /* strategy -> cost of the node's subtree, or of the node in its surroundings */
+	/* the induced forest */
+	uint32_t *root, *parent, *order; /* union-find; edge to the parent or NONE; nodes, parents first */
+	bool *inside;
+	uint32_t *answer;          /* [messages] best strategy below, for each one of the parent */
+	/* memory */
+	double *pressure, *before, *priced; /* multipliers while repairing, and prices that follow from them */
+	struct shard_slack *slack;
+	struct candidate *candidate; /* [widest] scratch */
+	double *room;              /* [most_pieces] scratch */
+	struct arena arena;
+};
+
+enum status shard_primal_begin(struct shard_primal *primal, const struct shard_model *model, const struct control *control);
+void shard_primal_free(struct shard_primal *primal);
+
+/* The cost of the choice, penalties of forbidden pairs included. O(edges). */
+double shard_primal_cost(const struct shard_primal *primal);
+/* Fills load; the peak. O(nodes + slots). */
+double shard_primal_load(struct shard_primal *primal);
+/* Costs of a node's strategies with its neighbours' choices fixed, into value (a row of the node's width). */
+void shard_primal_surround(const struct shard_primal *primal, const double *cost, uint32_t node, double *value);
+
+/* A choice, node by node, from the dual's priced costs and messages (Kolmogorov 2006, section 5). O(strategies + messages). */
+void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *dual);
+/* The best choice of the nodes of a random maximal induced forest, all others fixed; never dearer in cost[strategy].
+ * O(pairs of strategies). */
+void shard_primal_forest(struct shard_primal *primal, const double *cost);
+
+/* The same for the forest that order lists (count nodes, parents first), with parent and inside. */
+void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_t count);
+
+/* Raises the price of memory where it is short until the choice is within the limit, or a number of rounds is over;
+ * forests move the choice. multiplier: where prices begin. True: within the limit. */
+bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, uint32_t rounds);
+/* Lets single nodes move to cheaper strategies that fit. The choice must be within the limit, and stays so. */
+void shard_primal_polish(struct shard_primal *primal);
+/* Moves the slack as a node goes from one strategy to another. */
+void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to);
+
+/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at its price. The choice
+ * must be within the limit, stays so, and is never dearer at the end. */
+void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);
+
+#endif

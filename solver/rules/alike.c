@@ -1,0 +1,171 @@
+/* alike.c: tensors and ops that are alike, as classes: compared field by field with the first of their class, found by hashing. */
+#include <string.h>
+
+#include "solver/cost/placement.h"
+
+/* The first member of every class, its hash, and a table of classes + 1. */
+struct classes {
+	uint32_t *model, *bucket, count;
+	uint64_t *hash;
+	size_t model_room, hash_room, buckets;
+};
+
+/* A cheaper hash than hash_join(): what collides is compared. */
+static inline uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+static bool spread(struct classes *classes)
+{
+	size_t buckets = classes->buckets > 0 ? 4 * classes->buckets : 256;
+	uint32_t *bucket = mem_alloc(buckets, sizeof *bucket);
+	if (!bucket)
+		return false;
+	for (uint32_t i = 0; i < classes->count; i++) {
+		size_t at = (size_t)classes->hash[i] & (buckets - 1);
+		while (bucket[at] > 0)
+			at = (at + 1) & (buckets - 1);
+		bucket[at] = i + 1;
+	}
+	mem_free(classes->bucket);
+	classes->bucket = bucket;
+	classes->buckets = buckets;
+	return true;
+}
+
+/* The class of a member with such a hash, a new one where no model is alike; NONE when out of memory. */
+static uint32_t class_of(struct classes *classes, const struct units *units, uint32_t member, uint64_t hash,
+	bool (*alike)(const struct units *units, uint32_t model, uint32_t member))
+{
+	if (2 * (size_t)classes->count >= classes->buckets && !spread(classes))
+		return NONE;
+	size_t at = (size_t)hash & (classes->buckets - 1);
+	for (; classes->bucket[at] > 0; at = (at + 1) & (classes->buckets - 1)) {
+		uint32_t found = classes->bucket[at] - 1;
+		if (classes->hash[found] == hash && alike(units, classes->model[found], member))
+			return found;
+	}
+	if (!mem_reserve(&classes->model, &classes->model_room, classes->count + 1, sizeof *classes->model)
+		|| !mem_reserve(&classes->hash, &classes->hash_room, classes->count + 1, sizeof *classes->hash))
+		return NONE;
+	classes->model[classes->count] = member;
+	classes->hash[classes->count] = hash;
+	classes->bucket[at] = ++classes->count;
+	return classes->count - 1;
+}
+
+static void classes_free(struct classes *classes)
+{
+	mem_free(classes->model);
+	mem_free(classes->hash);
+	mem_free(classes->bucket);
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_tensor(const struct units *units, uint32_t t)
+{
+	const struct tensor *tensor = &units->graph->tensor[t];
+	uint64_t hash = mix(mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
+	hash = mix(hash, graph_in_host(units->graph, t));
+	for (uint32_t d = 0; d < tensor->rank && tensor->shape; d++)
+		hash = mix(hash, (uint64_t)tensor->shape[d]);
+	for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
+		hash = mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
+	return hash;
+}
+
+static bool tensors_alike(const struct units *units, uint32_t model, uint32_t member)
+{
+	const struct tensor *a = &units->graph->tensor[model], *b = &units->graph->tensor[member];
+	const struct part *pa = units->part + units->part_start[model], *pb = units->part + units->part_start[member];
+	uint32_t parts = units->part_start[model + 1] - units->part_start[model];
+	if (a->bytes != b->bytes || a->dtype != b->dtype || a->rank != b->rank || (a->shape == NULL) != (b->shape == NULL)
+		|| units->part_start[member + 1] - units->part_start[member] != parts
+		|| graph_in_host(units->graph, model) != graph_in_host(units->graph, member))
+		return false;
+	for (uint32_t d = 0; d < a->rank && a->shape; d++)
+		if (a->shape[d] != b->shape[d])
+			return false;
+	for (uint32_t i = 0; i < parts; i++)
+		if (pa[i].size != pb[i].size || pa[i].dim != pb[i].dim || pa[i].role != pb[i].role || pa[i].even != pb[i].even)
+			return false;
+	return true;
+}
+
+/* ---- ops ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_op(const struct units *units, uint32_t o)
+{
+	const struct graph *graph = units->graph;
+	const struct op *op = &graph->op[o];
+	uint64_t hash = mix(mix(mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
+	for (const char *text = op->type; *text; text++)
+		hash = hash * 31 + (unsigned char)*text;
+	FOR_ROW(i, &graph->reads, o)
+		hash = mix(hash, units->tensor_class[graph->reads.item[i]]);
+	FOR_ROW(i, &graph->writes, o)
+		hash = mix(hash, UINT64_C(1) << 32 | units->tensor_class[graph->writes.item[i]]);
+	return hash;
+}
+
+static bool rows_alike(const struct units *units, const struct csr *csr, uint32_t a, uint32_t b)
+{
+	for (uint32_t i = csr->start[a], j = csr->start[b]; i < csr->start[a + 1]; i++, j++)
+		if (units->tensor_class[csr->item[i]] != units->tensor_class[csr->item[j]])
+			return false;
+	return true;
+}
+
+static bool units_alike(const struct units *units, uint32_t a, uint32_t b)
+{
+	const struct unit *ua = units->unit + units->unit_start[a], *ub = units->unit + units->unit_start[b];
+	uint32_t count = unit_count(units, a);
+	size_t places = (size_t)count * op_arguments(units->graph, a);
+	if (unit_count(units, b) != count || units->linear[a] != units->linear[b])
+		return false;
+	for (uint32_t u = 0; u < count; u++)
+		if (ua[u].size != ub[u].size || ua[u].points != ub[u].points || ua[u].role != ub[u].role || ua[u].reduced != ub[u].reduced
+			|| ua[u].inside != ub[u].inside)
+			return false;
+	return places == 0 || memcmp(units->place + units->place_start[a], units->place + units->place_start[b], places) == 0;
+}
+
+static bool ops_alike(const struct units *units, uint32_t model, uint32_t member)
+{
+	const struct graph *graph = units->graph;
+	const struct op *a = &graph->op[model], *b = &graph->op[member];
+	return a->phase == b->phase && a->flops == b->flops && a->workspace == b->workspace
+		&& csr_length(&graph->reads, model) == csr_length(&graph->reads, member)
+		&& csr_length(&graph->writes, model) == csr_length(&graph->writes, member)
+		&& rows_alike(units, &graph->reads, model, member) && rows_alike(units, &graph->writes, model, member)
+		&& units_alike(units, model, member) && strcmp(a->type, b->type) == 0;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
+
+enum status units_find_alike(struct units *units)
+{
+	const struct graph *graph = units->graph;
+	struct classes tensors = { 0 }, ops = { 0 };
+	bool found = true;
+	units->tensor_class = arena_alloc(&units->arena, graph->tensors, sizeof *units->tensor_class);
+	units->op_class = arena_alloc(&units->arena, graph->ops, sizeof *units->op_class);
+	if (!units->tensor_class || !units->op_class)
+		return NO_MEMORY;
+	for (uint32_t t = 0; t < graph->tensors && found; t++) {
+		units->tensor_class[t] = class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
+		found = units->tensor_class[t] != NONE;
+	}
+	for (uint32_t op = 0; op < graph->ops && found; op++) {
+		units->op_class[op] = class_of(&ops, units, op, hash_op(units, op), ops_alike);
+		found = units->op_class[op] != NONE;
+	}
+	units->tensor_classes = tensors.count;
+	units->op_classes = ops.count;
+	classes_free(&tensors);
+	classes_free(&ops);
+	return found ? OK : NO_MEMORY;
+}

@@ -1,0 +1,412 @@
+/* bind.c: applies a factor string to the shapes of an op.
+ *
+ * The op's tensors are assigned to the string's slots (optional ones may stay empty), then extents are solved for
+ * by going over all dims until nothing changes: a product with one unknown factor gives it. The first assignment
+ * and alternative without a contradiction holds.
+ */
+#include <string.h>
+
+#include "binding.h"
+#include "form.h"
+
+#define TENSORS_MAX 250
+#define NO_SLOT UINT8_MAX
+
+struct matcher {
+	const struct form *form;
+	const struct rule_tensor *tensor;
+	uint32_t operands, tensors;
+	bool in_place;
+	uint8_t slot[TENSORS_MAX];                 /* of each tensor */
+	int space;                                 /* rank of "..", < 0: unknown */
+	int batch;                                 /* rank of "..." */
+	int64_t extent[FORM_FACTORS][RANK_MAX];    /* of a factor, per dim of space; < 0: unknown */
+	uint32_t factor[FORM_FACTORS][RANK_MAX];   /* in the binding, NONE: not yet */
+	int64_t batch_extent[RANK_MAX];            /* from the right */
+	uint32_t batch_factor[RANK_MAX];
+};
+
+/* One dim of a tensor: what the slot says of it. */
+struct place {
+	const struct form_dim *dim;
+	int at;                /* which of the dims of "..", or of "..." from the right */
+};
+
+/* Lays a slot's dims over a tensor of that rank; false when it can't have it. */
+static bool lay_out(const struct matcher *matcher, const struct form_slot *slot, int rank, struct place *place)
+{
+	int fixed = 0, optional = 0, spaces = 0;
+	bool batch = false;
+	for (int i = 0; i < slot->count; i++) {
+		const struct form_dim *dim = &slot->dim[i];
+		batch |= dim->kind == DIM_BATCH;
+		spaces += dim->space;
+		fixed += dim->kind != DIM_BATCH && !dim->space && !dim->optional;
+		optional += dim->optional && dim->kind != DIM_BATCH;
+	}
+	fixed += spaces * matcher->space;
+	int spare = rank - fixed;
+	if (spare < 0 || (!batch && spare > optional) || rank > RANK_MAX)
+		return false;
+	int skip = batch || spare > optional ? 0 : optional - spare, at = 0;
+	for (int i = 0; i < slot->count; i++) {
+		const struct form_dim *dim = &slot->dim[i];
+		if (dim->kind == DIM_BATCH) {
+			for (int b = spare; b-- > 0;)
+				place[at++] = (struct place) { dim, b };
+		} else if (dim->space) {
+			for (int s = 0; s < matcher->space; s++)
+				place[at++] = (struct place) { dim, s };
+		} else if (dim->optional && skip > 0) {
+			skip--;
+		} else {
+			place[at++] = (struct place) { dim, 0 };
+		}
+	}
+	return at == rank;
+}
+
+/* The rank of "..", from the first tensor that shows it. */
+static void find_space(struct matcher *matcher)
+{
+	matcher->space = 0;
+	for (uint32_t t = 0; t < matcher->tensors; t++) {
+		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
+		int fixed = 0, spaces = 0;
+		bool batch = false;
+		for (int i = 0; i < slot->count; i++) {
+			batch |= slot->dim[i].kind == DIM_BATCH;
+			spaces += slot->dim[i].space;
+			fixed += !slot->dim[i].space;
+		}
+		if (spaces == 0 || batch || matcher->tensor[t].rank < fixed)
+			continue;
+		matcher->space = (matcher->tensor[t].rank - fixed) / spaces;
+		return;
+	}
+}
+
+/* The rank of "..." of a result whose rank isn't known: the largest of the operands'. */
+static int rank_of(const struct matcher *matcher, uint32_t tensor)
+{
+	if (matcher->tensor[tensor].rank >= 0)
+		return matcher->tensor[tensor].rank;
+	const struct form_slot *slot = &matcher->form->slot[matcher->slot[tensor]];
+	int rank = 0;
+	for (int i = 0; i < slot->count; i++)
+		rank += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].space ? matcher->space : 1;
+	return rank;
+}
+
+/* A result has every dim of "..." that it shows in full. */
+static bool results_cover_batch(const struct matcher *matcher)
+{
+	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
+		struct place place[RANK_MAX];
+		if (!matcher->tensor[t].shape)
+			continue;
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
+		for (int i = 0; i < matcher->tensor[t].rank; i++)
+			if (place[i].dim->kind == DIM_BATCH && matcher->tensor[t].shape[i] != matcher->batch_extent[place[i].at])
+				return false;
+	}
+	return true;
+}
+
+static bool measure_batch(struct matcher *matcher)
+{
+	matcher->batch = 0;
+	for (int i = 0; i < RANK_MAX; i++)
+		matcher->batch_extent[i] = 1;
+	for (uint32_t t = 0; t < matcher->tensors; t++) {
+		struct place place[RANK_MAX];
+		int rank = rank_of(matcher, t);
+		if (!lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place))
+			return false;
+		for (int i = 0; i < rank; i++) {
+			if (place[i].dim->kind != DIM_BATCH)
+				continue;
+			int64_t *extent = &matcher->batch_extent[place[i].at];
+			int64_t size = matcher->tensor[t].shape ? matcher->tensor[t].shape[i] : 1;
+			if (place[i].at >= matcher->batch)
+				matcher->batch = place[i].at + 1;
+			if (*extent == 1)
+				*extent = size;
+			else if (size != 1 && size != *extent)
+				return false;
+		}
+	}
+	return results_cover_batch(matcher);
+}
+
+static int space_index(const struct matcher *matcher, uint8_t factor, const struct place *place)
+{
+	return matcher->form->factor[factor].space ? place->at : 0;
+}
+
+/* Uses one dim's extent. Returns 1 if it taught something, 0 if not, -1 if it contradicts. */
+static int learn(struct matcher *matcher, const struct place *place, int64_t size)
+{
+	const struct form_dim *dim = place->dim;
+	if (dim->kind == DIM_BATCH)
+		return 0;
+	if (dim->kind == DIM_ONE)
+		return size == 1 ? 0 : -1;
+	int64_t known = 1;
+	int unknown = 0;
+	int64_t *hole = NULL;
+	for (int i = 0; i < dim->count; i++) {
+		int64_t *extent = &matcher->extent[dim->factor[i]][space_index(matcher, dim->factor[i], place)];
+		if (*extent < 0) {
+			unknown++;
+			hole = hole ? hole : extent;
+		} else {
+			known *= *extent;
+		}
+	}
+	if (unknown == 0)
+		return known == size || (dim->optional && size == 1) ? 0 : -1;
+	if (unknown > 1 || (dim->optional && size == 1))
+		return 0;
+	if (known == 0 ? size != 0 : size % known != 0)
+		return -1;
+	*hole = known == 0 ? 0 : size / known;
+	return 1;
+}
+
+/* Solves for all extents. Where two factors of a product stay unknown, the outermost is 1 (one group). */
+static bool solve(struct matcher *matcher)
+{
+	for (int guess = 0; guess < 2; guess++) {
+		for (bool changed = true; changed;) {
+			changed = false;
+			for (uint32_t t = 0; t < matcher->tensors; t++) {
+				struct place place[RANK_MAX];
+				if (!matcher->tensor[t].shape && matcher->tensor[t].rank != 0)
+					continue;
+				lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
+				for (int i = 0; i < matcher->tensor[t].rank; i++) {
+					int learned = learn(matcher, &place[i], matcher->tensor[t].shape[i]);
+					if (learned < 0)
+						return false;
+					changed |= learned > 0;
+				}
+			}
+		}
+		for (int i = 0; i < matcher->form->slots && guess == 0; i++)
+			for (int d = 0; d < matcher->form->slot[i].count; d++) {
+				const struct form_dim *dim = &matcher->form->slot[i].dim[d];
+				if (dim->kind == DIM_PRODUCT && dim->count > 1 && matcher->extent[dim->factor[0]][0] < 0)
+					matcher->extent[dim->factor[0]][0] = 1;
+			}
+	}
+	return true;
+}
+
+static bool fits(struct matcher *matcher)
+{
+	find_space(matcher);
+	if (!measure_batch(matcher))
+		return false;
+	memset(matcher->extent, -1, sizeof matcher->extent);
+	return solve(matcher);
+}
+
+/* Fills slots [first, end) with count tensors from `tensor` on; bits of mask say which optional slots are used,
+ * the earliest slot's bit the highest. False when the count doesn't come out. */
+static bool assign(struct matcher *matcher, int first, int end, uint32_t tensor, uint32_t count, uint32_t mask, int optional)
+{
+	uint32_t plain = 0;
+	int seen = 0, repeats = 0;
+	for (int i = first; i < end; i++) {
+		const struct form_slot *slot = &matcher->form->slot[i];
+		bool used = !slot->optional || mask >> (optional - 1 - seen) & 1;
+		seen += slot->optional;
+		repeats += slot->repeated && used;
+		plain += used && !slot->repeated;
+	}
+	if (plain > count || (repeats == 0 && plain != count) || repeats > 1 || (repeats == 1 && plain == count))
+		return false;
+	seen = 0;
+	for (int i = first; i < end; i++) {
+		const struct form_slot *slot = &matcher->form->slot[i];
+		bool used = !slot->optional || mask >> (optional - 1 - seen) & 1;
+		seen += slot->optional;
+		for (uint32_t n = !used ? 0 : slot->repeated ? count - plain : 1; n > 0; n--)
+			matcher->slot[tensor++] = (uint8_t)i;
+	}
+	return true;
+}
+
+static int count_optional(const struct form *form, int first, int end)
+{
+	int count = 0;
+	for (int i = first; i < end; i++)
+		count += form->slot[i].optional;
+	return count;
+}
+
+static bool match(struct matcher *matcher)
+{
+	const struct form *form = matcher->form;
+	int in = count_optional(form, 0, form->operands), out = count_optional(form, form->operands, form->slots);
+	for (uint32_t operands = 1u << in; operands-- > 0;) {
+		if (!assign(matcher, 0, form->operands, 0, matcher->operands, operands, in))
+			continue;
+		for (uint32_t results = 1u << out; results-- > 0;)
+			if (assign(matcher, form->operands, form->slots, matcher->operands, matcher->tensors - matcher->operands, results, out)
+				&& fits(matcher))
+				return true;
+	}
+	return false;
+}
+
+/* ---- writing the binding ------------------------------------------------------------------- */
+
+static bool emit_product(struct matcher *matcher, struct binding *binding, uint32_t at, const struct place *place)
+{
+	const struct form_dim *dim = place->dim;
+	uint32_t appended = 0;
+	int64_t size = 1;
+	for (int i = 0; i < dim->count; i++)
+		size *= matcher->extent[dim->factor[i]][space_index(matcher, dim->factor[i], place)];
+	if (binding->dim[at].size < 0)
+		binding->dim[at].size = size;
+	if (binding->dim[at].size == 1 && size != 1)
+		return binding_append(binding, at, binding_new_factor(binding, 1, FACTOR_UNIT));
+	for (int i = 0; i < dim->count; i++) {
+		int s = space_index(matcher, dim->factor[i], place);
+		int64_t extent = matcher->extent[dim->factor[i]][s];
+		bool last = i == dim->count - 1;
+		if (extent == 1 && dim->count > 1 && !(last && appended == 0))
+			continue;
+		uint32_t *factor = &matcher->factor[dim->factor[i]][s];
+		if (*factor == NONE)
+			*factor = binding_new_factor(binding, extent, matcher->form->factor[dim->factor[i]].marks);
+		if (!binding_append(binding, at, *factor))
+			return false;
+		appended++;
+	}
+	return true;
+}
+
+/* A dim of "...": shared where extents are equal and not 1. An extent of 1 among several operands may be the
+ * result's factor or a broadcast: that is left open (LINK_BROADCAST). */
+static bool emit_batch(struct matcher *matcher, struct binding *binding, uint32_t tensor, uint32_t at, int position, uint32_t sharers)
+{
+	uint32_t *shared = &matcher->batch_factor[position];
+	int64_t extent = matcher->batch_extent[position];
+	if (binding->dim[at].size < 0)
+		binding->dim[at].size = extent;
+	if (*shared == NONE)
+		*shared = binding_new_factor(binding, extent, matcher->form->batch_marks);
+	if (*shared == NONE)
+		return false;
+	bool operand = tensor < matcher->operands && !(tensor == 0 && matcher->in_place);
+	if (binding->dim[at].size != extent)
+		return binding_append(binding, at, binding_new_factor(binding, 1, FACTOR_UNIT));
+	if (extent != 1 || !operand || sharers == 1)
+		return binding_append(binding, at, *shared);
+	uint32_t own = binding_new_factor(binding, 1, matcher->form->batch_marks);
+	return binding_append(binding, at, own) && binding_link(binding, LINK_BROADCAST, own, *shared);
+}
+
+static bool emit_windows(const struct matcher *matcher, struct binding *binding)
+{
+	for (int i = 0; i < matcher->form->factors; i++) {
+		uint8_t over = matcher->form->factor[i].over;
+		for (int s = 0; s < RANK_MAX && over != FORM_FACTORS; s++) {
+			uint32_t from = matcher->factor[i][s], to = matcher->factor[over][s];
+			if (from != NONE && to != NONE && !binding_link(binding, LINK_WINDOW, from, to))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool emit(struct matcher *matcher, struct binding *binding)
+{
+	uint32_t sharers[RANK_MAX] = { 0 };
+	struct place place[RANK_MAX];
+	memset(matcher->factor, -1, sizeof matcher->factor);
+	memset(matcher->batch_factor, -1, sizeof matcher->batch_factor);
+	for (uint32_t t = 0; t < matcher->operands; t++) {
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
+		for (int i = 0; i < matcher->tensor[t].rank; i++)
+			sharers[place[i].at] += place[i].dim->kind == DIM_BATCH;
+	}
+	for (uint32_t t = 0; t < matcher->tensors; t++) {
+		int rank = rank_of(matcher, t);
+		if (!binding_tensor(binding, t, rank, matcher->tensor[t].shape))
+			return false;
+		if (matcher->form->slot[matcher->slot[t]].addend && t < 64)
+			binding->addends |= UINT64_C(1) << t;
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place);
+		for (int i = 0; i < rank; i++) {
+			uint32_t at = binding->dim_start[t] + (uint32_t)i;
+			bool fine;
+			if (place[i].dim->kind == DIM_BATCH) {
+				fine = emit_batch(matcher, binding, t, at, place[i].at, sharers[place[i].at]);
+			} else if (place[i].dim->kind == DIM_ONE) {
+				binding->dim[at].size = 1;
+				fine = binding_append(binding, at, binding_new_factor(binding, 1, FACTOR_UNIT));
+			} else {
+				fine = emit_product(matcher, binding, at, &place[i]);
+			}
+			if (!fine)
+				return false;
+		}
+	}
+	return emit_windows(matcher, binding);
+}
+
+/* A result's extent that no operand determines is an attribute of the op. */
+static bool results_known(const struct matcher *matcher)
+{
+	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
+		struct place place[RANK_MAX];
+		int rank = rank_of(matcher, t);
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place);
+		for (int i = 0; i < rank; i++)
+			for (int f = 0; place[i].dim->kind == DIM_PRODUCT && f < place[i].dim->count; f++)
+				if (matcher->extent[place[i].dim->factor[f]][space_index(matcher, place[i].dim->factor[f], &place[i])] < 0)
+					return false;
+	}
+	return true;
+}
+
+static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher *matcher, struct binding *binding, struct error *error)
+{
+	for (const struct form *form = parsed->form; form; form = form->next) {
+		matcher->form = form;
+		if (!match(matcher))
+			continue;
+		if (!results_known(matcher))
+			return fail(error, BAD_INPUT, "%s: the shape of a result is an attribute, not a consequence", parsed->rule.type);
+		return emit(matcher, binding) ? OK : NO_MEMORY;
+	}
+	return fail(error, BAD_INPUT, "%s: the rule \"%s\" doesn't fit the shapes", parsed->rule.type, parsed->rule.factors);
+}
+
+enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor, uint32_t operands, uint32_t results,
+	bool in_place, struct binding *binding, struct error *error)
+{
+	const struct parsed_rule *parsed = (const struct parsed_rule *)rule;
+	uint32_t tensors = operands + results;
+	if (!binding_begin(binding, operands, tensors))
+		return NO_MEMORY;
+	if (parsed->structure == EINSUM) {
+		if (tensors > TENSORS_MAX)
+			return fail(error, BAD_INPUT, "%s: too many operands", rule->type);
+		struct matcher matcher = { .tensor = tensor, .operands = operands, .tensors = tensors, .in_place = in_place };
+		return bind_einsum(parsed, &matcher, binding, error);
+	}
+	for (uint32_t t = 0; t < tensors; t++) {
+		if (tensor[t].rank < 0)
+			return fail(error, BAD_INPUT, "%s: the shape of a result is an attribute, not a consequence", rule->type);
+		if (!binding_tensor(binding, t, tensor[t].rank, tensor[t].shape))
+			return NO_MEMORY;
+	}
+	enum status status = bind_structure(binding, parsed->structure);
+	return status == BAD_INPUT ? fail(error, status, "%s: the rule \"%s\" doesn't fit the shapes", rule->type, rule->factors) : status;
+}

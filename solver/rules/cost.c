@@ -1,0 +1,94 @@
+/* cost.c: an op's FLOPs and bytes moved, from its rule. */
+#include "binding.h"
+
+/* The product of all factors that are no windows or broadcasts: the points of the op's index space. */
+static int64_t points(const struct binding *binding)
+{
+	int64_t product = 1;
+	for (uint32_t i = 0; i < binding->factors; i++)
+		if (!(binding->factor[i].marks & (FACTOR_WINDOW | FACTOR_UNIT)) && __builtin_mul_overflow(product, binding->factor[i].size, &product))
+			return INT64_MAX;
+	return product;
+}
+
+static int64_t largest_tensor(const struct binding *binding)
+{
+	int64_t largest = 0;
+	for (uint32_t t = 0; t < binding->tensors; t++) {
+		int64_t elements = 1;
+		for (uint32_t dim = binding->dim_start[t]; dim < binding->dim_start[t + 1]; dim++)
+			elements *= binding->dim[dim].size;
+		largest = elements > largest ? elements : largest;
+	}
+	return largest;
+}
+
+/* Products along queries' width and along values': scores, and what is made of them. */
+static int64_t attention_flops(const struct binding *binding, uint32_t query, int64_t query_products, int64_t value_products)
+{
+	const struct binding_dim *of_query = &binding->dim[binding->dim_start[query + 1] - 1], *of_value = &binding->dim[binding->dim_start[query + 3] - 1];
+	bool same = of_query->count == 1 && of_value->count == 1 && binding->part[of_query->first] == binding->part[of_value->first];
+	int64_t flops, area = of_query->size * (same ? 1 : of_value->size), scores = area > 0 ? points(binding) / area : 0;
+	bool fits = !__builtin_mul_overflow(scores, 2 * (query_products * of_query->size + value_products * of_value->size), &flops);
+	return fits ? flops : INT64_MAX;
+}
+
+int64_t rule_flops(const struct rule *rule, const struct binding *binding)
+{
+	int64_t products = 0;
+	switch (rule->cost) {
+	case COST_NONE:
+		return 0;
+	case COST_ELEMENT:
+		return largest_tensor(binding);
+	case COST_CONTRACTION:
+		for (uint32_t t = binding->operands; t < binding->tensors; t++)
+			products += binding_rank(binding, t) > 1 || binding->tensors == binding->operands + 1;
+		break;
+	case COST_ATTENTION:
+		return attention_flops(binding, 0, 1, 1);
+	case COST_ATTENTION_BACKWARD:  /* scores again, gradients of queries and keys; of weights and values */
+		return attention_flops(binding, 1, 3, 2);
+	}
+	int64_t flops;
+	return __builtin_mul_overflow(2 * products, points(binding), &flops) ? INT64_MAX : flops;
+}
+
+enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error)
+{
+	struct rule_tensor tensor[64], *all = tensor;
+	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), count = 0;
+	if (operands + results > sizeof tensor / sizeof *tensor && !(all = mem_alloc(operands + results, sizeof *all)))
+		return NO_MEMORY;
+	const struct csr *sides[] = { &graph->reads, &graph->writes };
+	enum status status = OK;
+	for (int s = 0; s < 2 && status == OK; s++)
+		FOR_ROW(i, sides[s], op) {
+			const struct tensor *from = &graph->tensor[sides[s]->item[i]];
+			if (!from->shape)
+				status = fail(error, BAD_INPUT, "%s: the shape of tensor %s is unknown", graph->op[op].name, from->name);
+			all[count++] = (struct rule_tensor) { from->shape, from->rank };
+		}
+	bool in_place = false;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && operands > 0 && results > 0; i++) {
+		uint32_t first = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]];
+		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
+	}
+	if (status == OK)
+		status = rule_bind(rule, all, operands, results, in_place, binding, error);
+	if (all != tensor)
+		mem_free(all);
+	return status;
+}
+
+int64_t rule_bytes_moved(const struct rule *rule, const struct graph *graph, uint32_t op)
+{
+	int64_t bytes = 0;
+	if (rule->cost == COST_NONE)
+		return 0;
+	FOR_ROW(i, &graph->reads, op)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	return bytes;
+}

@@ -1,0 +1,10 @@
+/* factor_roles.h: the last step of factors_find(). */
+#ifndef TIDEMARK_RULES_FACTOR_ROLES_H
+#define TIDEMARK_RULES_FACTOR_ROLES_H
+
+#include "factors.h"
+
+/* Gives factors other than batch and sequence their roles. False when out of memory. */
+bool factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
+
+#endif

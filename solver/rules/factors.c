@@ -1,0 +1,706 @@
+/* factors.c: factor propagation over a whole graph.
+ *
+ * Ops are visited in program order. Each binds its rule; the rule's factors are joined with the classes that its
+ * tensors' dims already have. The batch and the sequence are labelled at the inputs first, so that extents of 1
+ * that carry them are followed through views and broadcasts. What a view does with an extent of 1 shapes don't
+ * say: a labelled one takes a dim of its own where there is one, else it goes into the next dim, but never into
+ * the last (the features) if another is before it. A broadcast's extent of 1 is left open until some operand
+ * turns out to have the batch.
+ */
+#include <string.h>
+
+#include "binding.h"
+#include "factor_roles.h"
+#include "form.h"
+#include "terms.h"
+
+const char *const factor_role_names[ROLE_COUNT] = {
+#define X(id, name) name,
+	FACTOR_ROLES(X)
+#undef X
+};
+
+/* A link while classes still change: nodes, not terms. */
+struct open_link { enum link_kind kind; uint32_t op, operand, from, to; };
+
+struct search {
+	const struct graph *graph;
+	const struct rules *rules;
+	struct terms terms;
+	struct binding binding;
+	uint32_t *dim_start;           /* [tensors + 1] */
+	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
+	bool *random;                  /* tensor: random numbers made from nothing */
+	bool *gradient;                /* tensor: goes into weight updates only: it can't carry the batch */
+	uint32_t *local;               /* node of each factor of the current binding, NONE: none yet */
+	struct open_link *link;
+	uint32_t links, issues;
+	size_t room_links, room_issues, locals;
+	struct factor_issue *issue;
+};
+
+static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32_t op, uint32_t operand)
+{
+	if (!mem_reserve(&search->issue, &search->room_issues, search->issues + 1, sizeof *search->issue))
+		return false;
+	if (search->issues > 0) {
+		const struct factor_issue *last = &search->issue[search->issues - 1];
+		if (last->kind == kind && last->op == op && last->operand == operand)
+			return true;
+	}
+	search->issue[search->issues++] = (struct factor_issue) { kind, op, operand };
+	return true;
+}
+
+static bool add_link(struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
+{
+	if (!mem_reserve(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
+		return false;
+	search->link[search->links++] = (struct open_link) { kind, op, operand, from, to };
+	return true;
+}
+
+/* The tensor of a binding's position. */
+static uint32_t tensor_of(const struct graph *graph, uint32_t op, uint32_t position)
+{
+	uint32_t operands = csr_length(&graph->reads, op);
+	return position < operands ? graph->reads.item[graph->reads.start[op] + position]
+		: graph->writes.item[graph->writes.start[op] + position - operands];
+}
+
+/* ---- the inputs ----------------------------------------------------------------------------------------- */
+
+static bool is_input(const struct graph *graph, uint32_t tensor)
+{
+	const struct tensor *at = &graph->tensor[tensor];
+	return at->kind == KIND_INPUT && at->writer == NONE && at->shape && at->rank > 0;
+}
+
+static bool is_index(const struct tensor *tensor)
+{
+	return tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32;
+}
+
+/* Dim 0 of the inputs is the batch, where they agree with the first; dim 1 of integer inputs of two dims, and
+ * what equals it in other inputs of two, is the sequence. */
+static bool label_inputs(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	uint32_t batch = NONE, sequence = NONE;
+	for (uint32_t t = 0; t < graph->tensors && sequence == NONE; t++)
+		if (is_input(graph, t)) {
+			const struct tensor *tensor = &graph->tensor[t];
+			if (batch == NONE && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
+				return false;
+			if (tensor->rank == 2 && is_index(tensor) && (sequence = term_new(&search->terms, tensor->shape[1], LABEL_SEQUENCE)) == NONE)
+				return false;
+		}
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		const struct tensor *tensor = &graph->tensor[t];
+		if (!is_input(graph, t))
+			continue;
+		if (tensor->shape[0] == search->terms.node[batch].size)
+			search->dim[search->dim_start[t]] = batch;
+		if (tensor->rank == 2 && sequence != NONE && tensor->shape[1] == search->terms.node[sequence].size)
+			search->dim[search->dim_start[t] + 1] = sequence;
+	}
+	return true;
+}
+
+/* Classes for the dims of tensors that nothing writes. */
+static bool label_sources(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	if (!label_inputs(search))
+		return false;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		const struct tensor *tensor = &graph->tensor[t];
+		if (tensor->writer != NONE || !tensor->shape)
+			continue;
+		for (uint32_t d = 0; d < tensor->rank; d++) {
+			uint32_t *dim = &search->dim[search->dim_start[t] + d];
+			bool fixed = tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER || (kind_persistent(tensor->kind)
+				&& tensor->kind != KIND_INPUT && tensor->shape[d] == 1);
+			if (*dim == NONE && (*dim = term_new(&search->terms, tensor->shape[d], fixed ? LABEL_FIXED : LABEL_FREE)) == NONE)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Tensors that depend on the inputs' values. */
+static void mark_data(const struct graph *graph, bool *data)
+{
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		data[t] = is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool depends = false;
+		FOR_ROW(i, &graph->reads, op)
+			depends |= data[graph->reads.item[i]];
+		FOR_ROW(i, &graph->writes, op)
+			data[graph->writes.item[i]] |= depends;
+	}
+}
+
+/* Ops that pass a parameter's gradient on: views, sums, copies, and scattering into a table by indices that
+ * are the same for every sample. */
+static bool passes_gradient(const struct search *search, const bool *data, uint32_t op)
+{
+	static const char *const moves[] = { "aten.add", "aten.clone", "aten._to_copy" };
+	static const char *const scatters[] = { "aten.index_put", "aten.embedding_dense_backward" };
+	const struct graph *graph = search->graph;
+	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
+	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
+		return false;
+	bool passes = rule->cost == COST_NONE || strcmp(rule->factors, "@source") == 0;
+	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+		passes |= strcmp(rule->type, moves[i]) == 0;
+	for (size_t i = 0; i < sizeof scatters / sizeof *scatters; i++)
+		passes |= strcmp(rule->type, scatters[i]) == 0 && csr_length(&graph->reads, op) > 1 && !data[tensor_of(graph, op, 1)];
+	return passes;
+}
+
+/* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
+static bool mark_gradients(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
+	bool *data = mem_alloc(graph->tensors, sizeof *data);
+	if (data)
+		mark_data(graph, data);
+	for (uint32_t op = graph->ops; op-- > 0 && other && data;) {
+		bool passes = passes_gradient(search, data, op);
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t t = graph->writes.item[i];
+			search->gradient[t] &= !other[t];
+			passes &= search->gradient[t];
+		}
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			if (graph->op[op].phase == PHASE_UPDATE || passes)
+				search->gradient[t] = true;
+			else
+				other[t] = true;
+		}
+	}
+	bool fine = other && data;
+	mem_free(other);
+	mem_free(data);
+	return fine;
+}
+
+/* ---- one op ------------------------------------------------------------------------------------------------ */
+
+static uint32_t local_node(struct search *search, uint32_t factor)
+{
+	const struct binding_factor *at = &search->binding.factor[factor];
+	if (search->local[factor] == NONE) {
+		search->local[factor] = term_new(&search->terms, at->size, LABEL_FREE);
+		if (search->local[factor] != NONE && at->marks & FACTOR_UNIT && at->size == 1)
+			search->terms.node[search->local[factor]].unit = true;
+	}
+	return search->local[factor];
+}
+
+/* A constant 1 of the rule against whatever the dim has: only the batch matters. */
+static bool meet_unit(struct search *search, uint32_t *dim, uint32_t op, uint32_t position)
+{
+	struct terms *terms = &search->terms;
+	uint32_t atom[TERM_ATOMS], count = *dim == NONE ? 0 : term_atoms(terms, dim, 1, atom);
+	if (*dim == NONE) {
+		*dim = term_new(terms, 1, LABEL_FREE);
+		if (*dim != NONE)
+			terms->node[*dim].unit = true;
+		return *dim != NONE;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (label_scales(terms->node[atom[i]].label))
+			return add_issue(search, ISSUE_CLASH, op, position);
+	return true;
+}
+
+/* An operand's extent 1 that carries the batch into a parameter's gradient: at a larger batch it is summed before. */
+static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uint32_t op, uint32_t position)
+{
+	const struct graph *graph = search->graph;
+	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
+	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
+		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
+		&& strncmp(graph->op[op].type, "aten.add.", 9) == 0;
+}
+
+/* Joins one dim of a tensor with what the rule says of it. */
+static bool meet(struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
+{
+	struct terms *terms = &search->terms;
+	const uint32_t *part = search->binding.part + at->first;
+	uint32_t node[TERM_ATOMS];
+	if (at->count == 1 && search->binding.factor[part[0]].marks & FACTOR_UNIT && at->size == 1)
+		return meet_unit(search, dim, op, position);
+	if (*dim != NONE && carries_batch_into_gradient(search, *dim, op, position))
+		return add_issue(search, ISSUE_REDUCTION, op, position);
+	if (at->count == 1 && search->local[part[0]] == NONE && *dim != NONE) {
+		search->local[part[0]] = *dim;
+		return true;
+	}
+	if (at->count > TERM_ATOMS)
+		return add_issue(search, ISSUE_MISFIT, op, position);
+	for (uint32_t i = 0; i < at->count; i++)
+		if ((node[i] = local_node(search, part[i])) == NONE)
+			return false;
+	if (*dim == NONE) {
+		*dim = at->count == 1 ? node[0] : term_product(terms, node, at->count);
+		return *dim != NONE;
+	}
+	if (at->count == 1 && term_find(terms, *dim) == term_find(terms, node[0]))
+		return true;
+	if (!term_unify(terms, dim, 1, node, at->count))
+		return !terms->failed && add_issue(search, ISSUE_CLASH, op, position);
+	return true;
+}
+
+/* A broadcast's open 1: the result has the batch if an operand has it. A parameter's 1 can't: at a larger batch
+ * the other operand is summed first. */
+static bool settle(struct search *search, const struct open_link *link)
+{
+	struct terms *terms = &search->terms;
+	uint32_t from = term_find(terms, link->from), to = term_find(terms, link->to);
+	if (from == to || !label_scales(terms->node[from].label))
+		return true;
+	return term_join(terms, to, from) || add_issue(search, ISSUE_REDUCTION, link->op, link->operand);
+}
+
+static bool keep_links(struct search *search, uint32_t op)
+{
+	const struct binding *binding = &search->binding;
+	for (uint32_t i = 0; i < binding->links; i++) {
+		const struct binding_link *at = &binding->link[i];
+		uint32_t from = local_node(search, at->from), to = local_node(search, at->to), operand = 0;
+		if (from == NONE || to == NONE)
+			return false;
+		for (uint32_t t = 0; t < binding->operands; t++)
+			for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
+				if (binding->dim[d].count == 1 && binding->part[binding->dim[d].first] == at->from)
+					operand = t;
+		struct open_link link = { at->kind, op, operand, from, to };
+		if (at->kind == LINK_BROADCAST && !settle(search, &link))
+			return false;
+		if (!add_link(search, at->kind, op, operand, from, to))
+			return false;
+	}
+	return true;
+}
+
+/* ---- views: by atoms, not by extents ---------------------------------------------------------------------------- */
+
+/* Distributes the operand's atoms over the result's dims. */
+struct view {
+	struct search *search;
+	uint32_t atom[TERM_ATOMS], atoms, next;
+	int64_t home[TERM_ATOMS];      /* the extent of the operand's dim that an atom is in */
+	const int64_t *shape;
+	int rank;
+	uint32_t part[RANK_MAX][TERM_ATOMS], parts[RANK_MAX];
+};
+
+static bool put(struct view *view, int dim, uint32_t atom)
+{
+	if (atom == NONE || view->parts[dim] == TERM_ATOMS)
+		return false;
+	view->part[dim][view->parts[dim]++] = atom;
+	return true;
+}
+
+/* Extents of 1 before result dim `dim`: labelled atoms get dims of extent 1, the rest goes to the next dim, or to
+ * the one before if the next is the last and not just the dim that the atom was in. Returns the first dim left. */
+static int place_ones(struct view *view, int dim, int before)
+{
+	const struct term_node *node = view->search->terms.node;
+	int ones = 0;
+	while (dim + ones < view->rank && view->shape[dim + ones] == 1)
+		ones++;
+	int next = dim + ones, used = 0;
+	for (; view->next < view->atoms && node[view->atom[view->next]].size == 1; view->next++) {
+		uint32_t atom = view->atom[view->next];
+		bool labelled = label_scales(node[atom].label);
+		uint32_t waiting = 0;
+		for (uint32_t i = view->next + 1; i < view->atoms && node[view->atom[i]].size == 1; i++)
+			waiting += label_scales(node[view->atom[i]].label);
+		if (used < ones && (labelled || waiting < (uint32_t)(ones - used))) {
+			put(view, dim + used++, atom);
+		} else if (labelled) {
+			bool kept = next < view->rank && view->shape[next] == view->home[view->next];
+			int host = next < view->rank && (kept || next + 1 < view->rank || before < 0) ? next : before;
+			if (host >= 0)
+				put(view, host, atom);
+		}
+	}
+	return next;
+}
+
+/* Fills one dim of an extent above 1. False when the atoms don't divide it. */
+static bool fill(struct view *view, int dim)
+{
+	struct terms *terms = &view->search->terms;
+	int64_t rest = view->shape[dim];
+	while (rest > 1) {
+		if (view->next == view->atoms)
+			return false;
+		uint32_t atom = term_find(terms, view->atom[view->next]);
+		int64_t size = terms->node[atom].size;
+		if (size > 0 && rest % size == 0) {
+			put(view, dim, atom);
+			view->next++;
+			rest /= size;
+		} else if (size > rest && size % rest == 0) {
+			uint32_t outer = term_new(terms, rest, LABEL_FREE), inner = outer == NONE ? NONE : term_split(terms, atom, outer);
+			if (inner == NONE)
+				return false;
+			put(view, dim, outer);
+			view->atom[view->next] = inner;
+			rest = 1;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool spread(struct view *view)
+{
+	int before = -1;
+	for (int dim = place_ones(view, 0, before); dim < view->rank; dim = place_ones(view, dim, before)) {
+		if (!fill(view, dim))
+			return false;
+		before = dim++;
+	}
+	return view->next == view->atoms;
+}
+
+/* A view that folds the batch's extent 1 into other dims of a parameter's gradient: at a larger batch a sum comes
+ * before it. */
+static bool sum_first(struct search *search, struct view *view, uint32_t op)
+{
+	uint32_t kept = 0, ones = 0;
+	for (int d = 0; d < view->rank; d++)
+		ones += view->shape[d] == 1;
+	for (uint32_t i = 0; i < view->atoms; i++) {
+		const struct term_node *node = &search->terms.node[view->atom[i]];
+		if (node->size != 1 || !label_scales(node->label) || ones > 0) {
+			view->home[kept] = view->home[i];
+			view->atom[kept++] = view->atom[i];
+		}
+	}
+	bool summed = kept < view->atoms;
+	view->atoms = kept;
+	return !summed || add_issue(search, ISSUE_REDUCTION, op, 0);
+}
+
+/* A view's result from its operand. */
+static bool view_op(struct search *search, uint32_t op)
+{
+	const struct graph *graph = search->graph;
+	uint32_t in = tensor_of(graph, op, 0), out = tensor_of(graph, op, csr_length(&graph->reads, op));
+	const struct tensor *result = &graph->tensor[out];
+	struct view view = { .search = search, .shape = result->shape, .rank = result->rank };
+	uint32_t *operand = search->dim + search->dim_start[in];
+	for (int d = 0; d < graph->tensor[in].rank && view.atoms < TERM_ATOMS; d++) {
+		uint32_t atom[TERM_ATOMS], count = term_atoms(&search->terms, operand + d, 1, atom);
+		for (uint32_t i = 0; i < count && view.atoms < TERM_ATOMS; i++) {
+			view.home[view.atoms] = graph->tensor[in].shape[d];
+			view.atom[view.atoms++] = atom[i];
+		}
+	}
+	if (search->gradient[out] && !sum_first(search, &view, op))
+		return false;
+	bool fine = spread(&view);
+	if (search->terms.failed || (!fine && !add_issue(search, ISSUE_MISFIT, op, 0)))
+		return false;
+	for (int d = 0; d < result->rank; d++) {
+		uint32_t *dim = &search->dim[search->dim_start[out] + (uint32_t)d];
+		if (*dim != NONE)
+			continue;
+		*dim = !fine ? term_new(&search->terms, result->shape[d], LABEL_FREE)
+			: view.parts[d] == 1 ? view.part[d][0] : term_product(&search->terms, view.part[d], view.parts[d]);
+		if (*dim == NONE)
+			return false;
+	}
+	return true;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------ */
+
+/* Dims of an op's tensors that no rule has reached. */
+static bool finish_tensor(struct search *search, uint32_t tensor)
+{
+	const struct tensor *at = &search->graph->tensor[tensor];
+	for (uint32_t d = 0; at->shape && d < at->rank; d++) {
+		uint32_t *dim = &search->dim[search->dim_start[tensor] + d];
+		if (*dim == NONE && (*dim = term_new(&search->terms, at->shape[d], LABEL_FREE)) == NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool is_random(const char *type)
+{
+	static const char *const types[] = { "aten.bernoulli", "aten.rand", "aten.randn", "aten.uniform", "aten.normal" };
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Numbers that come out of a generator, and what ops of one operand make of them. */
+static void mark_random(struct search *search, const struct rule *rule, uint32_t op)
+{
+	const struct graph *graph = search->graph;
+	bool random = is_random(rule->type);
+	if (csr_length(&graph->reads, op) == 1)
+		random |= search->random[tensor_of(graph, op, 0)];
+	FOR_ROW(i, &graph->writes, op)
+		search->random[graph->writes.item[i]] = random;
+}
+
+/* A reduction whose result is a parameter's gradient was over the batch as well, though its extent 1 hides it. */
+static bool reduce_ones(struct search *search, uint32_t op)
+{
+	struct binding *binding = &search->binding;
+	for (uint32_t t = binding->operands; t < binding->tensors; t++)
+		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++) {
+			if (binding->dim[d].size != 1 || !search->gradient[tensor_of(search->graph, op, t)])
+				continue;
+			uint32_t unit = binding_new_factor(binding, 1, FACTOR_UNIT);
+			binding->dim[d].count = 0;
+			if (!binding_append(binding, d, unit))
+				return false;
+		}
+	return true;
+}
+
+static bool apply(struct search *search, uint32_t op)
+{
+	const struct binding *binding = &search->binding;
+	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
+		return false;
+	memset(search->local, -1, binding->factors * sizeof *search->local);
+	for (uint32_t t = 0; t < binding->tensors; t++) {
+		uint32_t tensor = tensor_of(search->graph, op, t);
+		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
+			if (!meet(search, &binding->dim[d], &search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
+				return false;
+		/* results join after the operands have told the batch */
+		if (t + 1 == binding->operands && !keep_links(search, op))
+			return false;
+	}
+	if (binding->operands == 0)
+		return keep_links(search, op);
+	return true;
+}
+
+static enum status visit(struct search *search, uint32_t op)
+{
+	const struct graph *graph = search->graph;
+	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
+	const struct parsed_rule *parsed = (const struct parsed_rule *)rule;
+	bool fine = true;
+	if (!rule || parsed->structure == OPAQUE) {
+		fine = add_issue(search, ISSUE_OPAQUE, op, 0);
+	} else {
+		enum status status = rule_bind_op(rule, graph, op, &search->binding, NULL);
+		if (status != OK && status != BAD_INPUT)
+			return status;
+		if (status == BAD_INPUT)
+			fine = add_issue(search, ISSUE_MISFIT, op, 0);
+		else if (parsed->structure == RESHAPE)
+			fine = view_op(search, op);
+		else if (parsed->structure == REDUCE_SUM)
+			fine = reduce_ones(search, op) && apply(search, op);
+		else
+			fine = apply(search, op);
+		if (search->binding.ambiguous && status == OK)
+			fine = fine && add_issue(search, ISSUE_AMBIGUOUS, op, 0);
+		mark_random(search, rule, op);
+	}
+	FOR_ROW(i, &graph->writes, op)
+		fine = fine && finish_tensor(search, graph->writes.item[i]);
+	return fine ? OK : NO_MEMORY;
+}
+
+/* Broadcasts whose operand got the batch only later; per-sample noise, which nothing but its use connects with the
+ * batch, gets it in dim 0. */
+static bool settle_all(struct search *search)
+{
+	struct terms *terms = &search->terms;
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < search->links; i++) {
+			const struct open_link *link = &search->link[i];
+			if (link->kind != LINK_BROADCAST)
+				continue;
+			uint32_t from = term_find(terms, link->from), to = term_find(terms, link->to);
+			if (from == to || terms->node[to].label == LABEL_FIXED)
+				continue;
+			uint32_t tensor = tensor_of(search->graph, link->op, link->operand);
+			bool noise = terms->node[to].label == LABEL_BATCH && terms->node[from].label == LABEL_FREE && search->random[tensor]
+				&& term_find(terms, search->dim[search->dim_start[tensor]]) == from;
+			if (!noise && (!label_scales(terms->node[from].label) || label_scales(terms->node[to].label)))
+				continue;
+			if (!term_join(terms, to, from))
+				return add_issue(search, ISSUE_CLASH, link->op, link->operand);
+			if (noise && !add_issue(search, ISSUE_AMBIGUOUS, link->op, link->operand))
+				return false;
+			changed = true;
+		}
+	}
+	return true;
+}
+
+/* ---- the result ------------------------------------------------------------------------------------------------------- */
+
+struct writer {
+	struct search *search;
+	struct factors *factors;
+	uint32_t *id;              /* node -> factor, NONE: none yet */
+	uint32_t parts;
+	size_t room_parts, room_factors;
+	struct factor *factor;
+	uint32_t *part;
+};
+
+static bool write_term(struct writer *writer, uint32_t node, bool count, struct factor_term *term)
+{
+	struct terms *terms = &writer->search->terms;
+	uint32_t atom[TERM_ATOMS], atoms = term_atoms(terms, &node, 1, atom);
+	if (terms->failed || !mem_reserve(&writer->part, &writer->room_parts, writer->parts + atoms, sizeof *writer->part))
+		return false;
+	*term = (struct factor_term) { writer->parts, atoms };
+	for (uint32_t i = 0; i < atoms; i++) {
+		uint32_t *id = &writer->id[atom[i]];
+		if (*id == NONE) {
+			if (!mem_reserve(&writer->factor, &writer->room_factors, writer->factors->factors + 1, sizeof *writer->factor))
+				return false;
+			*id = writer->factors->factors++;
+			const struct term_node *from = &terms->node[atom[i]];
+			writer->factor[*id] = (struct factor) { .size = from->size, .fixed = from->label == LABEL_FIXED,
+				.role = from->label == LABEL_BATCH ? ROLE_BATCH : from->label == LABEL_SEQUENCE ? ROLE_SEQUENCE : ROLE_NONE };
+		}
+		writer->factor[*id].dims += count;
+		writer->part[writer->parts++] = *id;
+	}
+	return true;
+}
+
+static bool copy_out(struct arena *arena, void *to, const void *from, uint32_t count, size_t size)
+{
+	void **copy = to;
+	*copy = arena_alloc(arena, count, size);
+	if (*copy && count > 0)
+		memcpy(*copy, from, count * size);
+	return *copy != NULL;
+}
+
+static bool write_all(struct writer *writer)
+{
+	struct search *search = writer->search;
+	struct factors *factors = writer->factors;
+	uint32_t dims = search->dim_start[search->graph->tensors];
+	factors->dim = arena_alloc(&factors->arena, dims, sizeof *factors->dim);
+	factors->link = arena_alloc(&factors->arena, search->links, sizeof *factors->link);
+	if (!factors->dim || !factors->link)
+		return false;
+	for (uint32_t d = 0; d < dims; d++)
+		if (search->dim[d] != NONE && !write_term(writer, search->dim[d], true, &factors->dim[d]))
+			return false;
+	for (uint32_t i = 0; i < search->links; i++) {
+		struct factor_link *link = &factors->link[factors->links];
+		*link = (struct factor_link) { .kind = search->link[i].kind, .op = search->link[i].op };
+		if (link->kind == LINK_BROADCAST)
+			continue;
+		if (!write_term(writer, search->link[i].from, false, &link->from) || !write_term(writer, search->link[i].to, false, &link->to))
+			return false;
+		factors->links++;
+	}
+	factors->issues = search->issues;
+	return copy_out(&factors->arena, &factors->factor, writer->factor, factors->factors, sizeof *writer->factor)
+		&& copy_out(&factors->arena, &factors->part, writer->part, writer->parts, sizeof *writer->part)
+		&& copy_out(&factors->arena, &factors->issue, search->issue, search->issues, sizeof *search->issue)
+		&& copy_out(&factors->arena, &factors->dim_start, search->dim_start, search->graph->tensors + 1, sizeof *search->dim_start);
+}
+
+static bool write_result(struct search *search, struct factors *factors)
+{
+	struct writer writer = { .search = search, .factors = factors };
+	writer.id = mem_alloc(search->terms.nodes, sizeof *writer.id);
+	if (writer.id)
+		memset(writer.id, -1, search->terms.nodes * sizeof *writer.id);
+	bool fine = writer.id && write_all(&writer);
+	mem_free(writer.id);
+	mem_free(writer.part);
+	mem_free(writer.factor);
+	return fine;
+}
+
+static bool begin(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
+	search->random = mem_alloc(graph->tensors, sizeof *search->random);
+	search->gradient = mem_alloc(graph->tensors, sizeof *search->gradient);
+	if (!search->dim_start || !search->random || !search->gradient || !mark_gradients(search))
+		return false;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].rank : 0);
+	uint32_t dims = search->dim_start[graph->tensors];
+	search->dim = mem_alloc(dims, sizeof *search->dim);
+	if (!search->dim)
+		return false;
+	memset(search->dim, -1, dims * sizeof *search->dim);
+	return label_sources(search);
+}
+
+static void finish(struct search *search)
+{
+	terms_free(&search->terms);
+	binding_free(&search->binding);
+	mem_free(search->dim_start);
+	mem_free(search->dim);
+	mem_free(search->random);
+	mem_free(search->gradient);
+	mem_free(search->local);
+	mem_free(search->link);
+	mem_free(search->issue);
+}
+
+enum status factors_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
+{
+	struct search search = { .graph = graph, .rules = rules };
+	*factors = (struct factors) { 0 };
+	enum status status = begin(&search) ? OK : NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		status = visit(&search, op);
+	if (status == OK && (!settle_all(&search) || !write_result(&search, factors) || !factor_roles_find(graph, rules, factors)))
+		status = NO_MEMORY;
+	finish(&search);
+	if (status != OK)
+		factors_free(factors);
+	return status;
+}
+
+void factors_free(struct factors *factors)
+{
+	arena_free(&factors->arena);
+	*factors = (struct factors) { 0 };
+}
+
+uint32_t factors_of_role(const struct factors *factors, enum factor_role role)
+{
+	uint32_t found = NONE;
+	for (uint32_t i = 0; i < factors->factors; i++)
+		if (factors->factor[i].role == role) {
+			if (found != NONE)
+				return NONE;
+			found = i;
+		}
+	return found;
+}

@@ -1,0 +1,64 @@
+/* form.h: a factor string, parsed. Shared by the parser (rules.c) and the binder (bind.c). */
+#ifndef TIDEMARK_RULES_FORM_H
+#define TIDEMARK_RULES_FORM_H
+
+#include "rules.h"
+
+#define FORM_FACTORS 24
+#define FORM_SLOTS 24
+#define SLOT_DIMS 8
+#define PRODUCT_FACTORS 4
+
+enum form_dim_kind {
+	DIM_ONE,       /* 1 */
+	DIM_BATCH,     /* ... */
+	DIM_PRODUCT    /* m, (g c), x.., y~k, y~k.. */
+};
+
+struct form_dim {
+	uint8_t kind;
+	bool optional;                     /* ?: may be 1 or missing */
+	bool space;                        /* ..: as many dims as the op has space */
+	uint8_t count;                     /* factors of the product */
+	uint8_t factor[PRODUCT_FACTORS];
+};
+
+struct form_factor {
+	char name[16];                     /* a window's is "y~k" */
+	uint8_t marks;                     /* enum factor_mark */
+	bool space;
+	uint8_t over;                      /* a window: the factor of its positions, else FORM_FACTORS */
+};
+
+struct form_slot {
+	bool optional, repeated;
+	bool addend;                       /* & */
+	uint8_t count;
+	struct form_dim dim[SLOT_DIMS];
+};
+
+struct form {
+	uint8_t operands, slots, factors;  /* slot[0 .. operands) are operands, the rest results */
+	uint8_t batch_marks;               /* marks of ... */
+	struct form_slot slot[FORM_SLOTS];
+	struct form_factor factor[FORM_FACTORS];
+	struct form *next;                 /* the next alternative */
+};
+
+enum structure {
+	EINSUM, RESHAPE, PERMUTE, EXPAND, SLICE, PAD, SELECT, PLACE, SPLIT, CAT, UNBIND, STACK, REDUCE_SUM, REDUCE_WHOLE, GATHER, SOURCE, OPAQUE,
+	STRUCTURES
+};
+
+/* A rule and its parsed form; the rule is the first member, so that a pointer to it is one to this. */
+struct parsed_rule {
+	struct rule rule;
+	enum structure structure;
+	struct form *form;                 /* EINSUM only */
+};
+
+/* Factors by structure; see views.c. The binding's tensors and dims are there, without parts. */
+struct binding;
+enum status bind_structure(struct binding *binding, enum structure structure);
+
+#endif

@@ -1,0 +1,304 @@
+/* rules.c: the set of operator rules, and the parser of factor strings. */
+#include <string.h>
+
+#include "form.h"
+
+struct rules {
+	struct arena arena;
+	struct names names;
+	struct parsed_rule **rule;
+	uint32_t count;
+	size_t room;
+};
+
+static const char *const structure_names[STRUCTURES] = {
+	[EINSUM] = "", [RESHAPE] = "@reshape", [PERMUTE] = "@permute", [EXPAND] = "@expand", [SLICE] = "@slice", [PAD] = "@pad",
+	[SELECT] = "@select", [PLACE] = "@place", [SPLIT] = "@split", [CAT] = "@cat", [UNBIND] = "@unbind", [STACK] = "@stack",
+	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
+};
+
+/* ---- parsing ---------------------------------------------------------------------------- */
+
+struct parser {
+	const char *at, *start;
+	struct form *form;
+	struct error *error;
+};
+
+static enum status complain(const struct parser *parser, const char *what)
+{
+	return fail(parser->error, BAD_INPUT, "factor string \"%s\": %s at column %d", parser->start, what,
+		(int)(parser->at - parser->start) + 1);
+}
+
+static void skip_blanks(struct parser *parser)
+{
+	while (*parser->at == ' ' || *parser->at == '\t')
+		parser->at++;
+}
+
+static bool take(struct parser *parser, const char *word)
+{
+	size_t length = strlen(word);
+	if (strncmp(parser->at, word, length) != 0)
+		return false;
+	parser->at += length;
+	return true;
+}
+
+static bool name_begins(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The factor of a name, new or known; FORM_FACTORS when there is no room. */
+static uint8_t intern_factor(struct form *form, const char *name, size_t length)
+{
+	if (length >= sizeof form->factor[0].name)
+		return FORM_FACTORS;
+	for (uint8_t i = 0; i < form->factors; i++)
+		if (strlen(form->factor[i].name) == length && memcmp(form->factor[i].name, name, length) == 0)
+			return i;
+	if (form->factors == FORM_FACTORS)
+		return FORM_FACTORS;
+	memcpy(form->factor[form->factors].name, name, length);
+	form->factor[form->factors].over = FORM_FACTORS;
+	return form->factors++;
+}
+
+static uint8_t take_marks(struct parser *parser, bool *optional)
+{
+	uint8_t marks = 0;
+	for (;; parser->at++) {
+		if (*parser->at == '+')
+			marks |= FACTOR_REDUCED;
+		else if (*parser->at == '^')
+			marks |= FACTOR_WHOLE;
+		else if (*parser->at == '!')
+			marks |= FACTOR_FORBIDDEN;
+		else if (*parser->at == '?')
+			*optional = true;
+		else
+			return marks;
+	}
+}
+
+/* name marks, or name~ or name~name: appends the factor to the dim. */
+static enum status parse_factor(struct parser *parser, struct form_dim *dim)
+{
+	if (!name_begins(*parser->at))
+		return complain(parser, "a factor's name is expected");
+	const char *name = parser->at;
+	while (name_begins(*parser->at) || *parser->at == '_')
+		parser->at++;
+	uint8_t factor = intern_factor(parser->form, name, (size_t)(parser->at - name));
+	if (factor == FORM_FACTORS)
+		return complain(parser, "too many factors, or too long a name");
+	if (take(parser, "~")) {
+		while (name_begins(*parser->at))
+			parser->at++;
+		uint8_t window = intern_factor(parser->form, name, (size_t)(parser->at - name));
+		if (window == FORM_FACTORS)
+			return complain(parser, "too many factors, or too long a name");
+		parser->form->factor[window].over = factor;
+		parser->form->factor[window].marks |= FACTOR_WINDOW;
+		factor = window;
+	}
+	parser->form->factor[factor].marks |= take_marks(parser, &dim->optional);
+	if (dim->count == PRODUCT_FACTORS)
+		return complain(parser, "a product of too many factors");
+	dim->factor[dim->count++] = factor;
+	return OK;
+}
+
+static enum status parse_dim(struct parser *parser, struct form_dim *dim)
+{
+	if (take(parser, "...")) {
+		dim->kind = DIM_BATCH;
+		parser->form->batch_marks |= take_marks(parser, &dim->optional);
+		return OK;
+	}
+	if (take(parser, "1")) {
+		dim->kind = DIM_ONE;
+		return OK;
+	}
+	dim->kind = DIM_PRODUCT;
+	if (take(parser, "(")) {
+		skip_blanks(parser);
+		while (!take(parser, ")")) {
+			enum status status = parse_factor(parser, dim);
+			if (status != OK)
+				return status;
+			skip_blanks(parser);
+		}
+		return dim->count > 0 ? OK : complain(parser, "an empty product");
+	}
+	enum status status = parse_factor(parser, dim);
+	if (status == OK && take(parser, "..")) {
+		dim->space = true;
+		parser->form->factor[dim->factor[0]].space = true;
+		uint8_t over = parser->form->factor[dim->factor[0]].over;
+		if (over != FORM_FACTORS)
+			parser->form->factor[over].space = true;
+	}
+	return status;
+}
+
+static enum status parse_slot(struct parser *parser)
+{
+	struct form *form = parser->form;
+	if (form->slots == FORM_SLOTS)
+		return complain(parser, "too many tensors");
+	struct form_slot *slot = &form->slot[form->slots++];
+	skip_blanks(parser);
+	slot->optional = take(parser, "?");
+	slot->addend = take(parser, "&");
+	for (;;) {
+		skip_blanks(parser);
+		if (take(parser, "*")) {
+			slot->repeated = slot->optional = true;
+			continue;
+		}
+		if (*parser->at == ',' || *parser->at == '|' || *parser->at == '\0' || strncmp(parser->at, "->", 2) == 0)
+			return OK;
+		if (slot->count == SLOT_DIMS)
+			return complain(parser, "too many dims");
+		enum status status = parse_dim(parser, &slot->dim[slot->count++]);
+		if (status != OK)
+			return status;
+	}
+}
+
+/* One alternative: slots "->" slots. */
+static enum status parse_form(struct parser *parser)
+{
+	bool results = false;
+	skip_blanks(parser);
+	if (take(parser, "->"))
+		results = true;
+	for (;;) {
+		enum status status = parse_slot(parser);
+		if (status != OK)
+			return status;
+		if (take(parser, ","))
+			continue;
+		if (results || !take(parser, "->"))
+			break;
+		parser->form->operands = parser->form->slots;
+		results = true;
+	}
+	return results ? OK : complain(parser, "\"->\" is missing");
+}
+
+static enum status parse_einsum(struct arena *arena, const char *factors, struct form **first, struct error *error)
+{
+	struct parser parser = { .at = factors, .start = factors, .error = error };
+	for (struct form **link = first;; link = &(*link)->next) {
+		*link = parser.form = arena_alloc(arena, 1, sizeof **link);
+		if (!*link)
+			return NO_MEMORY;
+		enum status status = parse_form(&parser);
+		if (status != OK)
+			return status;
+		if (*parser.at == '\0')
+			return OK;
+		if (!take(&parser, "|"))
+			return complain(&parser, "unexpected text");
+	}
+}
+
+static enum status parse(struct arena *arena, const char *factors, struct parsed_rule *parsed, struct error *error)
+{
+	if (factors[0] != '@')
+		return parse_einsum(arena, factors, &parsed->form, error);
+	for (enum structure i = RESHAPE; i < STRUCTURES; i++)
+		if (strcmp(structure_names[i], factors) == 0) {
+			parsed->structure = i;
+			return OK;
+		}
+	return fail(error, BAD_INPUT, "unknown structural rule \"%s\"", factors);
+}
+
+/* ---- the set ------------------------------------------------------------------------------- */
+
+static const char *keep(struct arena *arena, const char *text, bool *failed)
+{
+	char *copy = text ? arena_text(arena, text, strlen(text)) : NULL;
+	*failed |= text && !copy;
+	return copy;
+}
+
+enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error)
+{
+	struct parsed_rule *parsed = arena_alloc(&rules->arena, 1, sizeof *parsed);
+	if (!parsed)
+		return NO_MEMORY;
+	bool failed = false;
+	parsed->rule = *rule;
+	parsed->rule.type = keep(&rules->arena, rule->type, &failed);
+	parsed->rule.factors = keep(&rules->arena, rule->factors, &failed);
+	parsed->rule.gradients = keep(&rules->arena, rule->gradients, &failed);
+	parsed->rule.saved = keep(&rules->arena, rule->saved, &failed);
+	parsed->rule.backward = keep(&rules->arena, rule->backward, &failed);
+	if (failed)
+		return NO_MEMORY;
+	enum status status = parse(&rules->arena, parsed->rule.factors, parsed, error);
+	if (status != OK)
+		return status;
+	if (!mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule))
+		return NO_MEMORY;
+	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
+	if (id == NONE)
+		return NO_MEMORY;
+	if (id == rules->count)
+		rules->count++;
+	rules->rule[id] = parsed;
+	return OK;
+}
+
+struct rules *rules_new(void)
+{
+	struct rules *rules = mem_alloc(1, sizeof *rules);
+	if (!rules)
+		return NULL;
+	const struct rule *const tables[] = { rules_aten, rules_onnx };
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		for (const struct rule *rule = tables[i]; rule->type; rule++)
+			if (rules_add(rules, rule, NULL) != OK) {
+				rules_free(rules);
+				return NULL;
+			}
+	return rules;
+}
+
+void rules_free(struct rules *rules)
+{
+	if (!rules)
+		return;
+	names_free(&rules->names);
+	mem_free(rules->rule);
+	arena_free(&rules->arena);
+	mem_free(rules);
+}
+
+const struct rule *rules_find(const struct rules *rules, const char *type)
+{
+	char name[128];
+	size_t length = strlen(type);
+	if (length >= sizeof name)
+		return NULL;
+	memcpy(name, type, length + 1);
+	uint32_t id = names_find(&rules->names, name);
+	char *dot = strchr(name, '.');
+	char *overload = dot ? strchr(dot + 1, '.') : NULL;
+	if (id == NONE && overload) {
+		*overload = '\0';
+		id = names_find(&rules->names, name);
+	}
+	length = strlen(name);
+	if (id == NONE && length > 1 && name[length - 1] == '_') {
+		name[length - 1] = '\0';
+		id = names_find(&rules->names, name);
+	}
+	return id == NONE ? NULL : &rules->rule[id]->rule;
+}

@@ -1,0 +1,132 @@
+/* rules.h: what each operator does to the dims of its tensors: one table for shapes, FLOPs, factor
+ * propagation, sharding and gradients.
+ *
+ * A rule's factor string names the indices of an operator as an einsum does:
+ *
+ *     aten.addmm     n?, m k+, k+ n -> m n
+ *
+ * Operands before the arrow, results after it, commas between tensors, blanks between dims. A dim is
+ *     m          a factor; the same name is the same extent wherever it stands
+ *     (g c)      a product of factors, the first one outermost
+ *     1          an extent of one
+ *     ...        any number of leading dims that broadcast as in NumPy
+ *     x..        any number of dims, the same number wherever x.. stands (the space of a convolution)
+ *     y~k        a window that moves over y: y is the number of its positions, k its width (y~: unknown width)
+ * A factor's marks, valid for the whole rule:
+ *     +  summed over: a result that lacks the factor is a partial sum when the factor is sharded
+ *     ^  needed in its full extent (softmax, norms): sharded only with extra communication
+ *     !  never sharded (the time of a scan)
+ *     ?  on a dim: it may be 1 or missing (broadcast)
+ * A tensor may carry ? before it (it may be missing), then & (it is added: where a reduced factor that it lacks is
+ * sharded, one shard adds it), and * behind it (there may be more of the same, or none).
+ * " | " separates alternatives (transposed operands): the first that fits the shapes holds.
+ * A string that begins with @ names a structural rule, for ops whose meaning is in attributes that graphs
+ * don't record; binding infers it from the shapes:
+ *     @reshape   splits and merges dims (view, flatten, squeeze, unsqueeze)
+ *     @permute   reorders dims                   @expand    repeats along dims of extent 1
+ *     @slice     shortens dims                   @pad       lengthens dims (and the gradient of @slice)
+ *     @select    drops one dim                   @place     inserts one dim (the gradient of @select)
+ *     @split     cuts one dim into the results   @cat       joins the operands along one dim
+ *     @unbind    one result per index of a dim   @stack     the reverse
+ *     @reduce+ / @reduce^   removes dims, or leaves 1 there
+ *     @gather    replaces one dim of the first operand by all dims of the second
+ *     @source    makes a tensor from nothing (arange, empty)
+ */
+#ifndef TIDEMARK_RULES_RULES_H
+#define TIDEMARK_RULES_RULES_H
+
+#include "solver/graph/graph.h"
+
+/* How an op's FLOPs follow from its factors. */
+enum rule_cost {
+	COST_NONE,          /* a view: touches no data, its result is an alias */
+	COST_ELEMENT,       /* one per element of its largest tensor */
+	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
+	                     * for each result of more than one dim */
+	COST_ATTENTION,     /* two such products: scores, as wide as queries, and their use, as wide as values */
+	COST_ATTENTION_BACKWARD /* five: three and two */
+};
+
+struct rule {
+	const char *type;       /* the operator, without overload: "aten.addmm", "onnx.Gemm" */
+	const char *factors;    /* see above */
+	enum rule_cost cost;
+	/* The operands that get a gradient: their indices, blank-separated; "*": all floating-point ones; "": none. */
+	const char *gradients;
+	/* What the backward op reads besides the results' gradients, blank-separated:
+	 *     i1      operand 1           i1|2    operand 1, if operand 2 needs a gradient
+	 *     o0      result 0            i0*     operand 0, but only its shape: kept by eager PyTorch, not by an ideal plan
+	 *     x:f32(b c)   an extra tensor over the rule's factors that the graph doesn't show as a result */
+	const char *saved;
+	const char *backward;   /* the backward op's type; NULL: the type with "_backward" */
+};
+
+extern const struct rule rules_aten[], rules_onnx[]; /* each ends with a type of NULL */
+
+/* A set of rules, parsed: the built-in ones and what a user added. */
+struct rules;
+
+/* The built-in rules. NULL when out of memory. */
+struct rules *rules_new(void);
+void rules_free(struct rules *rules);
+/* Adds a rule, or replaces the one of that type; copies its strings. BAD_INPUT with the place in the factor string. */
+enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error);
+
+/* The rule of an op type, or NULL. "aten.add_.Tensor" is looked up whole, without overload ("aten.add_"),
+ * and without the mark of in-place ops ("aten.add"). O(length). */
+const struct rule *rules_find(const struct rules *rules, const char *type);
+
+/* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
+
+enum factor_mark {
+	FACTOR_REDUCED = 1,   /* summed over */
+	FACTOR_WHOLE = 2,     /* needed in its full extent */
+	FACTOR_WINDOW = 4,    /* a window over another factor: sharding it needs a halo */
+	FACTOR_FORBIDDEN = 8, /* never sharded */
+	FACTOR_UNIT = 16      /* an extent of one for good: a broadcast or kept dim */
+};
+
+/* How two factors of one op that are not equal hang together. */
+enum link_kind {
+	LINK_BROADCAST,       /* from, of extent 1, may be the same factor as to, or a broadcast dim: shapes don't tell */
+	LINK_WINDOW,          /* from is a window over the positions to */
+	LINK_CUT,             /* to is a slice of from */
+	LINK_JOIN             /* to is the sum of all factors that are linked to it */
+};
+
+struct binding_factor { int64_t size; uint8_t marks; };
+struct binding_dim { int64_t size; uint32_t first, count; };  /* part[first .. first + count), outermost first */
+struct binding_link { enum link_kind kind; uint32_t from, to; };
+
+/* Operands come before results. Reused from op to op: zero it before its first use, binding_free() at the end. */
+struct binding {
+	uint32_t operands, tensors, factors, parts, links;
+	uint32_t *dim_start;             /* [tensors + 1]: a tensor's dims are dim[dim_start[t] .. dim_start[t + 1]) */
+	struct binding_dim *dim;
+	uint32_t *part;                  /* factors of the dims */
+	struct binding_factor *factor;
+	struct binding_link *link;
+	uint64_t addends;                /* bit t: operand t is added (&) */
+	bool ambiguous;                  /* equal extents: the shapes allow another binding too; the likelier one was taken */
+	size_t room_tensors, room_dims, room_parts, room_factors, room_links;
+};
+
+/* What is known of a tensor: shape NULL where nothing is (a result: rank < 0). */
+struct rule_tensor { const int64_t *shape; int rank; };
+
+/* Binds a rule to the shapes of an op's operands and results; in_place: the first result is the first operand.
+ * BAD_INPUT when the rule doesn't fit them (*error says how). A result of unknown rank (< 0) is filled in where
+ * the rule is no structural one: read its extents from binding->dim. O(dims), but for optional tensors. */
+enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor, uint32_t operands, uint32_t results,
+	bool in_place, struct binding *binding, struct error *error);
+void binding_free(struct binding *binding);
+
+/* FLOPs of a bound op. */
+int64_t rule_flops(const struct rule *rule, const struct binding *binding);
+
+/* Binds the rule of a graph's op. BAD_INPUT also where a shape is unknown. */
+enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error);
+/* Bytes that an op reads and writes: nothing for a view. */
+int64_t rule_bytes_moved(const struct rule *rule, const struct graph *graph, uint32_t op);
+
+#endif

@@ -1,0 +1,229 @@
+/* strides.c: PyTorch's memory layouts, as far as views depend on them.
+ *
+ * A view is possible when the operand's strides allow it (ATen's computeStride). Extents of 1 allow much: a
+ * transposed tensor of batch 1 can often be viewed where one of batch 2 can't, and `reshape` copies. Layouts of
+ * results: views have what follows from their operand; elementwise results keep the order of their operand's
+ * strides; all others are contiguous.
+ */
+#include <string.h>
+
+#include "binding.h"
+#include "form.h"
+#include "strides.h"
+
+enum { GIVEN, OTHER, VARIANTS };
+
+struct layouts {
+	const struct graph *graph;
+	const uint32_t *dim_start;
+	const int64_t *shape[VARIANTS];
+	int64_t *stride[VARIANTS];
+	struct binding binding;
+};
+
+static void contiguous(const int64_t *shape, int rank, int64_t *stride)
+{
+	int64_t step = 1;
+	for (int d = rank; d-- > 0;) {
+		stride[d] = step;
+		step *= shape[d] > 1 ? shape[d] : 1;
+	}
+}
+
+/* Strides of a view of `shape` with extents `wanted`, or false: a copy is needed. As ATen's computeStride: runs of
+ * dims that lie in memory as one are found from the innermost outwards, and the wanted dims are fitted into them. */
+static bool view_strides(const int64_t *shape, const int64_t *stride, int rank, const int64_t *wanted, int wanted_rank, int64_t *result)
+{
+	int64_t elements = 1;
+	for (int d = 0; d < rank; d++)
+		elements *= shape[d];
+	if (elements == 0 || rank == 0) {
+		contiguous(wanted, wanted_rank, result);
+		return true;
+	}
+	int at = wanted_rank - 1;
+	int64_t base = stride[rank - 1], run = 1, fitted = 1;
+	for (int d = rank; d-- > 0;) {
+		run *= shape[d];
+		if (d > 0 && (shape[d - 1] == 1 || stride[d - 1] == run * base))
+			continue;
+		while (at >= 0 && (fitted < run || wanted[at] == 1)) {
+			result[at] = fitted * base;
+			fitted *= wanted[at--];
+		}
+		if (fitted != run)
+			return false;
+		if (d > 0) {
+			base = stride[d - 1];
+			run = fitted = 1;
+		}
+	}
+	return at == -1;
+}
+
+/* Dense strides with the dims in the order of other strides, the largest outermost. */
+static void same_order(const int64_t *shape, const int64_t *model, int rank, int64_t *stride)
+{
+	int order[RANK_MAX];
+	for (int d = 0; d < rank; d++) {
+		int at = d;
+		for (; at > 0; at--) {
+			int above = order[at - 1];
+			if (shape[d] == 1 || shape[above] == 1 || model[d] == 0 || model[above] == 0 || model[above] >= model[d])
+				break;
+			order[at] = above;
+		}
+		order[at] = d;
+	}
+	int64_t step = 1;
+	for (int i = rank; i-- > 0;) {
+		stride[order[i]] = step;
+		step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
+	}
+}
+
+/* Each result dim has the stride of the operand dim that carries the same factor. */
+static void by_factor(const struct layouts *layouts, const int64_t *operand, uint32_t position, int64_t *result)
+{
+	const struct binding *binding = &layouts->binding;
+	uint32_t first = binding->dim_start[0], start = binding->dim_start[position];
+	for (uint32_t i = 0; i < binding_rank(binding, position); i++) {
+		result[i] = 0;
+		for (uint32_t j = 0; j < binding_rank(binding, 0); j++)
+			if (binding->part[binding->dim[first + j].first] == binding->part[binding->dim[start + i].first])
+				result[i] = operand[j];
+	}
+}
+
+/* Dims keep their place, counted from the innermost; a repeated one has stride 0. */
+static void by_place(const int64_t *shape, const int64_t *operand, int rank, const int64_t *result_shape, int64_t *result, int result_rank)
+{
+	int lead = result_rank - rank;
+	for (int d = 0; d < result_rank; d++)
+		result[d] = d < lead || (shape[d - lead] == 1 && result_shape[d] != 1) ? 0 : operand[d - lead];
+}
+
+/* The layout of one result of a view op. False: a copy is needed. */
+static bool view(const struct layouts *layouts, enum structure structure, uint32_t operand, uint32_t result, uint32_t position, int variant)
+{
+	uint32_t from = layouts->dim_start[operand], to = layouts->dim_start[result];
+	int rank = (int)(layouts->dim_start[operand + 1] - from), result_rank = (int)(layouts->dim_start[result + 1] - to);
+	const int64_t *shape = layouts->shape[variant] + from, *stride = layouts->stride[variant] + from;
+	const int64_t *wanted = layouts->shape[variant] + to;
+	int64_t *target = layouts->stride[variant] + to;
+	switch (structure) {
+	case RESHAPE:
+		return view_strides(shape, stride, rank, wanted, result_rank, target);
+	case PERMUTE: case SELECT: case UNBIND: case EINSUM:
+		by_factor(layouts, stride, position, target);
+		return true;
+	case SLICE: case SPLIT: case EXPAND:
+		by_place(shape, stride, rank, wanted, target, result_rank);
+		return true;
+	default:
+		contiguous(wanted, result_rank, target);
+		return true;
+	}
+}
+
+/* The operand whose layout an elementwise result takes: the first of the result's shape, NONE: none. */
+static uint32_t model_operand(const struct layouts *layouts, const struct parsed_rule *parsed, uint32_t op, uint32_t result)
+{
+	const struct graph *graph = layouts->graph;
+	bool elementwise = parsed && parsed->form && parsed->form->slot[0].repeated && parsed->form->slot[0].dim[0].kind == DIM_BATCH;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t t = graph->reads.item[i], start = layouts->dim_start[t];
+		uint32_t rank = layouts->dim_start[t + 1] - start;
+		bool in_place = graph->tensor[t].storage == graph->tensor[result].storage;
+		if ((elementwise || in_place) && rank == layouts->dim_start[result + 1] - layouts->dim_start[result]
+			&& memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result], rank * sizeof(int64_t)) == 0)
+			return t;
+	}
+	return NONE;
+}
+
+static void lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
+{
+	uint32_t to = layouts->dim_start[result];
+	int rank = (int)(layouts->dim_start[result + 1] - to);
+	for (int v = 0; v < VARIANTS; v++) {
+		const int64_t *shape = layouts->shape[v] + to;
+		if (model == NONE)
+			contiguous(shape, rank, layouts->stride[v] + to);
+		else if (layouts->graph->tensor[model].storage == layouts->graph->tensor[result].storage)
+			memcpy(layouts->stride[v] + to, layouts->stride[v] + layouts->dim_start[model], (size_t)rank * sizeof(int64_t));
+		else
+			same_order(shape, layouts->stride[v] + layouts->dim_start[model], rank, layouts->stride[v] + to);
+	}
+}
+
+/* Returns whether the op needs a copy at the other extents only. */
+static bool visit_view(struct layouts *layouts, enum structure structure, uint32_t op)
+{
+	const struct graph *graph = layouts->graph;
+	uint32_t operand = graph->reads.item[graph->reads.start[op]], position = csr_length(&graph->reads, op);
+	bool copied = false;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t result = graph->writes.item[i];
+		bool possible[VARIANTS];
+		for (int v = 0; v < VARIANTS; v++)
+			possible[v] = view(layouts, structure, operand, result, position, v);
+		uint32_t to = layouts->dim_start[result];
+		for (int v = 0; v < VARIANTS; v++)
+			if (!possible[GIVEN] || !possible[v])
+				contiguous(layouts->shape[v] + to, (int)(layouts->dim_start[result + 1] - to), layouts->stride[v] + to);
+		copied |= possible[GIVEN] && !possible[OTHER];
+		position++;
+	}
+	return copied;
+}
+
+static enum status visit(struct layouts *layouts, const struct rules *rules, uint32_t op, bool *copied)
+{
+	const struct graph *graph = layouts->graph;
+	const struct rule *rule = rules_find(rules, graph->op[op].type);
+	const struct parsed_rule *parsed = (const struct parsed_rule *)rule;
+	bool is_view = rule && rule->cost == COST_NONE && csr_length(&graph->reads, op) > 0;
+	if (is_view && parsed->structure != RESHAPE) {
+		enum status status = rule_bind_op(rule, graph, op, &layouts->binding, NULL);
+		if (status == NO_MEMORY)
+			return status;
+		is_view = status == OK;
+	}
+	if (is_view) {
+		*copied = visit_view(layouts, parsed->structure, op);
+		return OK;
+	}
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t result = graph->writes.item[i];
+		lay_out(layouts, result, model_operand(layouts, parsed, op, result));
+	}
+	return OK;
+}
+
+enum status strides_find_copies(const struct graph *graph, const struct rules *rules, const uint32_t *dim_start,
+	const int64_t *shape, bool *copied)
+{
+	struct layouts layouts = { .graph = graph, .dim_start = dim_start };
+	uint32_t dims = dim_start[graph->tensors];
+	int64_t *given = mem_alloc(dims, sizeof *given);
+	layouts.stride[GIVEN] = mem_alloc(dims, sizeof *given);
+	layouts.stride[OTHER] = mem_alloc(dims, sizeof *given);
+	layouts.shape[GIVEN] = given;
+	layouts.shape[OTHER] = shape;
+	enum status status = given && layouts.stride[GIVEN] && layouts.stride[OTHER] ? OK : NO_MEMORY;
+	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
+		uint32_t rank = dim_start[t + 1] - dim_start[t];
+		if (rank > 0)
+			memcpy(given + dim_start[t], graph->tensor[t].shape, rank * sizeof *given);
+		for (int v = 0; v < VARIANTS && graph->tensor[t].writer == NONE; v++)
+			contiguous(layouts.shape[v] + dim_start[t], (int)rank, layouts.stride[v] + dim_start[t]);
+	}
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		status = visit(&layouts, rules, op, &copied[op]);
+	mem_free(given);
+	mem_free(layouts.stride[GIVEN]);
+	mem_free(layouts.stride[OTHER]);
+	binding_free(&layouts.binding);
+	return status;
+}

@@ -1,0 +1,48 @@
+/* terms.h: products of factors under unification: union-find whose classes may be split into products. */
+#ifndef TIDEMARK_RULES_TERMS_H
+#define TIDEMARK_RULES_TERMS_H
+
+#include "solver/base/base.h"
+
+/* What is known of a class. FIXED: a parameter's dim. */
+enum term_label { LABEL_FREE, LABEL_FIXED, LABEL_BATCH, LABEL_SEQUENCE };
+
+struct term_node {
+	int64_t size;
+	uint32_t parent;
+	uint32_t first, count;     /* count > 0: the class is the product of child[first ..) */
+	uint8_t label;
+	bool unit;                 /* extent 1 for good */
+};
+
+struct terms {
+	struct term_node *node;
+	uint32_t *child;
+	uint32_t nodes, children;
+	size_t room_nodes, room_children;
+	bool failed;               /* an allocation failed: everything since is void */
+};
+
+#define TERM_ATOMS 64      /* factors of one dim, at most */
+
+/* A new class. NONE (and terms->failed) when out of memory. */
+uint32_t term_new(struct terms *terms, int64_t size, enum term_label label);
+/* A class that is the product of others. */
+uint32_t term_product(struct terms *terms, const uint32_t *part, uint32_t parts);
+uint32_t term_find(struct terms *terms, uint32_t node);
+/* The atoms of a product, outermost first, without constant ones; returns how many (at most TERM_ATOMS). */
+uint32_t term_atoms(struct terms *terms, const uint32_t *part, uint32_t parts, uint32_t atom[TERM_ATOMS]);
+/* Makes two atoms one. False when their labels contradict. */
+bool term_join(struct terms *terms, uint32_t a, uint32_t b);
+/* Splits an atom into (outer, rest): outer's size divides it. Returns rest's node. */
+uint32_t term_split(struct terms *terms, uint32_t atom, uint32_t outer);
+/* Makes two products of equal size the same. False when they can't be. */
+bool term_unify(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b);
+void terms_free(struct terms *terms);
+
+static inline bool label_scales(uint8_t label)
+{
+	return label == LABEL_BATCH || label == LABEL_SEQUENCE;
+}
+
+#endif

@@ -1,0 +1,607 @@
+/* units.c: what the ops of a graph can be split along, from their rules. */
+#include <string.h>
+
+#include "solver/cost/placement.h"
+
+#define PARTS_MAX 24           /* of one tensor: more are not told apart */
+
+/* ---- parts: factors of tensors' dims ----------------------------------------------------------------------- */
+
+/* A factor that is cut into equal results (queries, keys and values in one projection) is a product: pieces, then what the
+ * pieces consist of. refined[factor] is that product, outermost first, or empty. */
+struct refining {
+	const struct graph *graph;
+	struct units *units;
+	struct factor_term *refined;  /* [factors] into item */
+	struct part *item;
+	uint32_t items;
+	size_t room;
+};
+
+static bool add_item(struct refining *refining, struct part part)
+{
+	if (!mem_reserve(&refining->item, &refining->room, refining->items + 1, sizeof *refining->item))
+		return false;
+	refining->item[refining->items++] = part;
+	return true;
+}
+
+static int64_t term_size(const struct factors *factors, const struct factor_term *term)
+{
+	int64_t size = 1;
+	for (uint32_t i = 0; i < term->count; i++)
+		size *= factors->factor[factors->part[term->first + i]].size;
+	return size;
+}
+
+/* The parts of a factor above 1: itself, or what it was refined to. Appends to out, at most PARTS_MAX; returns the new count. */
+static uint32_t parts_of_factor(const struct refining *refining, uint32_t factor, uint8_t dim, struct part *out, uint32_t count)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *term = &refining->refined[factor];
+	if (term->count == 0 && count < PARTS_MAX && factors->factor[factor].size > 1)
+		out[count++] = (struct part) { factors->factor[factor].size, dim, factors->factor[factor].role, false, factor };
+	for (uint32_t i = 0; i < term->count && count < PARTS_MAX; i++) {
+		out[count] = refining->item[term->first + i];
+		out[count++].dim = dim;
+	}
+	return count;
+}
+
+/* Links [begin, end) join equal pieces to one factor: refines it. */
+static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_link *link = factors->link;
+	if (link[begin].to.count != 1 || end - begin < 2)
+		return true;
+	uint32_t whole = factors->part[link[begin].to.first];
+	int64_t piece = term_size(factors, &link[begin].from);
+	if (refining->refined[whole].count > 0 || piece * (end - begin) != factors->factor[whole].size)
+		return true;
+	for (uint32_t i = begin + 1; i < end; i++)
+		if (term_size(factors, &link[i].from) != piece)
+			return true;
+	struct part part[PARTS_MAX];
+	uint32_t parts = 0;
+	for (uint32_t i = 0; i < link[begin].from.count; i++) {
+		uint32_t factor = factors->part[link[begin].from.first + i];
+		if (factor == whole)
+			return true;
+		parts = parts_of_factor(refining, factor, 0, part, parts);
+	}
+	struct factor_term term = { refining->items, parts + 1 };
+	if (!add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, false, whole }))
+		return false;
+	for (uint32_t i = 0; i < parts; i++)
+		if (!add_item(refining, part[i]))
+			return false;
+	refining->refined[whole] = term;
+	return true;
+}
+
+static bool same_term(const struct factors *factors, const struct factor_term *a, const struct factor_term *b)
+{
+	return a->count == b->count && memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
+}
+
+/* Ops that route tokens to experts' slots and back: arguments [tokens, ...] and [experts, slots, ...]. Devices that hold some of the
+ * tokens fill slots of their own: the slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
+static bool routes(const char *type)
+{
+	return strncmp(type, "tidemark.dispatch", 17) == 0 || strncmp(type, "tidemark.combine", 16) == 0;
+}
+
+/* Slots are a product like their tokens, the last part smaller or larger. */
+static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t flat)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *slots = &factors->dim[factors->dim_start[slotted] + 1], *tokens = &factors->dim[factors->dim_start[flat]];
+	struct part part[PARTS_MAX];
+	uint32_t parts = 0;
+	if (slots->count != 1 || tokens->count < 2 || refining->refined[factors->part[slots->first]].count > 0)
+		return true;
+	uint32_t whole = factors->part[slots->first];
+	int64_t rest = factors->factor[whole].size;
+	for (uint32_t i = 0; i < tokens->count; i++)
+		parts = parts_of_factor(refining, factors->part[tokens->first + i], 0, part, parts);
+	for (uint32_t i = 0; i + 1 < parts; rest /= part[i++].size)
+		if (rest % part[i].size != 0 || part[i].factor == whole)
+			return true;
+	if (parts < 2 || rest < 2)
+		return true;
+	part[parts - 1].size = rest;
+	refining->refined[whole] = (struct factor_term) { refining->items, parts };
+	for (uint32_t i = 0; i < parts; i++)
+		if (!add_item(refining, part[i]))
+			return false;
+	return true;
+}
+
+static bool refine_routes(struct refining *refining)
+{
+	const struct graph *graph = refining->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (strncmp(graph->op[op].type, "tidemark.dispatch", 17) != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
+			continue;
+		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
+		if (graph->tensor[flat].rank == 2 && graph->tensor[slotted].rank == 3 && !refine_slots(refining, slotted, flat))
+			return false;
+	}
+	return true;
+}
+
+static bool refine_all(struct refining *refining)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_link *link = factors->link;
+	for (uint32_t i = 0, end; i < factors->links; i = end) {
+		for (end = i + 1; end < factors->links && link[end].op == link[i].op && link[end].kind == link[i].kind
+			&& same_term(factors, &link[end].to, &link[i].to); end++)
+			;
+		if (link[i].kind == LINK_JOIN && !refine_join(refining, i, end))
+			return false;
+	}
+	return true;
+}
+
+/* The parts of one dim, appended to out; one part where the factors don't tell its extent. */
+static uint32_t parts_of_dim(const struct refining *refining, uint32_t tensor, uint32_t dim, struct part *out, uint32_t count)
+{
+	const struct factors *factors = &refining->units->factors;
+	const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + dim];
+	uint32_t begin = count;
+	int64_t extent = refining->graph->tensor[tensor].shape[dim], product = 1;
+	for (uint32_t i = 0; i < term->count; i++)
+		count = parts_of_factor(refining, factors->part[term->first + i], (uint8_t)dim, out, count);
+	for (uint32_t i = begin; i < count; i++)
+		product *= out[i].size;
+	if (product != extent) {
+		count = begin;
+		if (count < PARTS_MAX && extent > 1)
+			out[count++] = (struct part) { extent, (uint8_t)dim, ROLE_NONE, false, NONE };
+	}
+	return count;
+}
+
+static bool fill_parts(struct refining *refining)
+{
+	const struct graph *graph = refining->graph;
+	struct units *units = refining->units;
+	units->part_start = arena_alloc(&units->arena, graph->tensors + 1, sizeof *units->part_start);
+	if (!units->part_start)
+		return false;
+	for (int pass = 0; pass < 2; pass++) {
+		uint32_t parts = 0;
+		for (uint32_t t = 0; t < graph->tensors; t++) {
+			struct part part[PARTS_MAX];
+			uint32_t count = 0;
+			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].rank; d++)
+				count = parts_of_dim(refining, t, d, part, count);
+			if (pass == 1 && count > 0)
+				memcpy(units->part + parts, part, count * sizeof *part);
+			units->part_start[t] = parts;
+			parts += count;
+		}
+		units->part_start[graph->tensors] = parts;
+		if (pass == 0 && !(units->part = arena_alloc(&units->arena, parts, sizeof *units->part)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- units: indices of ops ---------------------------------------------------------------------------------- */
+
+/* A local factor of an op and the parts that carry it in one argument. */
+struct carried { uint32_t argument, first, count; };
+
+/* Small all-reduces inside ops; see inside_of(). */
+struct inside {
+	const char *type;
+	uint8_t rounds, floats;       /* floats per point in one of them */
+	bool whole;                   /* results without the dim are whole then, like the statistics that are reduced */
+};
+
+struct finding {
+	struct units *units;
+	struct binding binding;
+	uint32_t op, arguments;
+	bool fits;                    /* the rule, to the op's shapes */
+	const struct inside *inside;  /* all-reduces that let the op do without a whole dim; NULL: it can't */
+	/* of the op's local factors */
+	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
+	bool *bad;                    /* [factors] can't be split */
+	size_t room;
+	/* results so far */
+	struct unit *unit;
+	int8_t *place;
+	uint32_t count;
+	size_t room_units, places, room_places;
+};
+
+static uint32_t argument_tensor(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+}
+
+/* Walks along a dim's local factors and the tensor's parts side by side: a factor is carried where it is a product of parts. */
+static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_t *part)
+{
+	const struct units *units = finding->units;
+	const struct binding *binding = &finding->binding;
+	uint32_t tensor = argument_tensor(units->graph, finding->op, k);
+	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
+	const struct binding_dim *bound = &binding->dim[binding->dim_start[k] + dim];
+	bool aligned = true;
+	for (uint32_t i = 0; i < bound->count; i++) {
+		uint32_t factor = binding->part[bound->first + i], begin = *part;
+		struct carried *carried = &finding->carried[factor * finding->arguments + k];
+		int64_t size = binding->factor[factor].size, product = 1;
+		while (aligned && product < size && *part < end && units->part[*part].dim == dim)
+			product *= units->part[(*part)++].size;
+		aligned = aligned && product == size;
+		if (!aligned || carried->count > 0)  /* unaligned, or twice in one tensor: a diagonal */
+			finding->bad[factor] |= size > 1;
+		else if (size > 1)
+			*carried = (struct carried) { k, begin - first, *part - begin };
+	}
+	while (*part < end && units->part[*part].dim == dim)
+		(*part)++;
+}
+
+/* True where two arguments carry a factor by the same parts. */
+static bool carried_alike(const struct finding *finding, const struct carried *a, const struct carried *b)
+{
+	const struct units *units = finding->units;
+	const struct part *pa = units->part + units->part_start[argument_tensor(units->graph, finding->op, a->argument)] + a->first;
+	const struct part *pb = units->part + units->part_start[argument_tensor(units->graph, finding->op, b->argument)] + b->first;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (pa[i].size != pb[i].size)
+			return false;
+	return a->count == b->count;
+}
+
+static bool add_unit(struct finding *finding, struct unit unit)
+{
+	if (!mem_reserve(&finding->unit, &finding->room_units, finding->count + 1, sizeof *finding->unit)
+		|| !mem_reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
+		return false;
+	finding->unit[finding->count++] = unit;
+	memset(finding->place + finding->places, PLACE_WHOLE, finding->arguments);
+	finding->places += finding->arguments;
+	return true;
+}
+
+/* Floats of an all-reduce inside: a point for each of the first result's elements less all dims that are reduced. */
+static int64_t reduced_points(const struct finding *finding)
+{
+	const struct binding *binding = &finding->binding;
+	const struct units *units = finding->units;
+	uint32_t result = argument_tensor(units->graph, finding->op, binding->operands);
+	int64_t points = finding->inside->floats;
+	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
+		points *= units->part[i].size;
+	for (uint32_t f = 0; f < binding->factors; f++)
+		if (binding->factor[f].marks & FACTOR_WHOLE)
+			points /= binding->factor[f].size > 0 ? binding->factor[f].size : 1;
+	return points;
+}
+
+/* The units of one local factor: its parts, the same in every argument that has it. */
+static bool add_factor(struct finding *finding, uint32_t factor)
+{
+	const struct binding *binding = &finding->binding;
+	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
+	uint8_t marks = binding->factor[factor].marks;
+	bool everywhere = true;
+	bool inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
+	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
+		return true;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		if (carried[k].count > 0 && model && !carried_alike(finding, model, &carried[k]))
+			return true;
+		if (carried[k].count > 0 && !model)
+			model = &carried[k];
+		everywhere = everywhere && (k < binding->operands || carried[k].count > 0);
+	}
+	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
+		return true;
+	const struct units *units = finding->units;
+	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
+	for (uint32_t j = 0; j < model->count; j++) {
+		if (!add_unit(finding, (struct unit) { part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
+			inside ? finding->inside->rounds : 0 }))
+			return false;
+		int8_t *place = finding->place + finding->places - finding->arguments;
+		for (uint32_t k = 0; k < finding->arguments; k++)
+			if (carried[k].count > 0)
+				place[k] = (int8_t)(carried[k].first + j);
+			else if (whole)
+				continue;
+			else if (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1)))
+				place[k] = PLACE_PARTIAL;
+	}
+	return true;
+}
+
+/* A split into, or a joining of, equal pieces: the parts inside the pieces are units. */
+static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *piece, uint32_t pieces)
+{
+	const struct units *units = finding->units;
+	const struct carried *of_whole = NULL, *model = NULL;
+	for (uint32_t k = 0; k < finding->arguments; k++)
+		if (finding->carried[whole * finding->arguments + k].count > 0)
+			of_whole = &finding->carried[whole * finding->arguments + k];
+	for (uint32_t i = 0; i < pieces; i++)
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			const struct carried *carried = &finding->carried[piece[i] * finding->arguments + k];
+			if (carried->count > 0 && model && !carried_alike(finding, model, carried))
+				return true;
+			model = carried->count > 0 ? carried : model;
+		}
+	if (!of_whole || !model || of_whole->count != model->count + 1)
+		return true;
+	struct carried inside = { of_whole->argument, of_whole->first + 1, model->count };
+	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, inside.argument)] + inside.first;
+	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
+		return true;
+	for (uint32_t j = 0; j < inside.count; j++) {
+		if (!add_unit(finding, (struct unit) { .size = part[j].size, .role = part[j].role }))
+			return false;
+		int8_t *place = finding->place + finding->places - finding->arguments;
+		place[inside.argument] = (int8_t)(inside.first + j);
+		for (uint32_t i = 0; i < pieces; i++)
+			for (uint32_t k = 0; k < finding->arguments; k++)
+				if (finding->carried[piece[i] * finding->arguments + k].count > 0)
+					place[k] = (int8_t)(finding->carried[piece[i] * finding->arguments + k].first + j);
+	}
+	return true;
+}
+
+/* Factors that hang together without being equal can't be split, but equal pieces can be inside. */
+static bool visit_links(struct finding *finding)
+{
+	const struct binding *binding = &finding->binding;
+	for (uint32_t i = 0; i < binding->links; i++) {
+		const struct binding_link *link = &binding->link[i];
+		if (link->kind != LINK_BROADCAST)
+			finding->bad[link->from] = finding->bad[link->to] = true;
+	}
+	for (uint32_t i = 0; i < binding->links; i++) {
+		uint32_t piece[32], pieces = 0, whole = binding->link[i].to;
+		if (binding->link[i].kind != LINK_JOIN)
+			continue;
+		for (uint32_t j = 0; j < binding->links && pieces < 32; j++)
+			if (binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole)
+				piece[pieces++] = binding->link[j].from;
+		bool first = true;
+		for (uint32_t j = 0; j < i; j++)
+			first = first && !(binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole);
+		if (first && pieces < 32 && !add_pieces(finding, whole, piece, pieces))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t parts_in_dim(const struct units *units, uint32_t tensor, uint8_t dim, uint32_t *first)
+{
+	uint32_t count = 0;
+	*first = 0;
+	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++) {
+		*first += units->part[i].dim < dim;
+		count += units->part[i].dim == dim;
+	}
+	return count;
+}
+
+/* The tokens of a routing op, with the slots that they fill: dim 0 of its matrices, dim 1 of its stacks of matrices. Neither is
+ * split without the other. */
+static bool add_slots(struct finding *finding)
+{
+	const struct units *units = finding->units;
+	const struct graph *graph = units->graph;
+	uint32_t first, count = NONE, at;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].rank == 3)];
+		for (uint32_t i = 0; graph->tensor[tensor].rank > 1 && i < dim->count; i++)
+			finding->bad[finding->binding.part[dim->first + i]] = true;
+		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+		if (graph->tensor[tensor].rank < 2 || graph->tensor[tensor].rank > 3 || (count != NONE && parts != count))
+			return true;
+		count = parts;
+	}
+	for (uint32_t j = 0; j < count && count != NONE; j++) {
+		int64_t size = 0;
+		uint8_t role = ROLE_NONE;
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			struct part *part = &units->part[units->part_start[tensor] + first + j];
+			int64_t other = part->size;
+			part->even = true;
+			while (other > 0 && size > 0) { /* the greatest common divisor */
+				int64_t rest = size % other;
+				size = other;
+				other = rest;
+			}
+			size += other;
+			role = part->role;
+		}
+		if (size < 2)
+			continue;
+		if (!add_unit(finding, (struct unit) { .size = size, .role = role }))
+			return false;
+		at = (uint32_t)(finding->places - finding->arguments);
+		for (uint32_t k = 0; k < finding->arguments; k++) {
+			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			finding->place[at + k] = (int8_t)(first + j);
+		}
+	}
+	return true;
+}
+
+static bool find_op(struct finding *finding, const struct rule *rule)
+{
+	const struct graph *graph = finding->units->graph;
+	const struct binding *binding = &finding->binding;
+	struct error ignored;
+	enum status status = rule_bind_op(rule, graph, finding->op, &finding->binding, &ignored);
+	finding->arguments = op_arguments(graph, finding->op);
+	finding->fits = status == OK && binding->tensors == finding->arguments;
+	if (!finding->fits)
+		return status != NO_MEMORY;
+	size_t cells = (size_t)binding->factors * finding->arguments, room = finding->room;
+	if (!mem_reserve(&finding->carried, &room, cells, sizeof *finding->carried)
+		|| !mem_reserve(&finding->bad, &finding->room, cells, sizeof *finding->bad))
+		return false;
+	if (cells == 0)
+		return true;
+	memset(finding->carried, 0, cells * sizeof *finding->carried);
+	memset(finding->bad, 0, binding->factors);
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		uint32_t part = finding->units->part_start[tensor], rank = binding->dim_start[k + 1] - binding->dim_start[k];
+		for (uint32_t d = 0; d < rank; d++)
+			align_dim(finding, k, d, &part);
+	}
+	if (!visit_links(finding) || (routes(rule->type) && !add_slots(finding)))
+		return false;
+	for (uint32_t f = 0; f < binding->factors; f++)
+		if (!add_factor(finding, f))
+			return false;
+	return true;
+}
+
+/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. With all: every operand is such
+ * a sum; else only an op with one operand is linear (a number may stand beside it). */
+static bool is_linear(const struct graph *graph, const struct rule *rule, uint32_t op)
+{
+	static const char *const one[] = { "aten.neg", "aten.clone", "aten.contiguous", "aten._to_copy", "aten.sum", "aten.mean", "aten.slice_backward",
+		"aten.select_backward", "aten.constant_pad_nd", "aten.mul", "aten.div", "aten.repeat", "aten.roll", "aten.flip", "aten.tril", "aten.triu" };
+	static const char *const all[] = { "aten.add", "aten.sub", "aten.cat", "aten.stack" };
+	uint32_t operands = csr_length(&graph->reads, op);
+	if (rule->cost == COST_NONE)
+		return operands == 1;
+	for (size_t i = 0; operands == 1 && i < sizeof one / sizeof *one; i++)
+		if (strcmp(rule->type, one[i]) == 0)
+			return true;
+	for (size_t i = 0; operands > 1 && i < sizeof all / sizeof *all; i++)
+		if (strcmp(rule->type, all[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool floating(const struct graph *graph, uint32_t op)
+{
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		uint8_t dtype = graph->tensor[argument_tensor(graph, op, k)].dtype;
+		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64)
+			return false;
+	}
+	return true;
+}
+
+/* Ops over a whole dim that can be computed on shards of it with a few small all-reduces: maxima and sums of rows (Megatron's
+ * vocabulary-parallel loss, arXiv 1909.08053 section 3; softmax over a sharded sequence), sums and squares of channels (batch norm over
+ * a sharded batch, as PyTorch's SyncBatchNorm: what it computes is what one device would). */
+static const struct inside *inside_of(const struct rule *rule)
+{
+	static const struct inside table[] = { { "aten._softmax", 2, 1, false }, { "aten._log_softmax", 2, 1, false },
+		{ "aten._softmax_backward_data", 1, 1, false }, { "aten._log_softmax_backward_data", 1, 1, false },
+		{ "tidemark.cross_entropy", 2, 1, false }, { "tidemark.cross_entropy_backward", 2, 1, false },
+		{ "aten.native_batch_norm", 1, 2, true }, { "aten.native_batch_norm_backward", 1, 2, true } };
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (strcmp(rule->type, table[i].type) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static bool fill_units(struct finding *finding, const struct rules *rules)
+{
+	struct units *units = finding->units;
+	const struct graph *graph = units->graph;
+	units->unit_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->unit_start);
+	units->place_start = arena_alloc(&units->arena, graph->ops + 1, sizeof *units->place_start);
+	units->linear = arena_alloc(&units->arena, graph->ops, sizeof *units->linear);
+	if (!units->unit_start || !units->place_start || !units->linear)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		finding->op = op;
+		finding->inside = rule ? inside_of(rule) : NULL;
+		if (rule && !find_op(finding, rule))
+			return false;
+		units->linear[op] = rule && finding->fits && is_linear(graph, rule, op) && floating(graph, op);
+		units->unit_start[op + 1] = finding->count;
+		units->place_start[op + 1] = finding->places;
+	}
+	units->unit = arena_alloc(&units->arena, finding->count, sizeof *units->unit);
+	units->place = arena_alloc(&units->arena, finding->places, 1);
+	if (!units->unit || !units->place)
+		return false;
+	if (finding->count > 0) {
+		memcpy(units->unit, finding->unit, finding->count * sizeof *units->unit);
+		memcpy(units->place, finding->place, finding->places);
+	}
+	return true;
+}
+
+/* Who reads what, and what nothing writes. */
+static enum status list_tensors(struct units *units)
+{
+	const struct graph *graph = units->graph;
+	if (csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers) != OK)
+		return NO_MEMORY;
+	csr_unique(&units->readers, graph->tensors);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		units->kepts += graph->tensor[t].writer == NONE;
+	units->kept = arena_alloc(&units->arena, units->kepts, sizeof *units->kept);
+	for (uint32_t t = 0, k = 0; units->kept && t < graph->tensors; t++)
+		if (graph->tensor[t].writer == NONE)
+			units->kept[k++] = t;
+	return units->kept ? OK : NO_MEMORY;
+}
+
+enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units)
+{
+	*units = (struct units) { .graph = graph };
+	struct refining refining = { .graph = graph, .units = units };
+	struct finding finding = { .units = units };
+	enum status status = factors_find(graph, rules, &units->factors);
+	if (status == OK) {
+		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
+		if (!refining.refined || !refine_routes(&refining) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
+			status = NO_MEMORY;
+	}
+	if (status == OK)
+		status = list_tensors(units);
+	if (status == OK)
+		status = units_find_alike(units);
+	mem_free(refining.refined);
+	mem_free(refining.item);
+	mem_free(finding.carried);
+	mem_free(finding.bad);
+	mem_free(finding.unit);
+	mem_free(finding.place);
+	binding_free(&finding.binding);
+	if (status != OK)
+		units_free(units);
+	return status;
+}
+
+void units_free(struct units *units)
+{
+	factors_free(&units->factors);
+	arena_free(&units->arena);
+	*units = (struct units) { 0 };
+}
+
+uint64_t units_label(const struct graph *graph, uint32_t op, void *context)
+{
+	const struct units *units = context;
+	(void)graph;
+	return units->op_class[op];
+}

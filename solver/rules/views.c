@@ -1,0 +1,523 @@
+/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes alone.
+ *
+ * Extents of 1 need care: at batch 1 they may carry the batch. Wherever one appears or vanishes it is kept as a
+ * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other.
+ */
+#include "binding.h"
+#include "form.h"
+
+/* The dims of one tensor of a binding. */
+struct side { uint32_t start, rank; };
+
+static struct side side_of(const struct binding *binding, uint32_t tensor)
+{
+	return (struct side) { binding->dim_start[tensor], binding_rank(binding, tensor) };
+}
+
+static int64_t size_at(const struct binding *binding, struct side side, uint32_t i)
+{
+	return binding->dim[side.start + i].size;
+}
+
+static int64_t elements(const struct binding *binding, struct side side)
+{
+	int64_t product = 1;
+	for (uint32_t i = 0; i < side.rank; i++)
+		product *= size_at(binding, side, i);
+	return product;
+}
+
+/* A factor of its own for a dim. Returns it, or NONE when out of memory. */
+static uint32_t own(struct binding *binding, uint32_t dim, uint8_t marks)
+{
+	uint32_t factor = binding_new_factor(binding, binding->dim[dim].size, marks);
+	return binding_append(binding, dim, factor) ? factor : NONE;
+}
+
+/* Two dims of equal extent carry one new factor. */
+static bool share(struct binding *binding, uint32_t a, uint32_t b)
+{
+	uint32_t factor = own(binding, a, 0);
+	return factor != NONE && binding_append(binding, b, factor);
+}
+
+/* Tensors that a structural rule doesn't look at: every dim on its own. */
+static bool loose(struct binding *binding, uint32_t tensor)
+{
+	for (uint32_t dim = binding->dim_start[tensor]; dim < binding->dim_start[tensor + 1]; dim++)
+		if (binding->dim[dim].count == 0 && own(binding, dim, 0) == NONE)
+			return false;
+	return true;
+}
+
+static enum status done(bool fine)
+{
+	return fine ? OK : NO_MEMORY;
+}
+
+/* ---- reshape --------------------------------------------------------------------------------- */
+
+#define DIM_FACTORS (2 * RANK_MAX)
+
+/* The factors of one dim, while they are found in any order. */
+struct factor_list { uint32_t count, factor[DIM_FACTORS]; };
+
+struct reshape {
+	struct binding *binding;
+	struct side side[2];           /* operand, result */
+	struct factor_list list[2][RANK_MAX];
+	uint32_t at[2];                /* the next dim */
+	uint32_t last[2];              /* the last dim of an extent above 1 so far, or NONE */
+};
+
+static bool list_add(struct factor_list *list, uint32_t factor)
+{
+	if (factor == NONE || list->count == DIM_FACTORS)
+		return false;
+	list->factor[list->count++] = factor;
+	return true;
+}
+
+static bool ended(const struct reshape *reshape, int s)
+{
+	return reshape->at[s] == reshape->side[s].rank;
+}
+
+static int64_t here(const struct reshape *reshape, int s)
+{
+	return size_at(reshape->binding, reshape->side[s], reshape->at[s]);
+}
+
+static bool share_here(struct reshape *reshape, int64_t size)
+{
+	uint32_t factor = binding_new_factor(reshape->binding, size, 0);
+	return list_add(&reshape->list[0][reshape->at[0]], factor) && list_add(&reshape->list[1][reshape->at[1]], factor);
+}
+
+/* The dim of side s that takes in an extent of 1 which stands alone on the other side: the next one, but not the
+ * last dim (the features) if there is one before it. NONE when the side has no dims to offer. */
+static uint32_t host(const struct reshape *reshape, int s)
+{
+	bool features = reshape->at[s] + 1 == reshape->side[s].rank;
+	if (ended(reshape, s) || (features && reshape->last[s] != NONE))
+		return reshape->last[s];
+	return reshape->at[s];
+}
+
+/* At a place where both sides have seen the same number of elements: pairs the extents of 1 that follow. */
+static bool take_ones(struct reshape *reshape)
+{
+	while (!ended(reshape, 0) && !ended(reshape, 1) && here(reshape, 0) == 1 && here(reshape, 1) == 1) {
+		if (!share_here(reshape, 1))
+			return false;
+		reshape->at[0]++;
+		reshape->at[1]++;
+	}
+	for (int s = 0; s < 2; s++)
+		while (!ended(reshape, s) && here(reshape, s) == 1) {
+			uint32_t to = host(reshape, !s);
+			uint32_t factor = binding_new_factor(reshape->binding, 1, to == NONE ? FACTOR_UNIT : 0);
+			if (!list_add(&reshape->list[s][reshape->at[s]], factor))
+				return false;
+			if (to != NONE && !list_add(&reshape->list[!s][to], factor))
+				return false;
+			reshape->at[s]++;
+		}
+	return true;
+}
+
+/* Extents that share no common refinement (6 x 4 as 8 x 3): every dim of the group on its own, never sharded. */
+static bool take_unrelated(struct reshape *reshape, int64_t left, int64_t right)
+{
+	int64_t product[2] = { left, right };
+	for (int s = 0; s < 2; s++)
+		if (!list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
+			return false;
+	while (product[0] != product[1]) {
+		int s = product[0] < product[1] ? 0 : 1;
+		reshape->at[s]++;
+		product[s] *= here(reshape, s);
+		if (!list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, here(reshape, s), FACTOR_FORBIDDEN)))
+			return false;
+	}
+	return true;
+}
+
+/* The shortest run of dims with equal products on both sides, as its common refinement. */
+static bool take_group(struct reshape *reshape)
+{
+	int64_t rest[2] = { here(reshape, 0), here(reshape, 1) };
+	while (rest[0] != rest[1]) {
+		int small = rest[0] < rest[1] ? 0 : 1;
+		if (rest[!small] % rest[small] != 0) {
+			if (!take_unrelated(reshape, rest[0], rest[1]))
+				return false;
+			rest[0] = rest[1] = 0;
+			break;
+		}
+		if (!share_here(reshape, rest[small]))
+			return false;
+		rest[!small] /= rest[small];
+		reshape->at[small]++;
+		rest[small] = here(reshape, small);
+	}
+	if (rest[0] > 0 && !share_here(reshape, rest[0]))
+		return false;
+	for (int s = 0; s < 2; s++)
+		reshape->last[s] = reshape->at[s]++;
+	return true;
+}
+
+static enum status bind_reshape(struct binding *binding)
+{
+	struct reshape reshape = { .binding = binding, .side = { side_of(binding, 0), side_of(binding, binding->operands) },
+		.last = { NONE, NONE } };
+	int64_t count = elements(binding, reshape.side[0]);
+	if (count != elements(binding, reshape.side[1]))
+		return BAD_INPUT;
+	bool fine = true;
+	while (count > 0 && fine && (!ended(&reshape, 0) || !ended(&reshape, 1))) {
+		fine = take_ones(&reshape);
+		if (fine && !ended(&reshape, 0))
+			fine = take_group(&reshape);
+	}
+	for (int s = 0; s < 2; s++)
+		for (uint32_t i = 0; i < reshape.side[s].rank; i++)
+			for (uint32_t f = 0; f < reshape.list[s][i].count && fine; f++)
+				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);
+	for (uint32_t t = 0; t < binding->tensors && fine; t++)
+		fine = loose(binding, t);
+	return done(fine);
+}
+
+/* ---- permute ----------------------------------------------------------------------------------- */
+
+static uint32_t count_differences(const struct binding *binding, struct side in, struct side out, uint32_t place[2])
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < in.rank; i++)
+		if (size_at(binding, in, i) != size_at(binding, out, i)) {
+			if (count < 2)
+				place[count] = i;
+			count++;
+		}
+	return count;
+}
+
+/* All extents stay where they are, so two equal ones were exchanged: the innermost such pair. */
+static bool find_equal_pair(const struct binding *binding, struct side in, uint32_t place[2])
+{
+	for (uint32_t j = in.rank; j-- > 1;)
+		for (uint32_t i = j; i-- > 0;)
+			if (size_at(binding, in, i) == size_at(binding, in, j) && size_at(binding, in, i) > 1) {
+				place[0] = i;
+				place[1] = j;
+				return true;
+			}
+	return false;
+}
+
+/* from[i]: the operand's dim that becomes the result's dim i. */
+static bool find_permutation(struct binding *binding, struct side in, struct side out, uint32_t *from)
+{
+	uint32_t place[2], differences = count_differences(binding, in, out, place);
+	for (uint32_t i = 0; i < in.rank; i++)
+		from[i] = i;
+	if (differences == 2 || (differences == 0 && find_equal_pair(binding, in, place))) {
+		from[place[0]] = place[1];
+		from[place[1]] = place[0];
+		binding->ambiguous = differences == 0;
+		return size_at(binding, in, place[0]) == size_at(binding, out, place[1])
+			&& size_at(binding, in, place[1]) == size_at(binding, out, place[0]);
+	}
+	bool taken[RANK_MAX] = { false };
+	for (uint32_t i = 0; i < out.rank && differences > 0; i++) {
+		uint32_t candidates = 0;
+		for (uint32_t j = in.rank; j-- > 0;)
+			if (!taken[j] && size_at(binding, in, j) == size_at(binding, out, i)) {
+				from[i] = j;
+				candidates++;
+			}
+		if (candidates == 0)
+			return false;
+		binding->ambiguous |= candidates > 1;
+		taken[from[i]] = true;
+	}
+	return true;
+}
+
+static enum status bind_permute(struct binding *binding)
+{
+	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	uint32_t from[RANK_MAX];
+	if (in.rank != out.rank || in.rank > RANK_MAX || !find_permutation(binding, in, out, from))
+		return BAD_INPUT;
+	for (uint32_t i = 0; i < out.rank; i++)
+		if (!share(binding, in.start + from[i], out.start + i))
+			return NO_MEMORY;
+	return OK;
+}
+
+/* ---- broadcast, cut, join ------------------------------------------------------------------------- */
+
+static enum status bind_expand(struct binding *binding)
+{
+	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	if (in.rank > out.rank)
+		return BAD_INPUT;
+	uint32_t lead = out.rank - in.rank;
+	bool fine = true;
+	for (uint32_t i = 0; i < out.rank && fine; i++) {
+		uint32_t to = out.start + i, from = in.start + i - lead;
+		if (i < lead) {
+			fine = own(binding, to, 0) != NONE;
+		} else if (binding->dim[from].size != binding->dim[to].size) {
+			fine = own(binding, from, binding->dim[from].size == 1 ? FACTOR_UNIT : FACTOR_WHOLE) != NONE && own(binding, to, 0) != NONE;
+		} else if (binding->dim[from].size > 1) {
+			fine = share(binding, from, to);
+		} else {
+			uint32_t a = own(binding, from, 0), b = a == NONE ? NONE : own(binding, to, 0);
+			fine = b != NONE && binding_link(binding, LINK_BROADCAST, a, b);
+		}
+	}
+	for (uint32_t t = 1; t < binding->operands && fine; t++)
+		fine = loose(binding, t);
+	return done(fine);
+}
+
+/* part's dims equal whole's or are cut from them. */
+static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part)
+{
+	struct side from = side_of(binding, whole), to = side_of(binding, part);
+	if (from.rank != to.rank)
+		return BAD_INPUT;
+	bool fine = true;
+	for (uint32_t i = 0; i < from.rank && fine; i++) {
+		if (size_at(binding, from, i) == size_at(binding, to, i)) {
+			fine = share(binding, from.start + i, to.start + i);
+		} else if (size_at(binding, from, i) < size_at(binding, to, i)) {
+			return BAD_INPUT;
+		} else {
+			uint32_t a = own(binding, from.start + i, FACTOR_WHOLE), b = a == NONE ? NONE : own(binding, to.start + i, FACTOR_WHOLE);
+			fine = b != NONE && binding_link(binding, LINK_CUT, a, b);
+		}
+	}
+	for (uint32_t t = 0; t < binding->tensors && fine; t++)
+		fine = loose(binding, t);
+	return done(fine);
+}
+
+/* The dim of `large` that `small` lacks: one of that extent if there is one (wanted >= 0), else the innermost; NONE: none fits. */
+static uint32_t find_dropped(struct binding *binding, struct side large, struct side small, int64_t wanted)
+{
+	uint32_t dropped = NONE;
+	for (uint32_t d = 0; d < large.rank && large.rank == small.rank + 1; d++) {
+		bool fits = wanted < 0 || size_at(binding, large, d) == wanted;
+		for (uint32_t i = 0; i < small.rank; i++)
+			fits &= size_at(binding, small, i) == size_at(binding, large, i + (i >= d));
+		binding->ambiguous |= fits && dropped != NONE;
+		if (fits)
+			dropped = d;
+	}
+	return dropped;
+}
+
+/* Tensors [first, end) are `large` without one dim. With `all` they are all its parts along that dim. */
+static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t first, uint32_t end, bool all)
+{
+	struct side whole = side_of(binding, large);
+	uint32_t dropped = NONE;
+	if (all)
+		dropped = find_dropped(binding, whole, side_of(binding, first), end - first);
+	if (dropped == NONE && (!all || end == first + 1)) /* a tensor stacked with itself is listed once */
+		dropped = find_dropped(binding, whole, side_of(binding, first), -1);
+	if (dropped == NONE)
+		return BAD_INPUT;
+	for (uint32_t t = first + 1; t < end; t++)
+		for (uint32_t i = 0; i + 1 < whole.rank || binding_rank(binding, t) + 1 != whole.rank; i++)
+			if (binding_rank(binding, t) + 1 != whole.rank || size_at(binding, side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
+				return BAD_INPUT;
+	bool fine = own(binding, whole.start + dropped, all ? FACTOR_FORBIDDEN : FACTOR_WHOLE) != NONE;
+	for (uint32_t i = 0; i + 1 < whole.rank && fine; i++) {
+		uint32_t factor = own(binding, whole.start + i + (i >= dropped), 0);
+		fine = factor != NONE;
+		for (uint32_t t = first; t < end && fine; t++)
+			fine = binding_append(binding, binding->dim_start[t] + i, factor);
+	}
+	return done(fine);
+}
+
+/* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
+ * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself; of
+ * results there is always one for each part). */
+static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end, int64_t *times)
+{
+	for (uint32_t d = 0; d < whole.rank; d++) {
+		int64_t sum = 0;
+		bool fits = true;
+		for (uint32_t t = first; t < end && fits; t++) {
+			struct side part = side_of(binding, t);
+			fits = part.rank == whole.rank;
+			for (uint32_t i = 0; i < whole.rank && fits; i++)
+				fits = i == d || size_at(binding, part, i) == size_at(binding, whole, i);
+			sum += fits ? size_at(binding, part, d) : 0;
+		}
+		*times = fits && sum > 0 ? size_at(binding, whole, d) / sum : 0;
+		if (fits && (sum == size_at(binding, whole, d) || (*times > 1 && first < binding->operands && *times * sum == size_at(binding, whole, d))))
+			return d;
+	}
+	return NONE;
+}
+
+static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t first, uint32_t end)
+{
+	struct side all = side_of(binding, whole);
+	int64_t times;
+	uint32_t joint = find_joint(binding, all, first, end, &times);
+	if (joint == NONE)
+		return BAD_INPUT;
+	for (uint32_t i = 0; i < all.rank; i++) {
+		uint32_t factor = own(binding, all.start + i, i == joint ? FACTOR_WHOLE : 0);
+		if (factor == NONE)
+			return NO_MEMORY;
+		for (uint32_t t = first; t < end; t++) {
+			uint32_t dim = binding->dim_start[t] + i;
+			uint32_t part = i == joint ? own(binding, dim, FACTOR_WHOLE) : factor;
+			if (part == NONE || (i != joint && !binding_append(binding, dim, part)))
+				return NO_MEMORY;
+			for (int64_t n = 0; i == joint && (n < times || n == 0); n++)
+				if (!binding_link(binding, LINK_JOIN, part, factor))
+					return NO_MEMORY;
+		}
+	}
+	return OK;
+}
+
+/* ---- reductions and tables ---------------------------------------------------------------------------- */
+
+/* A reduction that keeps every extent was over dims of extent 1: trailing ones (pooling), else the first. */
+static uint32_t hidden_reduction(const struct binding *binding, struct side in)
+{
+	uint32_t first = in.rank;
+	while (first > 0 && size_at(binding, in, first - 1) == 1)
+		first--;
+	if (first < in.rank)
+		return first > 0 ? first : in.rank - 1;
+	for (first = 0; first < in.rank && size_at(binding, in, first) != 1;)
+		first++;
+	return first;
+}
+
+static enum status bind_reduce_kept(struct binding *binding, struct side in, struct side out, uint8_t mark)
+{
+	bool shrinks = false, fine = true;
+	for (uint32_t i = 0; i < in.rank; i++)
+		shrinks |= size_at(binding, in, i) != size_at(binding, out, i);
+	uint32_t hidden = shrinks ? in.rank : hidden_reduction(binding, in);
+	bool trailing = hidden < in.rank && size_at(binding, in, in.rank - 1) == 1;
+	binding->ambiguous |= !shrinks;
+	for (uint32_t i = 0; i < in.rank && fine; i++) {
+		bool reduced = size_at(binding, in, i) != size_at(binding, out, i) || i == hidden || (trailing && i > hidden);
+		if (reduced && size_at(binding, out, i) != 1)
+			return BAD_INPUT;
+		fine = !reduced ? share(binding, in.start + i, out.start + i)
+			: own(binding, in.start + i, mark) != NONE && own(binding, out.start + i, FACTOR_UNIT) != NONE;
+	}
+	return done(fine);
+}
+
+/* Dims that vanish: what stays is looked for from the innermost dim outwards. */
+static enum status bind_reduce_dropped(struct binding *binding, struct side in, struct side out, uint8_t mark)
+{
+	uint32_t left = out.rank;
+	bool fine = true;
+	for (uint32_t i = in.rank; i-- > 0 && fine;) {
+		bool stays = left > 0 && size_at(binding, in, i) == size_at(binding, out, left - 1);
+		fine = stays ? share(binding, in.start + i, out.start + left - 1) : own(binding, in.start + i, mark) != NONE;
+		left -= stays;
+	}
+	if (fine && left > 0)
+		return BAD_INPUT;
+	return done(fine);
+}
+
+static enum status bind_reduce(struct binding *binding, uint8_t mark)
+{
+	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	if (in.rank < out.rank)
+		return BAD_INPUT;
+	enum status status = in.rank == out.rank && in.rank > 0 ? bind_reduce_kept(binding, in, out, mark)
+		: bind_reduce_dropped(binding, in, out, mark);
+	bool fine = true;
+	for (uint32_t t = binding->operands + 1; t < binding->tensors && status == OK && fine; t++) {
+		bool like = binding_rank(binding, t) == out.rank;
+		for (uint32_t i = 0; i < out.rank && like && fine; i++)
+			fine = binding_same(binding, binding->dim_start[t] + i, out.start + i);
+		fine = fine && loose(binding, t);
+	}
+	for (uint32_t t = 1; t < binding->operands && status == OK && fine; t++)
+		fine = loose(binding, t);
+	return fine ? status : NO_MEMORY;
+}
+
+static bool gather_fits(const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
+{
+	for (uint32_t i = 0; i < out.rank; i++) {
+		int64_t size = i < axis ? size_at(binding, data, i) : i < axis + index.rank ? size_at(binding, index, i - axis)
+			: size_at(binding, data, i - index.rank + 1);
+		if (size_at(binding, out, i) != size)
+			return false;
+	}
+	return true;
+}
+
+static enum status bind_gather(struct binding *binding)
+{
+	if (binding->operands < 2)
+		return BAD_INPUT;
+	struct side data = side_of(binding, 0), index = side_of(binding, 1), out = side_of(binding, binding->operands);
+	if (data.rank + index.rank != out.rank + 1)
+		return BAD_INPUT;
+	uint32_t axis = 0;
+	while (axis < data.rank && !gather_fits(binding, data, index, out, axis))
+		axis++;
+	if (axis == data.rank)
+		return BAD_INPUT;
+	bool fine = own(binding, data.start + axis, FACTOR_WHOLE) != NONE;
+	for (uint32_t i = 0; i < out.rank && fine; i++) {
+		uint32_t from = i < axis ? data.start + i : i < axis + index.rank ? index.start + i - axis : data.start + i - index.rank + 1;
+		fine = share(binding, from, out.start + i);
+	}
+	return done(fine);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------- */
+
+enum status bind_structure(struct binding *binding, enum structure structure)
+{
+	uint32_t operands = binding->operands, tensors = binding->tensors;
+	bool nullary = structure == SOURCE || structure == OPAQUE;
+	if (!nullary && (operands == 0 || operands == tensors))
+		return BAD_INPUT;
+	switch (structure) {
+	case RESHAPE: return bind_reshape(binding);
+	case PERMUTE: return bind_permute(binding);
+	case EXPAND: return bind_expand(binding);
+	case SLICE: return bind_cut(binding, 0, operands);
+	case PAD: return bind_cut(binding, operands, 0);
+	case SELECT: return bind_drop(binding, 0, operands, operands + 1, false);
+	case PLACE: return bind_drop(binding, operands, 0, 1, false);
+	case UNBIND: return bind_drop(binding, 0, operands, tensors, true);
+	case STACK: return bind_drop(binding, operands, 0, operands, true);
+	case SPLIT: return bind_join(binding, 0, operands, tensors);
+	case CAT: return bind_join(binding, operands, 0, operands);
+	case REDUCE_SUM: return bind_reduce(binding, FACTOR_REDUCED);
+	case REDUCE_WHOLE: return bind_reduce(binding, FACTOR_WHOLE);
+	case GATHER: return bind_gather(binding);
+	default: break;
+	}
+	for (uint32_t t = 0; t < tensors; t++)
+		if (!loose(binding, t))
+			return NO_MEMORY;
+	return OK;
+}

@@ -1,0 +1,404 @@
+/* cost.c: sums a sharding's cost tensor by tensor; shares nothing with the network but the definition. */
+#include <string.h>
+
+#include "solver/cost/reshard_memo.h"
+#include "cost.h"
+
+#define NEEDS_MAX 20
+
+enum { KEPT, SAVED, GRADIENT, TOTALS };
+
+/* A storage of which something stays: a tensor of it, as it is written, or as the op of a read of it has it. */
+struct staying { uint32_t tensor, read; uint8_t as; };
+
+/* The last that was asked of a class: copies of a layer mostly lie alike. */
+struct known_bytes { struct placement at; bool known; int64_t bytes, redundant; };
+struct known_time { struct split split; bool known; int64_t time; };
+
+struct sharding_sum {
+	const struct units *units;
+	const struct graph *graph;
+	const struct sharding *sharding;
+	struct mesh mesh;          /* of the sharding before */
+	struct op_clock clock;
+	uint32_t exposed;
+	/* of the graph alone */
+	uint8_t *phase;            /* [ops] */
+	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
+	struct staying *staying;   /* what stays of every storage, if anything does */
+	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads) that it lies as, or NONE. */
+	struct returning { uint32_t last, home, read; } *returning;
+	uint32_t stayings, returnings;
+	/* of a sharding */
+	bool *moved;               /* [tensors] some reader needs it elsewhere */
+	struct known_bytes *bytes; /* [tensor classes] */
+	struct known_time *time;   /* [op classes] */
+	struct sharding_cost *cost;
+	struct reshard_memo memo;
+	struct need *need;         /* [NEEDS_MAX] scratch */
+	const struct reshard **way, **best;
+	struct arena arena;
+};
+
+int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	int64_t bytes = placement_bytes(units, mesh, tensor, placement);
+	uint32_t copies = placement_copies(mesh, placement);
+	return bytes - bytes / copies;
+}
+
+bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+	if (storage->persistent)
+		return storage->kind == KIND_PARAMETER;
+	uint32_t writer = graph->tensor[tensor].writer;
+	for (uint32_t i = readers->start[tensor]; writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && i < readers->start[tensor + 1]; i++)
+		if (graph->op[readers->item[i]].phase == PHASE_UPDATE)
+			return true;
+	return false;
+}
+
+/* ---- of the graph alone --------------------------------------------------------------------------------------------- */
+
+static void find_late(struct sharding_sum *sum)
+{
+	const struct graph *graph = sum->graph;
+	const struct csr *readers = &sum->units->readers;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		sum->phase[op] = graph->op[op].phase;
+		sum->late[op] = sum->phase[op] == PHASE_BACKWARD;
+		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
+			continue;
+		FOR_ROW(i, &graph->writes, op)
+			if (graph->tensor[graph->writes.item[i]].alias != NONE)
+				FOR_ROW(j, readers, graph->writes.item[i])
+					sum->late[op] |= sum->late[readers->item[j]];
+	}
+}
+
+/* The last in-place write to a kept tensor: what it leaves goes back to where the tensor is kept, or where it leaves an operand under its
+ * own name, to where that lies. False: there is none, or it writes where that lies. */
+static bool last_left(const struct graph *graph, uint32_t root, struct returning *back)
+{
+	uint32_t storage = graph->tensor[root].storage;
+	*back = (struct returning) { NONE, root, NONE };
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++) {
+			const struct inplace *pair = &graph->inplace[j];
+			if (graph->tensor[pair->in].storage != storage)
+				continue;
+			*back = (struct returning) { pair->out, root, NONE };
+			for (uint32_t k = graph->reads.start[op + 1]; pair->out == NONE && k-- > graph->reads.start[op];)
+				if (graph->reads.item[k] == pair->in)
+					*back = (struct returning) { pair->in, pair->in, k };
+		}
+	}
+	return back->last != NONE;
+}
+
+static void find_returning(struct sharding_sum *sum)
+{
+	const struct graph *graph = sum->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root;
+		bool kept = graph->tensor[root].writer == NONE && kind_persistent(graph->tensor[root].kind);
+		if (kept && last_left(graph, root, &sum->returning[sum->returnings]))
+			sum->returnings++;
+	}
+}
+
+/* The first op of a phase that uses a storage, or NONE. */
+static uint32_t first_user(const struct sharding_sum *sum, uint32_t storage, enum phase phase)
+{
+	const struct csr *users = &sum->graph->users;
+	FOR_ROW(i, users, storage)
+		if (sum->phase[users->item[i]] == phase)
+			return users->item[i];
+	return NONE;
+}
+
+static void add_staying(struct sharding_sum *sum, uint32_t tensor, uint32_t read, uint8_t as)
+{
+	sum->staying[sum->stayings++] = (struct staying) { tensor, read, as };
+}
+
+static void find_staying(struct sharding_sum *sum)
+{
+	const struct graph *graph = sum->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *of = &graph->storage[s];
+		if (of->allocator == NONE)
+			add_staying(sum, of->root, NONE, KEPT);
+		else if (!of->persistent && of->phase == PHASE_FORWARD && first_user(sum, s, PHASE_BACKWARD) != NONE)
+			add_staying(sum, of->root, NONE, SAVED);
+		uint32_t update = !of->persistent && of->allocator != NONE && of->phase == PHASE_BACKWARD ? first_user(sum, s, PHASE_UPDATE) : NONE;
+		for (uint32_t j = update == NONE ? 0 : graph->reads.start[update]; update != NONE && j < graph->reads.start[update + 1]; j++)
+			if (graph->tensor[graph->reads.item[j]].storage == s) {
+				add_staying(sum, graph->reads.item[j], j, GRADIENT);
+				break;
+			}
+	}
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+
+static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement placement)
+{
+	struct known_bytes *known = &sum->bytes[sum->units->tensor_class[tensor]];
+	if (!known->known || !placement_equal(known->at, placement))
+		*known = (struct known_bytes) { placement, true, placement_bytes(sum->units, &sum->mesh, tensor, placement),
+			placement_redundant(sum->units, &sum->mesh, tensor, placement) };
+	sum->cost->usage += known->bytes;
+	sum->cost->ties += sharding_tie(known->bytes);
+	sum->cost->redundant += known->redundant;
+	return known->bytes;
+}
+
+/* Adds a resharding's collectives; the exposed part of its time counts. */
+static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hidden)
+{
+	struct sharding_cost *cost = sum->cost;
+	for (uint32_t i = 0; i < reshard->moves; i++) {
+		const struct reshard_move *step = &reshard->move[i];
+		cost->axis_time[step->axis] += step->time;
+		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
+	}
+	cost->communication += hidden ? reshard->time * sum->exposed / 100 : reshard->time;
+}
+
+/* A place that readers need: of one phase where it is gathered anew for each. */
+struct need {
+	struct placement at;
+	uint8_t phases, only;      /* of its readers; the phase that it is for, or ANY */
+	bool early, late;
+	const struct reshard *way; /* from where the tensor is written */
+};
+#define ANY UINT8_MAX
+
+static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, const struct reshard *way)
+{
+	bool persistent = sum->graph->storage[sum->graph->tensor[tensor].storage].persistent;
+	for (uint32_t i = 0; i < way->moves; i++)
+		if (way->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))
+			return true;
+	return false;
+}
+
+/* The places that a tensor's readers need besides the one where it is. */
+static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
+{
+	const struct graph *graph = sum->graph;
+	const struct sharding *sharding = sum->sharding;
+	*needs = 0;
+	FOR_ROW(i, &sum->units->readers, tensor) {
+		uint32_t op = sum->units->readers.item[i];
+		uint8_t phase = sum->phase[op];
+		FOR_ROW(j, &graph->reads, op) {
+			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))
+				continue;
+			uint32_t n = 0;
+			while (n < *needs && !(placement_equal(need[n].at, sharding->needed[j]) && (need[n].only == ANY || need[n].only == phase)))
+				n++;
+			if (n == NEEDS_MAX)
+				return INFEASIBLE;
+			if (n == *needs) {
+				need[n] = (struct need) { .at = sharding->needed[j] };
+				enum status status = reshard_memo_find(&sum->memo, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
+				if (status != OK)
+					return status;
+				need[n].only = gathered_per_phase(sum, tensor, need[n].way) ? phase : ANY;
+				++*needs;
+			}
+			need[n].phases |= (uint8_t)(1 << phase);
+			need[n].early |= phase == PHASE_FORWARD;
+			need[n].late |= sum->late[op];
+		}
+	}
+	return OK;
+}
+
+static bool serves(const struct need *from, const struct need *to)
+{
+	return from != to && (from->only == ANY || to->phases == 1 << from->only);
+}
+
+/* The time of all needs where one of them (NONE: none) may be the source of others. */
+static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const struct need *need, uint32_t needs, uint32_t hub, int64_t *time,
+	const struct reshard **way)
+{
+	*time = 0;
+	for (uint32_t n = 0; n < needs; n++) {
+		way[n] = need[n].way;
+		if (hub != NONE && serves(&need[hub], &need[n])) {
+			const struct reshard *other;
+			enum status status = reshard_memo_find(&sum->memo, tensor, need[hub].at, need[n].at, &other);
+			if (status == NO_MEMORY)
+				return status;
+			if (status == OK && other->time < way[n]->time)
+				way[n] = other;
+		}
+		*time += way[n]->time;
+	}
+	return OK;
+}
+
+/* A tensor's way to its readers: once to each place, from where it is written or from one of the places. */
+static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
+{
+	const struct graph *graph = sum->graph;
+	struct need *need = sum->need;
+	const struct reshard **way = sum->way, **best = sum->best;
+	uint32_t needs, hubs;
+	int64_t least = INT64_MAX;
+	enum status status = find_needs(sum, tensor, need, &needs);
+	hubs = needs > 1 ? needs : 0;
+	for (uint32_t hub = 0; hub <= hubs && status == OK; hub++) {
+		int64_t time;
+		status = time_with(sum, tensor, need, needs, hub < hubs ? hub : NONE, &time, way);
+		if (status == OK && time < least) {
+			least = time;
+			memcpy(best, way, needs * sizeof *best);
+		}
+	}
+	bool hidden = needs > 0 && sharding_hides(graph, tensor, &sum->units->readers);
+	for (uint32_t n = 0; n < needs && status == OK; n++) {
+		pay(sum, best[n], hidden);
+		if (need[n].early && need[n].late)
+			sum->cost->saved += stay(sum, tensor, need[n].at);
+	}
+	return status;
+}
+
+/* Tensors that a reader needs elsewhere than where they are. */
+static void find_moved(struct sharding_sum *sum)
+{
+	const struct csr *reads = &sum->graph->reads;
+	const struct sharding *sharding = sum->sharding;
+	memset(sum->moved, 0, sum->graph->tensors * sizeof *sum->moved);
+	for (uint32_t i = 0; i < reads->start[sum->graph->ops]; i++)
+		if (!placement_equal(sharding->needed[i], sharding->produced[reads->item[i]]))
+			sum->moved[reads->item[i]] = true;
+}
+
+static enum status sum_moved(struct sharding_sum *sum)
+{
+	enum status status = OK;
+	find_moved(sum);
+	for (uint32_t t = 0; t < sum->graph->tensors && status == OK; t++)
+		if (sum->moved[t])
+			status = sum_tensor(sum, t);
+	for (uint32_t i = 0; i < sum->returnings && status == OK; i++) {
+		const struct reshard *way;
+		const struct returning *back = &sum->returning[i];
+		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
+		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
+		if (status == OK)
+			pay(sum, way, false);
+	}
+	return status;
+}
+
+static void sum_staying(struct sharding_sum *sum)
+{
+	int64_t total[TOTALS] = { 0 };
+	for (uint32_t i = 0; i < sum->stayings; i++) {
+		const struct staying *of = &sum->staying[i];
+		total[of->as] += stay(sum, of->tensor, of->read == NONE ? sum->sharding->produced[of->tensor] : sum->sharding->needed[of->read]);
+	}
+	sum->cost->kept += total[KEPT];
+	sum->cost->saved += total[SAVED];
+	sum->cost->gradients += total[GRADIENT];
+}
+
+static void sum_time(struct sharding_sum *sum)
+{
+	const struct split *split = sum->sharding->split;
+	for (uint32_t op = 0; op < sum->graph->ops; op++) {
+		struct known_time *known = &sum->time[sum->units->op_class[op]];
+		if (!known->known || !split_equal(known->split, split[op]))
+			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
+		sum->cost->compute += known->time;
+	}
+}
+
+static enum status begin(struct sharding_sum *sum)
+{
+	const struct units *units = sum->units;
+	const struct graph *graph = units->graph;
+	sum->phase = arena_alloc(&sum->arena, graph->ops, sizeof *sum->phase);
+	sum->late = arena_alloc(&sum->arena, graph->ops, sizeof *sum->late);
+	sum->staying = arena_alloc(&sum->arena, graph->storages, sizeof *sum->staying);
+	sum->returning = arena_alloc(&sum->arena, graph->storages, sizeof *sum->returning);
+	sum->moved = arena_alloc(&sum->arena, graph->tensors, sizeof *sum->moved);
+	sum->bytes = arena_alloc(&sum->arena, units->tensor_classes, sizeof *sum->bytes);
+	sum->time = arena_alloc(&sum->arena, units->op_classes, sizeof *sum->time);
+	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
+	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
+	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
+	if (!sum->phase || !sum->late || !sum->staying || !sum->returning || !sum->moved || !sum->bytes || !sum->time || !sum->need || !sum->way || !sum->best)
+		return NO_MEMORY;
+	find_late(sum);
+	find_returning(sum);
+	find_staying(sum);
+	return reshard_memo_begin(&sum->memo, units, &sum->mesh);
+}
+
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed)
+{
+	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
+	if (!sum)
+		return NULL;
+	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed };
+	if (begin(sum) == OK)
+		return sum;
+	sharding_sum_free(sum);
+	return NULL;
+}
+
+void sharding_sum_free(struct sharding_sum *sum)
+{
+	if (!sum)
+		return;
+	reshard_memo_end(&sum->memo);
+	arena_free(&sum->arena);
+	mem_free(sum);
+}
+
+/* What is remembered is of one mesh. */
+static enum status turn_to(struct sharding_sum *sum, const struct mesh *mesh)
+{
+	if (sum->memo.known && mesh_equal(&sum->mesh, mesh))
+		return OK;
+	sum->mesh = *mesh;
+	memset(sum->bytes, 0, sum->units->tensor_classes * sizeof *sum->bytes);
+	memset(sum->time, 0, sum->units->op_classes * sizeof *sum->time);
+	reshard_memo_end(&sum->memo);
+	return reshard_memo_begin(&sum->memo, sum->units, &sum->mesh);
+}
+
+enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost)
+{
+	*cost = (struct sharding_cost) { 0 };
+	sum->sharding = sharding;
+	sum->cost = cost;
+	enum status status = turn_to(sum, &sharding->mesh);
+	if (status == OK)
+		status = sum_moved(sum);
+	if (status != OK)
+		return status;
+	sum_staying(sum);
+	sum_time(sum);
+	cost->total = cost->compute + cost->communication;
+	return OK;
+}
+
+enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
+	struct sharding_cost *cost)
+{
+	struct sharding_sum *sum = sharding_sum_new(units, clock, exposed);
+	enum status status = sum ? sharding_sum_cost(sum, sharding, cost) : NO_MEMORY;
+	sharding_sum_free(sum);
+	return status;
+}

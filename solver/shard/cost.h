@@ -1,0 +1,41 @@
+/* cost.h: what a sharding costs, summed straight from it. */
+#ifndef TIDEMARK_SHARD_COST_H
+#define TIDEMARK_SHARD_COST_H
+
+#include "network.h"
+
+struct sharding_cost {
+	int64_t total;               /* picoseconds: computation and exposed communication, none of it overlapped */
+	int64_t compute;
+	int64_t communication;       /* of total */
+	int64_t axis_time[MESH_AXES], axis_bytes[MESH_AXES];   /* communication by axis: all of it; bytes that each device sends */
+	int64_t usage;               /* bytes of a device that stay: kept, saved for the backward pass, gradients for the update */
+	int64_t kept, saved, gradients;
+	int64_t ties;                /* picoseconds: between equal times less memory wins, see sharding_tie() */
+	int64_t redundant;           /* of usage: what would go if every byte were on one device alone: bytes * (copies - 1) / devices */
+};
+
+/* Every tensor goes once to each placement that its readers need (gathered ones once a phase, parameters where sharding->regather_axes says
+ * so), from where it is written or by way of one of these placements; updated tensors go back to where they are kept.
+ * exposed as in struct network_options. INFEASIBLE: a placement that can't be reached; NO_MEMORY. O(arguments). */
+enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
+	struct sharding_cost *cost);
+
+/* The same for many shardings of a graph: what doesn't depend on them is found once; reshardings, and what classes of tensors and ops last
+ * took, are remembered as long as the mesh is the same. sharding_sum_new() is NULL where memory ends. */
+struct sharding_sum;
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed);
+enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost);
+void sharding_sum_free(struct sharding_sum *sum);
+
+/* True where computation hides resharding of a tensor: gradients for the update, parameters before their use. */
+bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers);
+/* What bytes that stay add to the objective: a picosecond for every 16 KiB. */
+static inline int64_t sharding_tie(int64_t bytes)
+{
+	return bytes >> 14;
+}
+/* Bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
+int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
+
+#endif

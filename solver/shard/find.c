@@ -1,0 +1,302 @@
+/* find.c: the strategies. */
+#include <string.h>
+
+#include "job.h"
+
+#define X(id, name, help) name,
+const char *const shard_strategy_names[STRATEGY_COUNT] = { SHARD_STRATEGIES(X) };
+#undef X
+
+const uint32_t sharding_curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
+
+static bool usable(enum status status)
+{
+	return status == OK || status == LIMIT || status == CANCELLED;
+}
+
+static int64_t more_by(int64_t amount, uint32_t percent)
+{
+	return amount > INT64_MAX / 200 ? INT64_MAX : amount + amount / 100 * percent + amount % 100 * percent / 100;
+}
+
+/* By hand: what the roles of the axes say. */
+static enum status by_roles(struct sharding_job *job, struct sharding *sharding)
+{
+	job->report->space = "one split of each op, by its role";
+	return split_by_roles(job->units, job->mesh, job->options->roles, sharding);
+}
+
+/* What the roles say instead, where that fits and is faster: limits count some copies twice, the sum doesn't. */
+static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding other;
+	struct sharding_cost of_other = { 0 };
+	if (!job->options->roles || job->options->pins > 0)
+		return OK;
+	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
+	if (status == OK)
+		status = sharding_sum_cost(job->sum, &other, &of_other);
+	bool fits = status == OK && (limit < 0 || of_other.usage <= limit), unfit = limit >= 0 && cost->usage > limit;
+	if (fits && (!sharding->split || unfit || of_other.total < cost->total)) {
+		sharding_free(sharding);
+		*sharding = other;
+		*cost = of_other;
+		job->report->proved = false;
+	} else {
+		sharding_free(&other);
+	}
+	return status == NO_MEMORY ? status : OK;
+}
+
+/* ---- least memory first ------------------------------------------------------------------------------------------------ */
+
+/* Liang and Shi's two programs (Shi et al., FITEE 26, 2025): (P1) the least redundant memory of all operators; (P2) the least time
+ * with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that stay is least redundancy. */
+static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = sharding_search(job, -1, true, NULL, 0, sharding, cost);
+	if (usable(status)) {
+		/* What the program counts: of tensors that may be copied twice it knows the most that that takes. */
+		if (job->report->objective > cost->usage)
+			cost->usage = job->report->objective;
+		job->report->least_usage = cost->usage;
+	}
+	return status;
+}
+
+/* Takes over a sharding, but for one that costs the same as another. */
+static void keep_other(struct sharding_job *job, struct sharding *sharding, const struct sharding_cost *cost)
+{
+	struct sharding_report *report = job->report;
+	bool wanted = job->options->others && sharding->split && report->others < SHARDING_OTHERS;
+	for (uint32_t i = 0; i < report->others && wanted; i++)
+		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total;
+	if (!wanted) {
+		sharding_free(sharding);
+		return;
+	}
+	report->other[report->others] = *sharding;
+	report->other_cost[report->others++] = *cost;
+}
+
+/* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with more of what stays,
+ * or only with less. And the fastest that the cap allows, which is what STRATEGY_AUTO finds. limit: what has been searched. */
+static enum status with_other_slack(struct sharding_job *job, int64_t least, int64_t limit)
+{
+	uint32_t slack = job->options->slack;
+	int64_t memory = job->options->memory, cap = memory >= least ? memory : -1;
+	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK), more_by(least, slack / 2), more_by(least, slack), cap };
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof other / sizeof *other && status == OK; i++) {
+		struct sharding sharding;
+		struct sharding_cost cost;
+		other[i] = cap >= 0 && other[i] > cap ? cap : other[i];
+		bool again = other[i] == limit || (i == 1 && slack == 0);
+		for (size_t k = 0; k < i; k++)
+			again |= other[k] == other[i];
+		if (again)
+			continue;
+		struct sharding_report before = *job->report;
+		status = sharding_search(job, other[i], false, NULL, 0, &sharding, &cost);
+		*job->report = before;
+		keep_other(job, &sharding, &cost);
+		status = status == NO_MEMORY || status == CANCELLED ? status : OK;
+	}
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+static enum status minred(struct sharding_job *job, struct sharding *sharding)
+{
+	struct sharding_cost least, cost;
+	struct sharding first;
+	enum status status = least_memory(job, &first, &least);
+	if (!usable(status)) {
+		*sharding = first;
+		return status;
+	}
+	int64_t limit = more_by(least.usage, job->options->slack);
+	if (job->options->memory >= 0 && limit > job->options->memory)
+		limit = job->options->memory > least.usage ? job->options->memory : least.usage;
+	job->start = &first;
+	status = sharding_search(job, limit, false, NULL, 0, sharding, &cost);
+	job->start = NULL;
+	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
+		sharding_free(sharding);
+		*sharding = first;
+		cost = least;
+		status = status == INFEASIBLE ? OK : status;
+	} else {
+		keep_other(job, &first, &least);
+	}
+	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
+		return NO_MEMORY;
+	if (usable(status) && job->options->others && with_other_slack(job, least.usage, limit) != OK)
+		return NO_MEMORY;
+	if (status == OK && job->options->memory >= 0 && least.usage > job->options->memory)
+		status = INFEASIBLE;
+	return status;
+}
+
+/* ---- least time ---------------------------------------------------------------------------------------------------------- */
+
+/* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
+static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	int64_t slowest = more_by(cost->total, job->options->slack), high = cost->usage, low = 0;
+	for (int step = 0; step < 7 && high - low > high / 64; step++) {
+		struct sharding found;
+		struct sharding_cost of_found;
+		struct sharding_report before = *job->report;
+		int64_t middle = low + (high - low) / 2;
+		enum status status = sharding_search(job, middle, false, NULL, 0, &found, &of_found);
+		bool good = found.split && status == OK && of_found.usage <= middle && of_found.total <= slowest;
+		sharding_free(good ? sharding : &found);
+		if (good) {
+			*sharding = found;
+			*cost = of_found;
+			high = of_found.usage;
+		} else {
+			*job->report = before;
+			low = middle;
+		}
+		if (!usable(status) && status != INFEASIBLE)
+			return status;
+	}
+	return OK;
+}
+
+/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most. free: what that search said. */
+static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
+{
+	int64_t memory = job->options->memory;
+	enum status status = sharding_search(job, -1, false, NULL, 0, sharding, cost);
+	*free = *job->report;
+	if (memory < 0 || (status != OK && status != LIMIT) || (sharding->split && cost->usage <= memory))
+		return status;
+	sharding_free(sharding);
+	return sharding_search(job, memory, false, NULL, 0, sharding, cost);
+}
+
+/* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no sharding at all is below. */
+static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
+{
+	struct sharding_report *report = job->report;
+	if (free->bound < 0 || (report->bound >= 0 && report->bound <= cost->total + cost->ties))
+		return;
+	report->objective = cost->total + cost->ties;
+	report->bound = free->bound;
+	report->bound_kind = free->bound_kind;
+	report->alpha = free->alpha;
+	report->beta = free->beta;
+	report->priced = free->priced;
+	report->limit = free->limit;
+	report->proved = false;
+}
+
+/* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
+static enum status faster_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding found;
+	struct sharding_cost of_found;
+	job->start = sharding;
+	enum status status = sharding_search(job, cost->usage, false, NULL, 0, &found, &of_found);
+	job->start = NULL;
+	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.total < cost->total) {
+		sharding_free(sharding);
+		*sharding = found;
+		*cost = of_found;
+	} else {
+		sharding_free(&found);
+	}
+	return status == NO_MEMORY ? NO_MEMORY : OK;
+}
+
+static enum status least_time(struct sharding_job *job, struct sharding *sharding)
+{
+	struct sharding_cost cost;
+	struct sharding_report free;
+	enum status status = search_within(job, sharding, &cost, &free);
+	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
+		return NO_MEMORY;
+	if (sharding->split)
+		bound_freely(job, &free, &cost);
+	if (status == INFEASIBLE && sharding->split && cost.usage <= job->options->memory)
+		status = OK;
+	if (status == INFEASIBLE) {  /* what comes nearest */
+		struct sharding least;
+		struct sharding_report before = *job->report;
+		enum status found = least_memory(job, &least, &cost);
+		if (usable(found)) {
+			sharding_free(sharding);
+			*sharding = least;
+			before.least_usage = cost.usage;
+			found = faster_within(job, sharding, &cost);
+		}
+		*job->report = before;
+		return usable(found) || found == INFEASIBLE ? INFEASIBLE : found;
+	}
+	if (status == OK && job->options->slack > 0)
+		status = spend_slack(job, sharding, &cost);
+	return status;
+}
+
+static enum status (*const strategies[STRATEGY_COUNT])(struct sharding_job *job, struct sharding *sharding) = {
+	by_roles, by_roles, by_roles, [STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
+
+enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding *sharding, struct sharding_report *report, struct error *error)
+{
+	struct sharding_job job;
+	enum status status = sharding_job_begin(&job, units, mesh, options, control, report, error);
+	*sharding = (struct sharding) { 0 };
+	if (status == OK)
+		status = strategies[options->strategy](&job, sharding);
+	if (status == LIMIT && sharding->split && (control->limit == 0 || control->ticks < control->limit))
+		status = OK;  /* its own effort is spent: report->bound says how good it is */
+	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)
+		status = NO_MEMORY;
+	if (sharding->split) {
+		enum status summed = sharding_sum_cost(job.sum, sharding, &report->cost);
+		status = summed == OK ? status : summed;
+	}
+	if (status == OK && options->memory >= 0 && report->cost.usage > options->memory)
+		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld", (long long)report->cost.usage,
+			(long long)options->memory);
+	sharding_job_end(&job);
+	return status;
+}
+
+void sharding_report_free(struct sharding_report *report)
+{
+	for (uint32_t i = 0; i < report->others; i++)
+		sharding_free(&report->other[i]);
+	arena_free(&report->arena);
+	*report = (struct sharding_report) { 0 };
+}
+
+enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
+{
+	struct sharding_report report;
+	struct sharding_job job;
+	struct sharding_cost least = { 0 };
+	struct sharding first = { 0 };
+	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
+	if (status == OK)
+		status = least_memory(&job, &first, &least);
+	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
+		struct sharding sharding;
+		struct sharding_cost cost;
+		enum status found = sharding_search(&job, more_by(least.usage, sharding_curve_eps[i]), false, NULL, 0, &sharding, &cost);
+		bool there = sharding.split && usable(found);
+		if (found == NO_MEMORY || found == CANCELLED)
+			status = found;
+		if (!there)
+			cost = least;
+		point[i] = (struct sharding_point) { sharding_curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
+		sharding_free(&sharding);
+	}
+	sharding_free(&first);
+	sharding_job_end(&job);
+	return status;
+}

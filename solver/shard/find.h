@@ -1,0 +1,99 @@
+/* find.h: how a graph's tensors and ops are spread over a mesh: strategies, what they cost, and why. */
+#ifndef TIDEMARK_SHARD_FIND_H
+#define TIDEMARK_SHARD_FIND_H
+
+#include "cost.h"
+#include "split_roles.h"
+
+/* X(id, name, help) */
+#define SHARD_STRATEGIES(X) \
+	X(DATA, "data", "every axis splits the batch") \
+	X(MEGATRON, "megatron", "data parallel outside, heads, ffn and vocabulary on the tensor axis") \
+	X(ZERO, "zero", "data parallel with optimizer state, gradients and parameters cut") \
+	X(TAP, "tap", "frequent subgraphs, every pattern of their weights, least communication") \
+	X(MINRED, "minred", "least redundant memory, then least time") \
+	X(AUTO, "auto", "least step time under the memory cap")
+#define X(id, name, help) STRATEGY_##id,
+enum shard_strategy { SHARD_STRATEGIES(X) STRATEGY_COUNT };
+#undef X
+extern const char *const shard_strategy_names[STRATEGY_COUNT];
+
+struct sharding_options {
+	enum shard_strategy strategy;
+	const struct axis_roles *roles;  /* [mesh axes] data, megatron, zero: what an axis splits; the searches start there too */
+	const struct axis_roles *usual;  /* [mesh axes] what searches never leave out to save time; may be NULL */
+	int64_t memory;                  /* bytes that may stay on a device; < 0: no cap */
+	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
+	uint32_t slack;
+	uint32_t exposed;                /* see struct network_options */
+	struct op_clock clock;
+	const struct fold *fold;         /* equal layers decided together; may be NULL */
+	const struct placement_pin *pin;
+	uint32_t pins;
+	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
+	bool others;                     /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too */
+};
+#define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)
+
+/* One placement that a search looked at. */
+struct sharding_candidate {
+	const char *text;                /* what it is: "h.*: c_attn columns, c_proj rows" */
+	int64_t cost, usage;             /* picoseconds; bytes. cost SHARD_FORBIDDEN: doesn't fit together */
+	bool chosen;
+};
+
+#define SHARDING_OTHERS 5
+#define SHARDING_MORE_SLACK 25           /* percent of the least memory, of another one where there is no slack */
+
+struct sharding_report {
+	struct sharding_cost cost;       /* of the sharding, summed anew */
+	/* Of the objective: picoseconds, or bytes for minred's first program. No sharding of the searched space costs less than bound.
+	 * Strategies that search nothing have neither: objective < 0. */
+	int64_t objective, bound;
+	bool proved;
+	const char *bound_kind;          /* static text */
+	/* A price of bytes that stay, beta / alpha, and the bound that it shows alone within limit; alpha 0: none. See sharding_priced(). */
+	int64_t alpha, beta, priced, limit;
+	int64_t least_usage;             /* least bytes that stay, of all shardings searched; < 0: not asked */
+	uint32_t nodes, choices, dropped; /* of the network searched */
+	uint32_t folded;                 /* ops that copies of equal layers stand for */
+	uint32_t rounds;                 /* axes decided one after the other: how often */
+	const char *space;               /* static text: which shardings were looked at */
+	uint32_t candidates;
+	struct sharding_candidate *candidate;
+	struct sharding other[SHARDING_OTHERS];  /* see options */
+	struct sharding_cost other_cost[SHARDING_OTHERS];
+	uint32_t others;
+	struct arena arena;
+};
+
+/* Finds a sharding. OK: the best of the space, or as good as effort allowed (report->proved, bound). INFEASIBLE: nothing fits memory
+ * (sharding is then the one of the least memory), or pins contradict: *error says which. LIMIT, CANCELLED: the best so far, which always
+ * is there unless NO_MEMORY. Free both in any case. Deterministic. */
+enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding *sharding, struct sharding_report *report, struct error *error);
+void sharding_report_free(struct sharding_report *report);
+
+/* What a price shows of all shardings within a limit: every op with all its strategies and every layer by itself, by shard_chain_bound(). LIMIT: too large. */
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
+	int64_t beta, int64_t *bound, struct error *error);
+
+/* The least time at each amount of memory: eps percent above the least. */
+struct sharding_point { uint32_t eps; enum status status; int64_t usage, redundant, time; };
+extern const uint32_t sharding_curve_eps[];      /* 0, 1, 5, 10, 25, 50 */
+#define SHARDING_CURVE_POINTS 6
+enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
+	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);
+
+/* Why a tensor lies as it does: what the best sharding with it elsewhere on an axis costs, every other decision made anew. */
+struct sharding_reason { int8_t on; bool chosen; enum status status; int64_t cost, usage; };
+/* Fills at most room reasons, the chosen one first, then by cost; *count of them. */
+enum status sharding_explain(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, const struct sharding *sharding,
+	uint32_t tensor, uint32_t axis, struct control *control, struct sharding_reason *reason, uint32_t room, uint32_t *count, struct error *error);
+
+/* Two plans, op by op: what each pays around an op. Ops that cost the same in both are left out; largest difference first. */
+struct sharding_difference { uint32_t op; int64_t time[2], bytes[2]; };   /* computation and resharding of operands; of results that stay */
+enum status sharding_diff(const struct units *units, const struct sharding *a, const struct sharding *b, struct op_clock clock,
+	struct arena *arena, struct sharding_difference **difference, uint32_t *count);
+
+#endif

@@ -1,0 +1,56 @@
+/* job.h: what the strategies that search share. */
+#ifndef TIDEMARK_SHARD_JOB_H
+#define TIDEMARK_SHARD_JOB_H
+
+#include "find.h"
+
+struct sharding_job {
+	const struct units *units;
+	const struct mesh *mesh;
+	const struct sharding_options *options;
+	struct control *control;
+	struct sharding_report *report;
+	struct error *error;
+	struct sharding_sum *sum;
+	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
+	uint64_t effort;                 /* of one solve */
+	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
+};
+
+/* More than one axis of more than one device. */
+static inline bool has_several_axes(const struct mesh *mesh)
+{
+	uint32_t count = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		count += mesh->axis[a].size > 1;
+	return count > 1;
+}
+
+/* Begins a job, without a start; end it in any case. OK or NO_MEMORY. */
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_report *report, struct error *error);
+void sharding_job_end(struct sharding_job *job);
+
+/* What one solve is asked for. */
+struct sharding_aim {
+	uint8_t free;                    /* axes that it decides */
+	const struct sharding *base;     /* decides on the others */
+	int64_t limit;                   /* of bytes that stay; < 0: none */
+	bool memory;                     /* least memory instead of least time */
+	const struct placement_pin *pin; /* besides those of the options */
+	uint32_t pins;
+};
+
+/* The best sharding of an aim, and its cost summed anew. INFEASIBLE: nothing fits (sharding is empty; cost->usage says how much the least takes, where
+ * that is known). LIMIT, CANCELLED: as good as it got, or empty. Records what was searched in the report. */
+enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost);
+
+/* As sharding_solve() for all axes at once; where that isn't proved, then one axis after the other, from what was found or what experts write by
+ * hand, until nothing gets better. The report's bound is that of all axes at once. */
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost);
+
+/* TAP's search; see tap.c. */
+enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);
+
+#endif

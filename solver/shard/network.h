@@ -1,0 +1,82 @@
+/* network.h: the placements of a graph on a mesh as a sharding problem, with equal layers as copies of a segment.
+ *
+ * A node for every op (how it is split), for every tensor that nothing writes (how it is kept), and for every tensor with several readers
+ * (one more copy of it in another placement, which others may read or start from: a gather is paid once). Costs are picoseconds: the
+ * op's own time, and the cheapest resharding from where a tensor is to where it is read. Usage is bytes of one device that stay: what is
+ * kept, what the forward pass saves for the backward pass, and gradients as their update reads them.
+ */
+#ifndef TIDEMARK_SHARD_NETWORK_H
+#define TIDEMARK_SHARD_NETWORK_H
+
+#include "solver/graph/fold.h"
+#include "solver/cost/placement.h"
+#include "solver/chain/chain.h"
+
+/* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
+struct op_clock {
+	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
+	const void *context;
+};
+
+/* A wish: the tensor lies so on the axis where it is written (or kept). */
+struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };
+
+struct network_options {
+	uint8_t free;                    /* bit a: axis a is decided; the others stay as base has them */
+	const struct sharding *base;     /* may be NULL where all axes are free */
+	const struct fold *fold;         /* may be NULL: every op for itself */
+	struct op_clock clock;
+	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide. */
+	uint32_t exposed;
+	const struct placement_pin *pin;
+	uint32_t pins;
+	/* Leaves out what hardly ever pays: activations cut along the hidden size or inside heads (where a product of matrices doesn't make
+	 * them so), sums of activations that stay partial, second copies by more than one all-to-all. Deep graphs need it: layers meet in fewer ways. */
+	bool narrow;
+	const struct sharding *usual;    /* what narrow leaves in all the same; may be NULL */
+	bool plain;                      /* no second copies: every reader pays for itself */
+	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
+	 * same place must be the counted copy. */
+	bool strict;
+	const struct control *control;   /* where it says so, network_build() ends: CANCELLED; may be NULL */
+};
+
+enum network_kind { NETWORK_OP, NETWORK_KEPT, NETWORK_COPY };
+struct network_node { uint8_t kind; uint32_t id; };   /* op or tensor; of a segment's: in one of the copies */
+
+/* What a strategy of a node says. */
+struct network_choice {
+	struct split split;              /* of an op */
+	struct placement placement;      /* of a kept tensor; where a tensor with a second copy is written */
+	struct placement second;         /* that copy */
+	uint8_t phases;                  /* whose ops may read it, bit by bit; 0: there is none */
+};
+
+struct network {
+	const struct units *units;
+	struct mesh mesh;
+	struct shard_chain chain;        /* its arrays are the network's */
+	struct network_node *node;
+	struct network_choice *choice;   /* [chain.first[nodes]] */
+	uint32_t *op_node, *kept_node;   /* [ops], [tensors]: their node, NONE: none */
+	uint32_t *op_copy, *kept_copy;   /* which copy of it */
+	uint32_t dropped;                /* strategies that others dominate */
+	struct arena arena;
+};
+
+/* Builds it. INFEASIBLE: pins contradict each other or the graph; *error names the tensor. LIMIT: the fold doesn't fit (call again without).
+ * CANCELLED; NO_MEMORY. O(arguments of the graph + nodes * strategies^2). */
+enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
+	struct error *error);
+void network_free(struct network *network);
+
+/* Makes memory the cost: bytes that stay, wherever they are moved; usage is then 0. */
+void network_weigh_memory(struct network *network);
+
+/* Drops strategies that another one of the same node is never worse than, whatever the rest does. Keeps an optimum. */
+enum status network_prune(struct network *network);
+
+/* A plan's choices as a sharding. base: decides on axes that weren't free; may be NULL. OK or NO_MEMORY. */
+enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding);
+
+#endif

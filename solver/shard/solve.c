@@ -1,0 +1,368 @@
+/* solve.c: one network, solved; axes one after the other. */
+#include <string.h>
+
+#include "job.h"
+
+#define FULL_PAIRS 60000.0      /* pairs of strategies of several axes up to which nothing else is tried */
+#define MOST_PAIRS 3e7          /* of ops that all axes at once may make */
+#define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
+#define ROUNDS_MAX 4
+#define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
+
+/* Splits of large graphs that hardly ever pay are left out. */
+static bool is_narrow(const struct sharding_job *job)
+{
+	return job->units->graph->ops > FULL_OPS;
+}
+
+/* What no search leaves out. */
+static enum status split_usually(struct sharding_job *job)
+{
+	bool needed = job->options->usual && is_narrow(job);
+	return needed ? split_by_roles(job->units, job->mesh, job->options->usual, &job->usual) : OK;
+}
+
+enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
+	struct control *control, struct sharding_report *report, struct error *error)
+{
+	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
+	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
+		.sum = sharding_sum_new(units, options->clock, options->exposed), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+	return job->sum ? split_usually(job) : NO_MEMORY;
+}
+
+void sharding_job_end(struct sharding_job *job)
+{
+	sharding_sum_free(job->sum);
+	sharding_free(&job->usual);
+}
+
+/* ---- one network ---------------------------------------------------------------------------------------------------- */
+
+/* All of it, before any strategy is left out. */
+static enum status build_whole(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
+{
+	const struct sharding_options *options = job->options;
+	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
+		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
+		.strict = aim->memory || aim->limit >= 0, .control = job->control };
+	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
+	if (!pin)
+		return NO_MEMORY;
+	if (options->pins > 0)
+		memcpy(pin, options->pin, options->pins * sizeof *pin);
+	if (aim->pins > 0)
+		memcpy(pin + options->pins, aim->pin, aim->pins * sizeof *pin);
+	wanted.pin = pin;
+	enum status status = network_build(job->units, job->mesh, &wanted, network, job->error);
+	if (status == LIMIT && wanted.fold) {
+		wanted.fold = NULL;
+		status = network_build(job->units, job->mesh, &wanted, network, job->error);
+	}
+	mem_free(pin);
+	return status;
+}
+
+static enum status build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
+{
+	enum status status = build_whole(job, aim, network);
+	if (status != OK)
+		return status;
+	uint32_t choices = network->chain.first[network->chain.nodes];
+	status = network_prune(network);
+	if (status == OK && aim->memory)
+		network_weigh_memory(network);
+	job->report->nodes = network->chain.nodes;
+	job->report->choices = choices;
+	job->report->dropped = network->dropped;
+	job->report->folded = 0;
+	for (uint32_t node = 0; node < network->chain.nodes; node++)
+		if (network->node[node].kind == NETWORK_OP && network->chain.segment[node] != NONE)
+			job->report->folded += network->chain.copies[network->chain.segment[node]] - 1;
+	if (status != OK)
+		network_free(network);
+	return status;
+}
+
+/* How many edges an edge stands for, and how many pairs it has. */
+static uint32_t edge_times(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every ? chain->copies[chain->segment[node]] - edge->step : 1;
+}
+
+static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) * (chain->first[edge->to + 1] - chain->first[edge->to]);
+}
+
+static int64_t least_of(const int64_t *cost, size_t count)
+{
+	int64_t least = SHARD_FORBIDDEN;
+	for (size_t i = 0; i < count; i++)
+		least = cost[i] < least ? cost[i] : least;
+	return least;
+}
+
+/* A bound: the least of every node and edge. */
+static int64_t least_costs(const struct shard_chain *chain)
+{
+	int64_t sum = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		sum += least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
+			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+	for (uint32_t e = 0; e < chain->edges; e++)
+		sum += least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) * edge_times(chain, &chain->edge[e]);
+	return sum;
+}
+
+/* Exactly, or where the tables for that would be too large, roughly. */
+static enum status solve_chain(struct sharding_job *job, const struct network *network, struct chain_plan *plan)
+{
+	enum status status = shard_chain_solve(&network->chain, job->effort / 40, job->control, plan, job->error);
+	if (status != LIMIT || plan->choice)
+		return status;
+	chain_plan_free(plan);
+	*plan = (struct chain_plan) { 0 };
+	return shard_chain_rough(&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
+}
+
+enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct network network;
+	*sharding = (struct sharding) { 0 };
+	*cost = (struct sharding_cost) { 0 };
+	enum status status = build(job, aim, &network);
+	if (status != OK)
+		return status;
+	struct chain_plan plan = { 0 };
+	network.chain.limit = aim->limit;
+	status = solve_chain(job, &network, &plan);
+	cost->usage = plan.usage;
+	job->report->bound = plan.bound_kind ? plan.bound : -1;
+	job->report->bound_kind = plan.bound_kind ? plan.bound_kind : "";
+	if (status != INFEASIBLE && (!plan.bound_kind || plan.bound < least_costs(&network.chain))) {
+		job->report->bound = least_costs(&network.chain);
+		job->report->bound_kind = "least of every op";
+	}
+	job->report->proved = false;
+	job->report->alpha = plan.alpha;
+	job->report->beta = plan.beta;
+	job->report->priced = plan.priced;
+	job->report->limit = aim->limit;
+	if (plan.choice) {
+		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
+		if (decoded == OK)
+			decoded = sharding_sum_cost(job->sum, sharding, cost);
+		status = decoded == OK ? status : decoded;
+		job->report->objective = plan.cost;
+		job->report->proved = plan.proved;
+	}
+	chain_plan_free(&plan);
+	network_free(&network);
+	return status;
+}
+
+static uint8_t all_axes(const struct mesh *mesh)
+{
+	uint8_t axes = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		axes |= (uint8_t)((mesh->axis[a].size > 1) << a);
+	return axes;
+}
+
+enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
+	int64_t beta, int64_t *bound, struct error *error)
+{
+	struct sharding_report report;
+	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error };
+	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
+	struct network network;
+	enum status status = split_usually(&job);
+	if (status == OK)
+		status = build_whole(&job, &aim, &network);
+	sharding_free(&job.usual);
+	if (status != OK)
+		return status;
+	network.chain.limit = limit;
+	status = shard_chain_valid(&network.chain, error);
+	if (status == OK)
+		status = shard_chain_bound(&network.chain, alpha, beta, bound, error);
+	network_free(&network);
+	return status;
+}
+
+/* ---- all axes ------------------------------------------------------------------------------------------------------- */
+
+/* About how many pairs of strategies the ops of a network have. */
+static double pairs_at_once(const struct sharding_job *job)
+{
+	const struct fold *fold = job->options->fold;
+	double pairs = 0;
+	for (uint32_t op = 0; op < job->units->graph->ops; op++) {
+		double choices = 1;
+		for (uint32_t a = 0; a < job->mesh->axes; a++)
+			choices *= job->mesh->axis[a].size > 1 ? unit_count(job->units, op) + 1 + job->units->linear[op] : 1;
+		if (!fold || fold->segment_of[op] == NONE || fold->copy_of[op] == 0)
+			pairs += choices * choices;
+	}
+	return pairs;
+}
+
+static bool better(const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
+{
+	bool a_fits = limit < 0 || a->usage <= limit, b_fits = limit < 0 || b->usage <= limit;
+	if (a_fits != b_fits)
+		return a_fits;
+	if (memory || !a_fits)
+		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
+	return a->total + a->ties < b->total + b->ties;
+}
+
+/* Decides one axis anew; true where that is better. */
+static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost, enum status *status)
+{
+	struct sharding_job part = *of, *job = &part;
+	part.effort /= AXIS_SHARE;
+	struct sharding_aim aim = { (uint8_t)(1 << axis), sharding, limit, memory, pin, pins };
+	struct sharding found;
+	struct sharding_cost of_found;
+	*status = sharding_solve(job, &aim, &found, &of_found);
+	if (*status == INFEASIBLE && !memory) {  /* as near as this axis gets */
+		sharding_free(&found);
+		aim.memory = true;
+		aim.limit = -1;
+		*status = sharding_solve(job, &aim, &found, &of_found);
+	}
+	if (found.split && better(&of_found, cost, limit, memory)) {
+		sharding_free(sharding);
+		*sharding = found;
+		*cost = of_found;
+		return true;
+	}
+	sharding_free(&found);
+	return false;
+}
+
+static bool went_on(enum status status)
+{
+	return status == OK || status == INFEASIBLE || status == LIMIT;
+}
+
+/* One axis after the other, innermost first, from the sharding at hand. */
+static enum status descend(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = OK;
+	uint32_t idle = 0, axes = job->mesh->axes;
+	for (uint32_t step = 0; (status == OK || status == LIMIT) && step < ROUNDS_MAX * axes && idle < axes; step++) {
+		uint32_t axis = axes - 1 - step % axes;
+		if (job->mesh->axis[axis].size < 2)
+			idle++;
+		else
+			idle = improve(job, axis, limit, memory, pin, pins, sharding, cost, &status) ? 1 : idle + 1;
+		job->report->rounds = step / axes + 1;
+	}
+	if (status == OK && limit >= 0 && cost->usage > limit)
+		status = INFEASIBLE;
+	return status;
+}
+
+/* The same from what experts write by hand. */
+static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, const struct placement_pin *pin,
+	uint32_t pins, struct sharding *sharding, struct sharding_cost *cost)
+{
+	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
+	if (status == OK)
+		status = sharding_sum_cost(job->sum, sharding, cost);
+	if (job->options->pins + pins > 0)  /* the start need not keep to pins */
+		cost->total = cost->usage = INT64_MAX / 2;
+	return status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+}
+
+/* From both of an expert's. */
+static enum status descend_twice(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct axis_roles data[MESH_AXES];
+	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+		data[a] = roles_data;
+		data[a].zero = 3;
+	}
+	enum status status = descend_from(job, job->options->roles, limit, memory, pin, pins, sharding, cost);
+	if (!went_on(status))
+		return status;
+	struct sharding other;
+	struct sharding_cost of_other;
+	struct sharding_report first = *job->report;
+	enum status again = descend_from(job, data, limit, memory, pin, pins, &other, &of_other);
+	if (went_on(again) && better(&of_other, cost, limit, memory)) {
+		sharding_free(sharding);
+		*sharding = other;
+		*cost = of_other;
+		return again;
+	}
+	sharding_free(&other);
+	*job->report = first;
+	return status;
+}
+
+static enum status copy_start(const struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
+{
+	const struct graph *graph = job->units->graph;
+	const struct sharding *start = job->start;
+	sharding_free(sharding);
+	enum status status = sharding_new(job->units, job->mesh, sharding);
+	if (status != OK)
+		return status;
+	memcpy(sharding->split, start->split, graph->ops * sizeof *start->split);
+	memcpy(sharding->produced, start->produced, graph->tensors * sizeof *start->produced);
+	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);
+	sharding->late_axes = start->late_axes;
+	sharding->regather_axes = start->regather_axes;
+	return sharding_sum_cost(job->sum, sharding, cost);
+}
+
+/* All axes together, for the bound and a start; then axis by axis what is exact, and sees no need for copies to be written out. */
+static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	job->report->bound = -1;
+	job->report->bound_kind = "";
+	job->report->alpha = 0;
+	enum status status = pairs_at_once(job) <= MOST_PAIRS ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
+	struct sharding_report together = *job->report;
+	if ((status == OK && together.proved) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
+		return status;
+	if (pairs_at_once(job) > MOST_PAIRS)
+		*sharding = (struct sharding) { 0 };
+	status = sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
+	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
+		status = copy_start(job, sharding, cost);
+		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+	}
+	job->report->bound = together.bound < 0 ? -1 : together.bound;
+	job->report->alpha = together.alpha;
+	job->report->beta = together.beta;
+	job->report->priced = together.priced;
+	job->report->limit = together.limit;
+	job->report->bound_kind = together.bound_kind;
+	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
+	job->report->objective = memory ? job->report->objective : cost->total + cost->ties;
+	job->report->proved = together.bound >= 0 && job->report->objective == together.bound;
+	return status;
+}
+
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+	struct sharding *sharding, struct sharding_cost *cost)
+{
+	uint8_t axes = all_axes(job->mesh);
+	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
+	if (!has_several_axes(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
+		return sharding_solve(job, &aim, sharding, cost);
+	return search_several(job, axes, limit, memory, pin, pins, sharding, cost);
+}

@@ -1,0 +1,494 @@
+/* tap.c: tensor parallel plans by patterns of weights, as TAP derives them (Shi et al., arXiv 2302.00247).
+ *
+ * Equal subgraphs are folded; for each unique one every pattern of its weights is tried: rows, columns or replicated, 3^V of them. A
+ * pattern is routed through the graph in topological order: each op takes a split that accepts what its operands' producers give; a pattern
+ * fails where there is none. Cost is communication alone, forward and backward. The best patterns of the subgraphs together are the plan.
+ *
+ * Beyond the paper: of more weights than that a few at a time are tried, the largest first; where no pattern can be routed, results may be gathered.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "job.h"
+
+#define WEIGHTS_MAX 7            /* of a subgraph, all of whose patterns are tried: 3^7 */
+#define WEIGHTS_AT_ONCE 4        /* of more weights than that */
+#define UNSET UINT32_MAX
+enum { REPLICATED, ROWS, COLUMNS, PATTERNS };
+static const char *const pattern_names[PATTERNS] = { "replicated", "rows", "columns" };
+
+struct tap {
+	struct sharding_job *job;
+	struct network network;
+	const struct graph *graph;
+	uint32_t axis;
+	struct csr near;             /* node -> edges */
+	uint32_t *chosen;            /* [nodes] the choice of a node, UNSET: none yet */
+	uint32_t *pattern;           /* [nodes] the choice that a weight's pattern asks for, UNSET: no weight */
+	int64_t most_flops;          /* of an op */
+	bool *trying;                /* [nodes] weights whose patterns are tried */
+	bool gathers;                /* results may be gathered where an op needs them whole */
+	uint32_t failed;             /* the op where routing ended */
+	uint32_t room;               /* of candidates */
+	struct arena arena;
+};
+
+static uint32_t choices_of(const struct tap *tap, uint32_t node)
+{
+	return tap->network.chain.first[node + 1] - tap->network.chain.first[node];
+}
+
+static const struct network_choice *choice_of(const struct tap *tap, uint32_t node, uint32_t choice)
+{
+	return &tap->network.choice[tap->network.chain.first[node] + choice];
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------------- */
+
+static bool is_weight(const struct tap *tap, uint32_t node)
+{
+	const struct network_node *of = &tap->network.node[node];
+	return of->kind == NETWORK_KEPT && tap->graph->tensor[of->id].kind == KIND_PARAMETER && tap->graph->tensor[of->id].rank >= 2;
+}
+
+static int wanted_role(uint8_t role)
+{
+	return role == ROLE_HEADS || role == ROLE_FFN || role == ROLE_VOCABULARY || role == ROLE_EXPERTS ? 2 : role == ROLE_HIDDEN;
+}
+
+/* The choice of a kept weight that cuts a dim (rows 0, columns 1), by the part that carries most; UNSET where none divides. */
+static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int pattern)
+{
+	const struct units *units = tap->job->units;
+	uint32_t tensor = tap->network.node[node].id, best = UNSET;
+	int most = -1;
+	for (uint32_t c = 0; c < choices_of(tap, node); c++) {
+		int8_t on = choice_of(tap, node, c)->placement.on[tap->axis];
+		if (pattern == REPLICATED && on == PLACE_WHOLE)
+			return c;
+		if (pattern == REPLICATED || on < 0)
+			continue;
+		const struct part *part = &units->part[units->part_start[tensor] + (uint32_t)on];
+		if (part->dim == (pattern == ROWS ? 0 : 1) && wanted_role(part->role) > most) {
+			best = c;
+			most = wanted_role(part->role);
+		}
+	}
+	return best;
+}
+
+/* Weights of a subgraph, the largest first; count of them. */
+static uint32_t find_weights(const struct tap *tap, uint32_t segment, uint32_t *weight)
+{
+	const struct graph *graph = tap->graph;
+	uint32_t count = 0;
+	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
+		if (tap->network.chain.segment[node] != segment || !is_weight(tap, node))
+			continue;
+		uint32_t at = count++;
+		for (; at > 0 && graph->tensor[tap->network.node[weight[at - 1]].id].bytes < graph->tensor[tap->network.node[node].id].bytes; at--)
+			weight[at] = weight[at - 1];
+		weight[at] = node;
+	}
+	return count;
+}
+
+/* ---- routing ------------------------------------------------------------------------------------------------------ */
+
+/* Where a tensor is by the choices so far; false: not decided. */
+static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
+{
+	const struct network *network = &tap->network;
+	uint32_t op = tap->graph->tensor[tensor].writer, node = op == NONE ? network->kept_node[tensor] : network->op_node[op];
+	if (node == NONE || tap->chosen[node] == UNSET)
+		return false;
+	const struct network_choice *choice = choice_of(tap, node, tap->chosen[node]);
+	uint32_t k = op == NONE ? 0 : csr_length(&tap->graph->reads, op);
+	for (uint32_t i = op == NONE ? 0 : tap->graph->writes.start[op]; op != NONE && tap->graph->writes.item[i] != tensor; i++)
+		k++;
+	*on = op == NONE ? choice->placement.on[tap->axis] : units_place(tap->job->units, op, choice->split.on[tap->axis], k);
+	return true;
+}
+
+static const struct storage *storage_of(const struct tap *tap, uint32_t tensor)
+{
+	return &tap->graph->storage[tap->graph->tensor[tensor].storage];
+}
+
+/* How much an operand that is there so must be changed: 0, 1, or -1: no pattern does that. Weights stay as they are, whole tensors may be cut,
+ * sums be reduced, a split batch be gathered; all else, where nothing else can be routed. */
+static int misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t needs)
+{
+	const struct units *units = tap->job->units;
+	if (is == needs)
+		return 0;
+	if (storage_of(tap, tensor)->kind == KIND_PARAMETER)
+		return needs == PLACE_PARTIAL ? 1 : -1;
+	return is < 0 || tap->gathers || (needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH) ? 1 : -1;
+}
+
+/* Operands that a split takes otherwise than they are given; -1: one of them can't be. */
+static int misfits(const struct tap *tap, uint32_t op, int8_t unit)
+{
+	int count = 0;
+	uint32_t k = 0;
+	FOR_ROW(i, &tap->graph->reads, op) {
+		int8_t is, needs = units_place(tap->job->units, op, unit, k++);
+		int more = given(tap, tap->graph->reads.item[i], &is) ? misfit(tap, tap->graph->reads.item[i], is, needs) : 0;
+		if (more < 0)
+			return -1;
+		count += more;
+	}
+	return count;
+}
+
+/* An op that computes with a weight: not a view of it. */
+static bool uses_weight(const struct tap *tap, uint32_t op)
+{
+	bool uses = false;
+	FOR_ROW(i, &tap->graph->reads, op)
+		uses |= storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].rank >= 2;
+	FOR_ROW(i, &tap->graph->writes, op)
+		uses = uses && storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
+	return uses;
+}
+
+/* Tokens are not TAP's to split. */
+static bool splits_tokens(const struct tap *tap, uint32_t op, int8_t unit)
+{
+	const struct units *units = tap->job->units;
+	uint8_t role = unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
+	return role == ROLE_SEQUENCE || role == ROLE_POSITIONS;
+}
+
+/* What a choice pays on edges to nodes that are decided. */
+static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
+{
+	const struct shard_chain *chain = &tap->network.chain;
+	int64_t sum = 0;
+	FOR_ROW(i, &tap->near, node) {
+		const struct chain_edge *edge = &chain->edge[tap->near.item[i]];
+		uint32_t other = edge->from == node ? edge->to : edge->from, columns = choices_of(tap, edge->to);
+		if (tap->chosen[other] == UNSET)
+			continue;
+		int64_t pair = chain->pair[edge->table + (edge->from == node ? (size_t)choice * columns + tap->chosen[other]
+			: (size_t)tap->chosen[other] * columns + choice)];
+		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair;
+	}
+	return sum;
+}
+
+/* An op that computes with a weight whose patterns are tried. */
+static bool uses_tried(const struct tap *tap, uint32_t op)
+{
+	bool tried = false;
+	FOR_ROW(i, &tap->graph->reads, op) {
+		const struct storage *storage = storage_of(tap, tap->graph->reads.item[i]);
+		uint32_t node = storage->kind == KIND_PARAMETER ? tap->network.kept_node[storage->root] : NONE;
+		tried |= node != NONE && tap->trying[node];
+	}
+	return tried && uses_weight(tap, op);
+}
+
+/* The op's best choice. Forward: ops with weights share their work, the others follow what they are given; backward: least communication. */
+static uint32_t route_op(const struct tap *tap, uint32_t node)
+{
+	uint32_t op = tap->network.node[node].id, best = UNSET;
+	bool forward = tap->graph->op[op].phase == PHASE_FORWARD;
+	int64_t least[3] = { 0 };
+	for (uint32_t c = 0; c < choices_of(tap, node); c++) {
+		int8_t unit = choice_of(tap, node, c)->split.on[tap->axis];
+		int unfit = misfits(tap, op, unit);
+		int64_t paid = pays(tap, node, c), own = tap->network.chain.cost[tap->network.chain.first[node] + c];
+		/* All devices share the work of large products, or plans couldn't be compared by communication alone. */
+		if (unit == UNIT_NONE && forward && tap->graph->op[op].flops > tap->most_flops / 100 && uses_tried(tap, op))
+			continue;
+		if (splits_tokens(tap, op, unit) || (forward && unfit < 0) || paid >= SHARD_FORBIDDEN)
+			continue;
+		int64_t key[3] = { forward ? unfit : paid, forward ? paid : own, forward ? own : unfit };
+		if (forward && uses_weight(tap, op)) {
+			key[0] = own;
+			key[1] = unfit;
+			key[2] = paid;
+		}
+		int order = 0;
+		for (int i = 0; i < 3 && order == 0; i++)
+			order = key[i] < least[i] ? -1 : key[i] > least[i];
+		if (best == UNSET || order < 0) {
+			best = c;
+			memcpy(least, key, sizeof key);
+		}
+	}
+	return best;
+}
+
+static int64_t times_of(const struct tap *tap, const struct chain_edge *edge)
+{
+	const struct shard_chain *chain = &tap->network.chain;
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every && chain->segment[node] != NONE ? (int64_t)chain->copies[chain->segment[node]] - edge->step : 1;
+}
+
+/* True where an op is the first of the update to read something that the backward pass wrote. */
+static bool first_reader(const struct tap *tap, uint32_t op)
+{
+	const struct graph *graph = tap->graph;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t storage = graph->tensor[graph->reads.item[i]].storage, u = graph->users.start[storage];
+		if (graph->storage[storage].phase != PHASE_BACKWARD || graph->storage[storage].allocator == NONE)
+			continue;
+		while (graph->op[graph->users.item[u]].phase != PHASE_UPDATE)
+			u++;
+		if (graph->users.item[u] == op)
+			return true;
+	}
+	return false;
+}
+
+/* Gradients on their way to the update: each to the first op that reads it. */
+static int64_t gradients(struct tap *tap)
+{
+	const struct shard_chain *chain = &tap->network.chain;
+	int64_t sum = 0;
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		const struct network_node *of = &tap->network.node[node];
+		if (of->kind != NETWORK_OP || tap->graph->op[of->id].phase != PHASE_UPDATE || !first_reader(tap, of->id))
+			continue;
+		int64_t least = SHARD_FORBIDDEN;
+		for (uint32_t c = 0; c < choices_of(tap, node); c++) {
+			int64_t paid = pays(tap, node, c);
+			least = paid < least ? paid : least;
+		}
+		sum += least < SHARD_FORBIDDEN ? least * (chain->segment[node] == NONE ? 1 : (int64_t)chain->copies[chain->segment[node]]) : 0;
+	}
+	return sum;
+}
+
+/* Routes the patterns at hand; the communication of the whole step, or SHARD_FORBIDDEN. */
+static int64_t route(struct tap *tap)
+{
+	const struct shard_chain *chain = &tap->network.chain;
+	memcpy(tap->chosen, tap->pattern, chain->nodes * sizeof *tap->chosen);
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		const struct network_node *of = &tap->network.node[node];
+		if (of->kind == NETWORK_KEPT && tap->chosen[node] == UNSET && tap->graph->tensor[of->id].kind != KIND_OPTIMIZER
+			&& tap->graph->tensor[of->id].kind != KIND_PARAMETER)
+			tap->chosen[node] = choice_of_pattern(tap, node, REPLICATED);
+	}
+	for (uint32_t node = 0; node < chain->nodes; node++) {
+		const struct network_node *of = &tap->network.node[node];
+		if (of->kind != NETWORK_OP || tap->graph->op[of->id].phase == PHASE_UPDATE)
+			continue;
+		tap->chosen[node] = route_op(tap, node);
+		if (tap->chosen[node] == UNSET) {
+			tap->failed = of->id;
+			return SHARD_FORBIDDEN;
+		}
+	}
+	int64_t sum = gradients(tap);
+	for (uint32_t e = 0; e < chain->edges; e++) {
+		const struct chain_edge *edge = &chain->edge[e];
+		if (tap->chosen[edge->from] == UNSET || tap->chosen[edge->to] == UNSET)
+			continue;
+		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * choices_of(tap, edge->to) + tap->chosen[edge->to]];
+		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * times_of(tap, edge);
+	}
+	return sum;
+}
+
+/* ---- patterns of a subgraph ---------------------------------------------------------------------------------------- */
+
+static const char *last_words(const char *name)
+{
+	const char *at = name + strlen(name);
+	for (int dots = 0; at > name && dots < 2; at--)
+		dots += at[-1] == '.' && dots < 1 ? 1 : at[-1] == '.' ? 2 : 0;
+	return *at == '.' ? at + 1 : at;
+}
+
+static enum status note_candidate(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t code, uint32_t copies, int64_t cost)
+{
+	struct sharding_report *report = tap->job->report;
+	char text[400];
+	int used = copies > 1 ? snprintf(text, sizeof text, "%u x ", copies) : 0;
+	if (report->candidates == tap->room) {
+		uint32_t room = tap->room ? 2 * tap->room : 128;
+		struct sharding_candidate *grown = arena_alloc(&report->arena, room, sizeof *grown);
+		if (!grown)
+			return NO_MEMORY;
+		if (report->candidates > 0)
+			memcpy(grown, report->candidate, report->candidates * sizeof *grown);
+		report->candidate = grown;
+		tap->room = room;
+	}
+	for (uint32_t i = 0; i < weights && used < (int)sizeof text - 60; i++, code /= PATTERNS)
+		used += snprintf(text + used, sizeof text - (size_t)used, "%s%.40s %s", i > 0 ? ", " : "",
+			last_words(tap->graph->tensor[tap->network.node[weight[i]].id].name), pattern_names[code % PATTERNS]);
+	char *copy = arena_text(&report->arena, text, strlen(text));
+	if (!copy)
+		return NO_MEMORY;
+	report->candidate[report->candidates++] = (struct sharding_candidate) { copy, cost, -1, false };
+	return OK;
+}
+
+static bool set_patterns(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t code)
+{
+	for (uint32_t i = 0; i < weights; i++, code /= PATTERNS) {
+		tap->pattern[weight[i]] = choice_of_pattern(tap, weight[i], (int)(code % PATTERNS));
+		if (tap->pattern[weight[i]] == UNSET)
+			return false;
+	}
+	return true;
+}
+
+/* Tries every pattern of some weights, all others as they are; leaves the best. *routed: there is one. */
+static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_t weights, uint32_t copies, bool *routed)
+{
+	uint32_t codes = 1, best = 0, chosen = UNSET;
+	int64_t least = SHARD_FORBIDDEN;
+	enum status status = OK;
+	for (uint32_t i = 0; i < weights; i++) {
+		tap->trying[weight[i]] = true;
+		codes *= PATTERNS;
+	}
+	for (uint32_t code = 0; code < codes && status == OK; code++) {
+		if (!set_patterns(tap, weight, weights, code))
+			continue;
+		if (control_spend(tap->job->control, tap->network.chain.edges * 20))
+			status = control_status(tap->job->control);
+		int64_t cost = route(tap);
+		if (status == OK)
+			status = note_candidate(tap, weight, weights, code, copies, cost);
+		if (status == OK && cost < least) {
+			least = cost;
+			best = code;
+			chosen = tap->job->report->candidates - 1;
+		}
+	}
+	set_patterns(tap, weight, weights, best);
+	for (uint32_t i = 0; i < weights; i++)
+		tap->trying[weight[i]] = false;
+	*routed = chosen != UNSET;
+	if (*routed)
+		tap->job->report->candidate[chosen].chosen = true;
+	return status;
+}
+
+/* The best patterns of one unique subgraph. */
+static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *weight)
+{
+	uint32_t weights = find_weights(tap, segment, weight), copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
+	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
+	enum status status = OK;
+	for (uint32_t first = 0; first < weights && status == OK; first += step) {
+		uint32_t count = weights - first < step ? weights - first : step, before = tap->job->report->candidates;
+		bool routed;
+		tap->gathers = false;
+		status = try_patterns(tap, weight + first, count, copies, &routed);
+		if (status == OK && !routed) {
+			tap->job->report->candidates = before;
+			tap->gathers = true;
+			status = try_patterns(tap, weight + first, count, copies, &routed);
+		}
+	}
+	tap->gathers = false;
+	return status;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+
+/* Fixes what was routed: weights, and the results of the forward pass. */
+static enum status finish(struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
+{
+	const struct graph *graph = tap->graph;
+	uint32_t pins = 0;
+	struct placement_pin *pin = arena_alloc(&tap->arena, graph->tensors, sizeof *pin);
+	if (!pin)
+		return NO_MEMORY;
+	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
+		const struct network_node *of = &tap->network.node[node];
+		int8_t on;
+		if (of->kind == NETWORK_KEPT && tap->pattern[node] != UNSET)
+			pin[pins++] = (struct placement_pin) { of->id, (uint8_t)tap->axis, choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
+		if (of->kind != NETWORK_OP || graph->op[of->id].phase != PHASE_FORWARD)
+			continue;
+		FOR_ROW(i, &graph->writes, of->id)
+			if (given(tap, graph->writes.item[i], &on))
+				pin[pins++] = (struct placement_pin) { graph->writes.item[i], (uint8_t)tap->axis, on };
+	}
+	struct sharding_aim aim = { (uint8_t)(1 << tap->axis), base, -1, false, pin, pins };
+	return sharding_solve(tap->job, &aim, sharding, cost);
+}
+
+static enum status begin(struct tap *tap, const struct sharding *base)
+{
+	const struct sharding_job *job = tap->job;
+	struct network_options options = { .free = (uint8_t)(1 << tap->axis), .base = base, .fold = job->options->fold, .clock = job->options->clock,
+		.exposed = job->options->exposed, .narrow = true, .plain = true, .control = job->control };
+	enum status status = network_build(job->units, job->mesh, &options, &tap->network, job->error);
+	if (status == LIMIT && options.fold) {
+		options.fold = NULL;
+		status = network_build(job->units, job->mesh, &options, &tap->network, job->error);
+	}
+	if (status != OK)
+		return status;
+	const struct shard_chain *chain = &tap->network.chain;
+	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row), *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
+	tap->chosen = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->chosen);
+	tap->pattern = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->pattern);
+	tap->trying = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->trying);
+	if (!row || !item || !tap->chosen || !tap->pattern || !tap->trying)
+		return NO_MEMORY;
+	for (uint32_t e = 0; e < chain->edges; e++) {
+		row[2 * e] = chain->edge[e].from;
+		row[2 * e + 1] = chain->edge[e].to;
+		item[2 * e] = item[2 * e + 1] = e;
+	}
+	for (uint32_t op = 0; op < tap->graph->ops; op++)
+		if (tap->graph->op[op].flops > tap->most_flops)
+			tap->most_flops = tap->graph->op[op].flops;
+	memset(tap->pattern, 0xff, chain->nodes * sizeof *tap->pattern);
+	for (uint32_t node = 0; node < chain->nodes; node++)
+		if (is_weight(tap, node))
+			tap->pattern[node] = choice_of_pattern(tap, node, REPLICATED);
+	return csr_of_pairs(&tap->arena, chain->nodes, 2 * chain->edges, row, item, &tap->near);
+}
+
+enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
+{
+	struct tap tap = { .job = job, .graph = job->units->graph };
+	struct sharding base = { 0 };
+	struct sharding_cost cost = { 0 };
+	uint32_t axes = 0;
+	*sharding = (struct sharding) { 0 };
+	for (uint32_t a = 0; a < job->mesh->axes; a++)
+		if (job->mesh->axis[a].size > 1) {
+			tap.axis = a;
+			axes++;
+		}
+	job->report->space = "patterns of the weights of each unique subgraph";
+	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
+	if (status == OK)
+		status = begin(&tap, axes > 1 ? &base : NULL);
+	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
+	if (status == OK && !weight)
+		status = NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i <= tap.network.chain.segments; i++)
+		status = try_subgraph(&tap, i < tap.network.chain.segments ? i : NONE, weight);
+	if (status == OK) {
+		int64_t communication = route(&tap);
+		tap.gathers = communication >= SHARD_FORBIDDEN;
+		communication = tap.gathers ? route(&tap) : communication;
+		status = communication < SHARD_FORBIDDEN ? finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
+			: fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
+		job->report->objective = communication;
+		job->report->bound = -1;
+		job->report->proved = false;
+		job->report->bound_kind = "";
+	}
+	network_free(&tap.network);
+	sharding_free(&base);
+	arena_free(&tap.arena);
+	return status;
+}

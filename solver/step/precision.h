@@ -1,0 +1,23 @@
+/* precision.h: the number format of parameters and activations. */
+#ifndef TIDEMARK_STEP_PRECISION_H
+#define TIDEMARK_STEP_PRECISION_H
+
+#include "solver/graph/graph.h"
+
+/* In the order of the knob's words. MIXED: f16 with losses and statistics in f32; its updates go through f32 copies of
+ * the parameters and its loss is scaled (struct update_options; Micikevicius et al. 2018). BF16 and FP16: all of it,
+ * optimizer state included. */
+#define PRECISIONS(X) X(GIVEN, "given") X(FP32, "fp32") X(BF16, "bf16") X(FP16, "fp16") X(MIXED, "mixed")
+#define X(id, name) PRECISION_##id,
+enum precision { PRECISIONS(X) PRECISION_COUNT };
+#undef X
+extern const char *const precision_names[PRECISION_COUNT];
+
+/* The graph with its floating-point tensors of 16 and 32 bits in another format; casts are inserted where MIXED
+ * computes in f32 (losses). Statistics of norms stay f32, and so do buffers that ops write (running statistics).
+ * For forward graphs and for steps without update ops: state of an optimizer is not converted.
+ * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
+struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error,
+	enum status *status);
+
+#endif

@@ -1,0 +1,65 @@
+/* recompute.h: computing activations again in the backward pass instead of keeping them; offloading them. */
+#ifndef TIDEMARK_STEP_RECOMPUTE_H
+#define TIDEMARK_STEP_RECOMPUTE_H
+
+#include "solver/graph/graph.h"
+#include "solver/rules/rules.h"
+
+/* In the order of the knob's words. AUTO is recompute_auto.h's. */
+#define RECOMPUTES(X) X(NONE, "none") X(SELECTIVE, "selective") X(FULL, "full") X(AUTO, "auto")
+#define X(id, name) RECOMPUTE_##id,
+enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };
+#undef X
+extern const char *const recompute_names[RECOMPUTE_COUNT];
+
+/* What a step's activations are to the backward pass. */
+struct activations {
+	uint32_t layers;           /* repeated parts of the model, by module path */
+	const char **layer_name;   /* [layers] "h.3" */
+	uint32_t *layer;           /* [ops] the layer of a forward op, NONE outside of layers and for other ops */
+	bool *saved;               /* [storages] written by the forward pass and read after it */
+	bool *anchor;              /* [storages] of the forward pass: crosses layers, or belongs to none */
+	bool *attention;           /* [storages] scores of an attention: between two products around a softmax */
+	int64_t *flops;            /* [ops] of forward ops; 0 where nothing is known */
+	struct arena arena;
+};
+
+/* Layers are told by the first numbered part of a module path ("h.3", "encoder.layers.encoder_layer_3", "layer1.0").
+ * O(graph). Free with activations_free(). */
+enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,
+	struct error *error);
+void activations_free(struct activations *activations);
+
+struct recompute_options {
+	enum recompute mode;            /* not AUTO */
+	const uint32_t *layer;          /* more layers to recompute in full */
+	uint32_t layers;
+	const uint32_t *resident;       /* tensors whose storage is never dropped */
+	uint32_t residents;
+	const uint32_t *offload;        /* tensors whose storage waits in host memory between the passes */
+	uint32_t offloads;
+};
+
+/* Chooses what to drop, into drop [storages]: SELECTIVE all attention scores, FULL everything in the layers but what
+ * crosses between them; with the layers of the options and without their residents. */
+void recompute_choose(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop);
+
+/* What dropping costs and saves: FLOPs of the forward ops that run again, and bytes of saved storages that are not
+ * kept. What can't be run again is left out of both. O(graph). */
+struct recompute_cost { int64_t flops, bytes; };
+/* cost: the whole; by_layer [layers]: the parts of the layers, or NULL. */
+enum status recompute_cost(const struct graph *step, const struct activations *activations, const bool *drop,
+	struct recompute_cost *cost, struct recompute_cost *by_layer, struct error *error);
+
+/* The step in which dropped storages are computed again: right before its first reader in the backward pass, each
+ * dropped storage is written anew by copies of its forward ops (in place where they are), and of what these need in
+ * turn down to storages that are kept. Later readers share it. Copies are called NAME.again, have phase
+ * backward and "recomputed" in extra. Offloaded storages are copied out after their last forward reader
+ * (tidemark.offload, its result has their shape but takes no device memory) and back before the first reader after it (tidemark.fetch),
+ * also of copies; views of what came back are made by copies of their ops.
+ * drop may be NULL. What can't be run again is kept. NULL with *status and *error. O(graph). */
+struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
+	const uint32_t *offload, uint32_t offloads, struct error *error, enum status *status);
+
+#endif

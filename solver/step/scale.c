@@ -1,0 +1,487 @@
+/* scale.c: the graph at another batch or sequence.
+ *
+ * New extents come from factors (scale_values.c) and are checked op by op: every rule must fit the new shapes.
+ * Then the graph is written anew, with what PyTorch would add at these sizes: copies before views that strides
+ * no longer allow, and sums of gradients over a batch that was 1.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "scale_values.h"
+#include "solver/rules/strides.h"
+
+struct scaling {
+	const struct graph *graph;
+	const struct rules *rules;
+	const struct factors *factors;
+	const struct scale_request *request;
+	struct scale_report *report;
+	struct error *error;
+	struct scale_values values;
+	struct binding binding;
+	struct arena arena;
+	bool *copied;              /* op: a clone goes before it */
+	int64_t *flops;            /* op */
+	uint32_t *sum;             /* tensor: its sum over the batch, which readers marked in `sums` take; NONE: none */
+	bool *sums;                /* op: reads sums */
+	uint32_t *alias;           /* tensor: its new alias */
+	uint32_t *moved;           /* tensor: the clone it is a view of, NONE: where it was */
+	uint32_t *number;          /* op: its new number */
+	uint32_t tensors;          /* given out so far, new ones included */
+	struct draft *draft;
+};
+
+static bool allocate(struct scaling *scaling)
+{
+	uint32_t ops = scaling->graph->ops, tensors = scaling->graph->tensors;
+	scaling->copied = arena_alloc(&scaling->arena, ops, sizeof *scaling->copied);
+	scaling->flops = arena_alloc(&scaling->arena, ops, sizeof *scaling->flops);
+	scaling->sums = arena_alloc(&scaling->arena, ops, sizeof *scaling->sums);
+	scaling->number = arena_alloc(&scaling->arena, ops, sizeof *scaling->number);
+	scaling->sum = arena_alloc(&scaling->arena, tensors, sizeof *scaling->sum);
+	scaling->alias = arena_alloc(&scaling->arena, tensors, sizeof *scaling->alias);
+	scaling->moved = arena_alloc(&scaling->arena, tensors, sizeof *scaling->moved);
+	if (!scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
+		return false;
+	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
+	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
+	return true;
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------------------- */
+
+static int64_t count_elements(const int64_t *shape, uint32_t rank)
+{
+	int64_t elements = 1;
+	for (uint32_t d = 0; d < rank; d++)
+		elements *= shape[d];
+	return elements;
+}
+
+/* amount * to / from, rounded up; INT64_MAX where that overflows. */
+static int64_t ratio(int64_t amount, int64_t to, int64_t from)
+{
+	if (from <= 0 || amount <= 0)
+		return amount;
+	int64_t a = to, b = from;
+	while (b != 0) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	to /= a;
+	from /= a;
+	int64_t whole, rest;
+	if (__builtin_mul_overflow(amount / from, to, &whole) || __builtin_mul_overflow(amount % from, to, &rest)
+		|| __builtin_add_overflow(rest, from - 1, &rest) || __builtin_add_overflow(whole, rest / from, &whole))
+		return INT64_MAX;
+	return whole;
+}
+
+/* Bytes of a tensor of `elements` in place of its own. */
+static int64_t bytes_of(const struct tensor *tensor, int64_t elements)
+{
+	int64_t before = count_elements(tensor->shape, tensor->rank), bits = dtype_bits[tensor->dtype];
+	if (bits > 0 && tensor->bytes == (before * bits + 7) / 8)
+		return (elements * bits + 7) / 8;
+	return ratio(tensor->bytes, elements, before);
+}
+
+static const int64_t *new_shape(const struct scaling *scaling, uint32_t tensor)
+{
+	return scaling->values.shape + scaling->factors->dim_start[tensor];
+}
+
+/* The shape of a tensor summed over what was 1 and no longer is. */
+static void summed_shape(const struct scaling *scaling, uint32_t tensor, int64_t shape[RANK_MAX])
+{
+	const struct tensor *from = &scaling->graph->tensor[tensor];
+	for (int d = 0; d < from->rank; d++)
+		shape[d] = from->shape[d] == 1 ? 1 : new_shape(scaling, tensor)[d];
+}
+
+/* A small result may keep the storage of an operand's size (PyTorch's mse_loss): it follows that operand. */
+static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
+{
+	const struct graph *graph = scaling->graph;
+	const struct tensor *from = &graph->tensor[tensor];
+	bool oversize = from->bytes > (count_elements(from->shape, from->rank) * dtype_bits[from->dtype] + 7) / 8;
+	if (from->writer != NONE && oversize)
+		FOR_ROW(i, &graph->reads, from->writer) {
+			uint32_t operand = graph->reads.item[i];
+			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
+				return bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].rank));
+		}
+	return from->bytes;
+}
+
+static int64_t new_bytes(const struct scaling *scaling, uint32_t tensor)
+{
+	const struct tensor *from = &scaling->graph->tensor[tensor];
+	if (!scaling->values.changed[tensor])
+		return kept_storage(scaling, tensor);
+	return bytes_of(from, count_elements(new_shape(scaling, tensor), from->rank));
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------ */
+
+static bool touches_changed(const struct scaling *scaling, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	FOR_ROW(i, &graph->reads, op)
+		if (scaling->values.changed[graph->reads.item[i]])
+			return true;
+	FOR_ROW(i, &graph->writes, op)
+		if (scaling->values.changed[graph->writes.item[i]])
+			return true;
+	return false;
+}
+
+/* Binds an op's rule to the new shapes. */
+static enum status bind_new(struct scaling *scaling, const struct rule *rule, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
+	struct rule_tensor *tensor = mem_alloc(operands + (size_t)results, sizeof *tensor);
+	int64_t (*summed)[RANK_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
+	if (!tensor || (scaling->sums[op] && !summed)) {
+		mem_free(tensor);
+		mem_free(summed);
+		return NO_MEMORY;
+	}
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t t = graph->reads.item[i];
+		tensor[at] = (struct rule_tensor) { new_shape(scaling, t), graph->tensor[t].rank };
+		if (summed && scaling->sum[t] != NONE) {
+			summed_shape(scaling, t, summed[at]);
+			tensor[at].shape = summed[at];
+		}
+		at++;
+	}
+	FOR_ROW(i, &graph->writes, op)
+		tensor[at++] = (struct rule_tensor) { new_shape(scaling, graph->writes.item[i]), graph->tensor[graph->writes.item[i]].rank };
+	struct error reason = { 0 };
+	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
+	mem_free(tensor);
+	mem_free(summed);
+	return status != BAD_INPUT ? status
+		: fail(scaling->error, BAD_INPUT, "op %s can't take the new sizes: %.300s", graph->op[op].name, reason.text);
+}
+
+static enum status check_op(struct scaling *scaling, uint32_t op)
+{
+	const struct op *from = &scaling->graph->op[op];
+	const struct rule *rule = rules_find(scaling->rules, from->type);
+	scaling->flops[op] = from->flops;
+	if (!touches_changed(scaling, op))
+		return OK;
+	if (!rule || strcmp(rule->factors, "@opaque") == 0)
+		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s", from->name, from->type);
+	struct error reason = { 0 };
+	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
+	if (status == BAD_INPUT)
+		return fail(scaling->error, status, "op %s: %.300s", from->name, reason.text);
+	if (status != OK)
+		return status;
+	int64_t before = rule_flops(rule, &scaling->binding);
+	status = bind_new(scaling, rule, op);
+	if (status == OK && from->flops >= 0)
+		scaling->flops[op] = ratio(from->flops, rule_flops(rule, &scaling->binding), before);
+	scaling->report->workspaces += status == OK && from->workspace > 0;
+	return status;
+}
+
+/* An extent that was 1 isn't any more. */
+static bool grew_from_one(const struct scaling *scaling, uint32_t tensor)
+{
+	const struct tensor *from = &scaling->graph->tensor[tensor];
+	for (int d = 0; d < from->rank; d++)
+		if (from->shape[d] == 1 && new_shape(scaling, tensor)[d] != 1)
+			return true;
+	return false;
+}
+
+/* Gradients that must be summed over the batch before a parameter's update. */
+static enum status find_sums(struct scaling *scaling)
+{
+	const struct factors *factors = scaling->factors;
+	const struct graph *graph = scaling->graph;
+	for (uint32_t i = 0; i < factors->issues; i++) {
+		const struct factor_issue *issue = &factors->issue[i];
+		bool sum = issue->kind == ISSUE_REDUCTION;
+		if ((!sum && issue->kind != ISSUE_AMBIGUOUS) || !touches_changed(scaling, issue->op))
+			continue;
+		uint32_t tensor = graph->reads.item[graph->reads.start[issue->op] + issue->operand];
+		if (!sum) {
+			scaling->report->ambiguous++;
+			continue;
+		}
+		if (!grew_from_one(scaling, tensor))
+			continue;
+		if (graph->tensor[tensor].writer == NONE)
+			return fail(scaling->error, BAD_INPUT, "op %s would have to sum %s over the batch", graph->op[issue->op].name,
+				graph->tensor[tensor].name);
+		scaling->sums[issue->op] = true;
+		scaling->sum[tensor] = 0; /* numbered by plan_tensors() */
+	}
+	return OK;
+}
+
+static void count_whole_slices(struct scaling *scaling)
+{
+	const struct factors *factors = scaling->factors;
+	for (uint32_t i = 0; i < factors->links; i++) {
+		const struct factor_link *link = &factors->link[i];
+		int64_t from = 1, to = 1;
+		for (uint32_t p = 0; p < link->from.count; p++)
+			from *= scaling->values.value[factors->part[link->from.first + p]];
+		for (uint32_t p = 0; p < link->to.count; p++)
+			to *= scaling->values.value[factors->part[link->to.first + p]];
+		scaling->report->whole_slices += link->kind == LINK_CUT && from == to;
+	}
+}
+
+static void count_copies(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		if (!scaling->copied[op])
+			continue;
+		scaling->report->copies++;
+		scaling->report->first_copy = op;
+		uint32_t result = graph->writes.item[graph->writes.start[op]];
+		FOR_ROW(i, &graph->users, graph->tensor[result].storage) {
+			uint32_t user = graph->users.item[i];
+			bool linear = false;
+			FOR_ROW(j, &graph->reads, user)
+				linear |= graph->reads.item[j] == result && strncmp(graph->op[user].type, "aten.addmm.", 11) == 0;
+			scaling->report->unfused += linear;
+		}
+	}
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+/* Numbers new tensors and ops, and finds the new aliases: views of a clone are aliases of it. */
+static void plan_tensors(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	uint32_t number = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		scaling->alias[t] = graph->tensor[t].alias;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t clone = scaling->copied[op] ? scaling->tensors++ : NONE;
+		number += scaling->copied[op];
+		scaling->number[op] = number++;
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t result = graph->writes.item[i];
+			uint32_t root = clone;
+			FOR_ROW(j, &graph->reads, op)
+				if (root == NONE && graph->tensor[graph->reads.item[j]].storage == graph->tensor[result].storage)
+					root = scaling->moved[graph->reads.item[j]];
+			if (root != NONE && graph->tensor[result].alias != NONE)
+				scaling->alias[result] = scaling->moved[result] = root;
+			if (scaling->sum[result] != NONE) {
+				scaling->sum[result] = scaling->tensors++;
+				number++;
+			}
+		}
+	}
+}
+
+/* "name.suffix", made unique. */
+static void new_name(const char *name, const char *suffix, char *text, size_t size, uint32_t (*find)(const struct graph *, const char *),
+	const struct graph *graph)
+{
+	snprintf(text, size, "%.400s.%s", name, suffix);
+	for (int i = 2; find(graph, text) != NONE; i++)
+		snprintf(text, size, "%.400s.%s%d", name, suffix, i);
+}
+
+/* An op of one operand and one result that isn't in the given graph. */
+static enum status add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix, int64_t flops,
+	uint32_t operand, uint32_t result)
+{
+	char name[450];
+	new_name(model->name, suffix, name, sizeof name, graph_find_op, scaling->graph);
+	struct op op = { .name = name, .type = type, .module = model->module, .flops = flops, .phase = model->phase,
+		.has_phase = model->has_phase, .has_module = model->has_module };
+	uint32_t id = draft_op(scaling->draft, &op);
+	if (id == NONE || draft_read(scaling->draft, id, operand) != OK)
+		return NO_MEMORY;
+	return draft_write(scaling->draft, id, result);
+}
+
+static bool add_tensor(struct scaling *scaling, uint32_t model, const char *suffix, const int64_t *shape, uint8_t kind)
+{
+	const struct tensor *from = &scaling->graph->tensor[model];
+	struct tensor tensor = *from;
+	char name[450];
+	new_name(from->name, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
+	tensor.name = name;
+	tensor.extra = NULL;
+	tensor.shape = shape;
+	tensor.bytes = bytes_of(from, count_elements(shape, from->rank));
+	tensor.alias = NONE;
+	tensor.kind = kind;
+	return draft_tensor(scaling->draft, &tensor) != NONE;
+}
+
+static bool write_tensors(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		struct tensor tensor = graph->tensor[t];
+		tensor.shape = new_shape(scaling, t);
+		tensor.bytes = new_bytes(scaling, t);
+		tensor.alias = scaling->alias[t];
+		if (draft_tensor(scaling->draft, &tensor) == NONE)
+			return false;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t operand = scaling->copied[op] ? graph->reads.item[graph->reads.start[op]] : NONE;
+		if (operand != NONE) {
+			uint8_t kind = graph->tensor[graph->writes.item[graph->writes.start[op]]].kind;
+			if (kind_persistent(kind))
+				kind = KIND_TEMPORARY;
+			if (!add_tensor(scaling, operand, "copy", new_shape(scaling, operand), kind))
+				return false;
+		}
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t result = graph->writes.item[i];
+			int64_t shape[RANK_MAX];
+			if (scaling->sum[result] == NONE)
+				continue;
+			summed_shape(scaling, result, shape);
+			if (!add_tensor(scaling, result, "sum", shape, graph->tensor[result].kind))
+				return false;
+		}
+	}
+	return true;
+}
+
+static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clone)
+{
+	const struct graph *graph = scaling->graph;
+	struct draft *draft = scaling->draft;
+	struct op copy = graph->op[op];
+	enum status status = OK;
+	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+	if (scaling->copied[op]) {
+		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].rank);
+		status = add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone);
+		if (strncmp(copy.type, "aten._reshape_alias", 19) == 0)
+			copy.type = "aten._unsafe_view.default";
+	}
+	copy.flops = scaling->flops[op];
+	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
+		copy.workspace = ratio(copy.workspace, new_bytes(scaling, first), graph->tensor[first].bytes);
+	uint32_t id = status == OK ? draft_op(draft, &copy) : NONE;
+	if (id == NONE)
+		return NO_MEMORY;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t t = graph->reads.item[i];
+		if (scaling->copied[op] && t == first)
+			t = *clone;
+		else if (scaling->sums[op] && scaling->sum[t] != NONE)
+			t = scaling->sum[t];
+		if (status == OK)
+			status = draft_read(draft, id, t);
+	}
+	*clone += scaling->copied[op];
+	FOR_ROW(i, &graph->writes, op)
+		if (status == OK)
+			status = draft_write(draft, id, graph->writes.item[i]);
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
+		status = draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in);
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t result = graph->writes.item[i];
+		if (status != OK || scaling->sum[result] == NONE)
+			continue;
+		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].rank);
+		status = add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
+	}
+	return status;
+}
+
+/* Replaces the number of a member `"key":number` of the graph's extra keys. */
+static const char *replace_number(struct arena *arena, const char *extra, const char *key, int64_t number)
+{
+	const char *at = extra && number > 0 ? strstr(extra, key) : NULL;
+	if (!at)
+		return extra;
+	size_t head = (size_t)(at - extra) + strlen(key), skip = strspn(extra + head, "0123456789");
+	size_t size = strlen(extra) + 24;
+	char *text = arena_alloc(arena, size, 1);
+	if (text)
+		snprintf(text, size, "%.*s%lld%s", (int)head, extra, (long long)number, extra + head + skip);
+	return text;
+}
+
+static enum status write_graph(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	const char *extra = replace_number(&scaling->arena, graph->extra, "\"batch\":", scaling->request->batch);
+	extra = replace_number(&scaling->arena, extra, "\"seq\":", scaling->request->sequence);
+	if ((graph->extra && !extra) || draft_describe(scaling->draft, graph->name, graph->source, extra) != OK || !write_tensors(scaling))
+		return NO_MEMORY;
+	enum status status = OK;
+	uint32_t next = graph->tensors;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		status = write_op(scaling, op, &next);
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		FOR_ROW(i, &graph->after, op)
+			if (status == OK)
+				status = draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]);
+	return status;
+}
+
+static enum status check_shapes_known(const struct graph *graph, struct error *error)
+{
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		if (!graph->tensor[t].shape)
+			return fail(error, BAD_INPUT, "the shape of tensor %s is unknown", graph->tensor[t].name);
+	return OK;
+}
+
+static enum status scale(struct scaling *scaling, struct graph **scaled)
+{
+	const struct graph *graph = scaling->graph;
+	enum status status = check_shapes_known(graph, scaling->error);
+	if (status == OK)
+		status = scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
+	if (status == OK)
+		status = allocate(scaling) ? find_sums(scaling) : NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		status = check_op(scaling, op);
+	if (status == OK)
+		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
+	if (status != OK)
+		return status;
+	count_copies(scaling);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		scaling->report->sums += scaling->sum[t] != NONE;
+	count_whole_slices(scaling);
+	scaling->report->capacities = scaling->values.capacities;
+	scaling->tensors = graph->tensors;
+	plan_tensors(scaling);
+	scaling->draft = draft_new();
+	status = scaling->draft ? write_graph(scaling) : NO_MEMORY;
+	if (status == OK)
+		*scaled = graph_build(scaling->draft, scaling->error, &status);
+	return status;
+}
+
+enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
+	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error)
+{
+	struct scaling scaling = { .graph = graph, .rules = rules, .factors = factors, .request = request, .report = report, .error = error };
+	*report = (struct scale_report) { .first_copy = NONE };
+	*scaled = NULL;
+	enum status status = scale(&scaling, scaled);
+	draft_free(scaling.draft);
+	arena_free(&scaling.values.arena);
+	arena_free(&scaling.arena);
+	binding_free(&scaling.binding);
+	return status;
+}

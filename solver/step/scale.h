@@ -1,0 +1,31 @@
+/* scale.h: a captured or built step at another batch size or sequence length. */
+#ifndef TIDEMARK_STEP_SCALE_H
+#define TIDEMARK_STEP_SCALE_H
+
+#include "solver/rules/factors.h"
+
+/* 0: as it is. */
+struct scale_request { int64_t batch, sequence; };
+
+/* What the new graph rests on besides the rules; one sentence each for the user is the caller's. */
+struct scale_report {
+	uint32_t copies;         /* views that need a copy at the new size: clones were put before them */
+	uint32_t unfused;        /* copies before a linear layer (addmm): PyTorch traces a product and an addition there instead */
+	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
+	uint32_t whole_slices;   /* slices that now take everything: a tracer would leave them out; they cost nothing */
+	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
+	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
+	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
+	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
+};
+
+/* The graph with its batch and sequence changed by rule: shapes, bytes, FLOPs and workspaces of everything that
+ * carries them; names and order stay. Where memory layout makes PyTorch copy at the new size what was a view at
+ * the old one, the copy is inserted, as `reshape` does.
+ * BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a rule
+ * touches it, two dims that must agree don't, a parameter would have to change.
+ * graph and factors must belong together. Release *scaled with graph_release(). O(ops + dims). */
+enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
+	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error);
+
+#endif

@@ -1,0 +1,19 @@
+/* scale_values.h: the new extents of all factors and dims. */
+#ifndef TIDEMARK_STEP_SCALE_VALUES_H
+#define TIDEMARK_STEP_SCALE_VALUES_H
+
+#include "scale.h"
+
+struct scale_values {
+	int64_t *value;        /* [factors] */
+	int64_t *shape;        /* [dims] new extents, by factors->dim_start */
+	bool *changed;         /* [tensors] */
+	uint32_t capacities;   /* factors that are taken for an expert's slots */
+	struct arena arena;
+};
+
+/* BAD_INPUT with the reason as graph_scale(). Free the arena also on failure. */
+enum status scale_values_find(const struct graph *graph, const struct rules *rules, const struct factors *factors,
+	const struct scale_request *request, struct scale_values *values, struct error *error);
+
+#endif

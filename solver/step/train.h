@@ -1,0 +1,33 @@
+/* train.h: a training step from a forward graph: backward pass and weight update by rules. */
+#ifndef TIDEMARK_STEP_TRAIN_H
+#define TIDEMARK_STEP_TRAIN_H
+
+#include "gradient.h"
+#include "update.h"
+
+struct train_options {
+	const struct rules *rules;
+	enum gradient_policy policy;
+	struct update_options update;
+};
+
+/* True when the graph has ops of phase backward or update: it needs no training step made. */
+bool train_has_step(const struct graph *graph);
+
+/* The training step of a forward graph: its ops in their order, then the backward ops in reverse, then the updates in
+ * the order of the parameters. Gradients start at the tensors of kind output, or where there are none at
+ * what no op reads; they flow to the floating-point parameters, and are added up where a tensor has several
+ * readers. Three rules beyond the single op's:
+ *   need      an operand is kept only where a derivative that is needed reads it;
+ *   in place  an op that overwrites an operand that its derivative reads keeps a copy of it;
+ *   storage   what is kept is a storage, once, and nothing extra where it is persistent anyway.
+ * The result is memory-faithful and says in `extra` that it was synthesised, and which ops had no rule.
+ * NULL with *status and *error: BAD_INPUT when no parameter gets a gradient. O(graph log rules). */
+struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error,
+	enum status *status);
+
+/* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
+ * inputs, parameters, buffers and constants. */
+struct graph *train_forward_part(const struct graph *step, struct error *error, enum status *status);
+
+#endif

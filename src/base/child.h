@@ -1,0 +1,27 @@
+/* child.h: runs a program with limits: bytes in, bytes out, stopped by a clock or a flag. */
+#ifndef TIDEMARK_BASE_CHILD_H
+#define TIDEMARK_BASE_CHILD_H
+
+#include "solver/base/base.h"
+
+struct child_limits {
+	int64_t milliseconds;        /* of wall time; 0: none */
+	size_t output;               /* most bytes on its standard output; 0: 1 GiB */
+	const atomic_bool *cancel;   /* polled every 20 ms; may be NULL */
+};
+
+struct child_result {
+	char *output;                /* length bytes and a NUL; free with mem_free() */
+	size_t length;
+	int code;                    /* exit status; 128 + signal where one ended it */
+	char message[500];           /* the first bytes of its standard error */
+};
+
+/* Runs arguments[0], looked for in PATH unless it holds a slash, with input as its standard input.
+ * OK when it ran to its end, whatever its exit status. LIMIT after the time or too much output, CANCELLED after
+ * the flag (its whole process group is killed then), BAD_INPUT when it can't be started, NO_MEMORY.
+ * Safe beside threads. */
+enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
+	struct child_result *result, struct error *error);
+
+#endif

@@ -1,0 +1,393 @@
+/* check.c: verifies plan files with code that shares nothing with the solvers. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/read/input.h"
+#include "check.h"
+#include "layout.h"
+#include "pipeline.h"
+#include "shard.h"
+#include "src/read/rules_file.h"
+#include "src/scenario/scenario.h"
+#include "solver/shard/device_graph.h"
+#include "src/plan/transform.h"
+
+#define PLAN_BYTES_MAX ((size_t)1 << 30)
+
+/* ---- scenario and graph -------------------------------------------------------------------- */
+
+static enum status read_knob(struct check *check, enum knob_id id, const json_t *value)
+{
+	if (json_is_integer(value)) {
+		check->scenario.value[id] = json_integer_value(value);
+		return OK;
+	}
+	const char *text = json_string_value(value);
+	return text ? knob_parse(id, text, &check->scenario.value[id], check->error)
+		: fail(check->error, BAD_INPUT, "the plan's scenario has a bad value for %s", knobs[id].name);
+}
+
+static enum status read_scenario(struct check *check)
+{
+	const json_t *scenario = json_object_get(check->plan, "scenario"), *value, *pin;
+	const char *key;
+	size_t i;
+	enum status status = OK;
+	if (!json_is_object(scenario))
+		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
+	json_object_foreach((json_t *)(uintptr_t)scenario, key, value) {
+		enum knob_id id = knob_find(key);
+		if (id < KNOB_COUNT && (status = read_knob(check, id, value)) != OK)
+			return status;
+	}
+	json_array_foreach(json_object_get(scenario, "pins"), i, pin) {
+		if (!json_is_string(pin))
+			return fail(check->error, BAD_INPUT, "the plan's pins must be strings");
+		if ((status = scenario_pin(&check->scenario, json_string_value(pin), check->error)) != OK)
+			return status;
+	}
+	return check_pins(check->input, &check->scenario, check->error);
+}
+
+static enum status check_shard(struct check *check, struct stage_context *stage, const struct sharded *sharded)
+{
+	const json_t *shard = json_object_get(check->plan, "shard");
+	const char *how = NULL;
+	enum status status = shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error);
+	if (status != OK)
+		return status;
+	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
+	status = device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error);
+	if (status != OK)
+		return status;
+	check_passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
+	status = shard_check_bound(shard, stage, sharded, &check->scenario, &how, check->error);
+	if (status == OK && how)
+		check_passed(check, how);
+	return status;
+}
+
+/* The pipeline rank that the plan is of: the scenario's, or the one that had the largest arena. */
+static enum status read_rank(struct check *check)
+{
+	const json_t *rank = json_object_get(json_object_get(json_object_get(check->plan, "shard"), "pipeline"), "rank");
+	if (!scenario_pipelines(&check->scenario))
+		return OK;
+	if (!json_is_integer(rank) || json_integer_value(rank) < 0 || json_integer_value(rank) > knobs[K_rank].maximum)
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline.rank is no rank");
+	if (check->scenario.value[K_rank] != KNOB_GIVEN && check->scenario.value[K_rank] != json_integer_value(rank))
+		return check_wrong(check, "the plan is of another pipeline rank than the scenario asks for");
+	check->scenario.value[K_rank] = json_integer_value(rank);
+	return OK;
+}
+
+/* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
+static enum status transform_graph(struct check *check)
+{
+	struct graph *input = (struct graph *)(uintptr_t)check->input;
+	char fingerprint[17];
+	const char *planned = json_string_value(check_member(check, "graph", "planned_fingerprint"));
+	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, input->fingerprint);
+	if (planned && strcmp(planned, fingerprint) == 0) {
+		check->graph = graph_retain(input);
+		return OK;
+	}
+	enum status status = NO_MEMORY;
+	struct control control = { 0 };
+	check->rules = rules_load(check->rules_file, check->error, &status);
+	if (!check->rules)
+		return status;
+	enum status rank = read_rank(check);
+	if (rank != OK)
+		return rank;
+	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
+	int64_t margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
+	if (margin < -BYTES_MAX || margin > BYTES_MAX)
+		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
+	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin,
+		.shard_decider = shard_decision, .shard_context = &claim };
+	status = NO_MEMORY;
+	struct transformed *transformed = NULL;
+	if (stage.store)
+		transformed = stage_transform(&stage, input, &check->scenario, false, check->error, &status);
+	if (transformed)
+		check->graph = graph_retain(transformed->graph);
+	if (transformed && transformed->sharded) {
+		check->sharded = sharded_retain(transformed->sharded);
+		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
+		status = check_shard(check, &stage, transformed->sharded);
+		if (status == OK && check->pipelined)
+			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->error);
+		if (status == OK && check->pipelined)
+			check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
+	}
+	transformed_release(transformed);
+	store_free(stage.store);
+	return status;
+}
+
+static enum status prepare_graph(struct check *check)
+{
+	enum status status = transform_graph(check);
+	if (status != OK)
+		return status;
+	const struct graph *graph = check->graph;
+	check->position = arena_alloc(&check->arena, graph->ops, sizeof *check->position);
+	check->order = arena_alloc(&check->arena, graph->ops, sizeof *check->order);
+	check->first = arena_alloc(&check->arena, graph->storages, sizeof *check->first);
+	check->last = arena_alloc(&check->arena, graph->storages, sizeof *check->last);
+	check->bytes = arena_alloc(&check->arena, graph->storages, sizeof *check->bytes);
+	check->offset = arena_alloc(&check->arena, graph->storages, sizeof *check->offset);
+	if (!check->position || !check->order || !check->first || !check->last || !check->bytes || !check->offset)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	return OK;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static enum status check_order(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	const json_t *ops = check_member(check, "order", "ops"), *name;
+	size_t i;
+	if (!json_is_array(ops))
+		return fail(check->error, BAD_INPUT, "not a plan file: it has no order.ops");
+	if (json_array_size(ops) != graph->ops)
+		return check_wrong(check, "the order has %zu ops, the graph has %u", json_array_size(ops), graph->ops);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		check->position[op] = NONE;
+	json_array_foreach(ops, i, name) {
+		uint32_t op = json_is_string(name) ? graph_find_op(graph, json_string_value(name)) : NONE;
+		if (op == NONE)
+			return check_wrong(check, "position %zu of the order is no op of the graph", i);
+		if (check->position[op] != NONE)
+			return check_wrong(check, "op \"%.100s\" stands in the order twice", graph->op[op].name);
+		check->position[op] = (uint32_t)i;
+		check->order[i] = op;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(d, &graph->pred, op)
+			if (check->position[graph->pred.item[d]] > check->position[op])
+				return check_wrong(check, "op \"%.100s\" runs before \"%.100s\", which it depends on", graph->op[op].name,
+					graph->op[graph->pred.item[d]].name);
+	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		const struct pin *pin = &check->scenario.pin[p];
+		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE, b = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->b) : NONE;
+		if (a != NONE && b != NONE && check->position[a] > check->position[b])
+			return check_wrong(check, "the pin \"%.100s before %.100s\" is not kept", pin->a, pin->b);
+	}
+	check_passed(check, "the order runs every op once and keeps every dependency and pin");
+	return OK;
+}
+
+/* The step simulated in the file's order. */
+static enum status check_time(struct check *check)
+{
+	if (!check->sharded || check->pipelined)
+		return OK;
+	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
+	if (!time)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	plan_time_free(time);
+	if (status == OK)
+		check_passed(check, "the time of a step: computation and collectives run event by event");
+	return status;
+}
+
+/* ---- memory: lifetimes first, then a sum of differences ----------------------------------------- */
+
+static void find_lifetime(struct check *check, uint32_t s)
+{
+	const struct graph *graph = check->graph;
+	const struct storage *storage = &graph->storage[s];
+	uint32_t end = graph->ops ? graph->ops - 1 : 0;
+	check->bytes[s] = align_up(storage->bytes, check->scenario.value[K_alignment]);
+	check->offset[s] = -1;
+	check->first[s] = check->last[s] = NONE;
+	if (storage->bytes == 0 || (!storage->live_out && csr_length(&graph->users, s) == 0))
+		return;
+	check->first[s] = storage->allocator == NONE || storage->persistent ? 0 : check->position[storage->allocator];
+	check->last[s] = storage->live_out ? end : check->first[s];
+	FOR_ROW(i, &graph->users, s) {
+		uint32_t position = check->position[graph->users.item[i]];
+		if (position > check->last[s])
+			check->last[s] = position;
+	}
+}
+
+static enum status check_memory(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	int64_t persistent = 0, bytes = 0;
+	uint32_t peak_position = 0;
+	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
+	if (!change)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		find_lifetime(check, s);
+		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
+		if (check->first[s] == NONE)
+			continue;
+		change[check->first[s]] += check->bytes[s];
+		change[check->last[s] + 1] -= check->bytes[s];
+	}
+	check->peak = graph->ops ? -1 : change[0];
+	for (uint32_t position = 0; position < graph->ops; position++) {
+		bytes += change[position];
+		int64_t workspace = graph->op[check->order[position]].workspace;
+		int64_t live = bytes + (check->scenario.value[K_workspace] ? align_up(workspace, check->scenario.value[K_alignment]) : 0);
+		if (live > check->peak) {
+			check->peak = live;
+			peak_position = position;
+		}
+	}
+	enum status status = check_expect(check, "memory", "persistent_bytes", persistent);
+	if (status == OK)
+		status = check_expect(check, "memory", "peak_bytes", check->peak);
+	if (status == OK)
+		status = check_expect(check, "order", "peak_bytes", check->peak);
+	const char *op = json_string_value(check_member(check, "memory", "peak_op"));
+	if (status == OK && graph->ops && (!op || strcmp(op, graph->op[check->order[peak_position]].name) != 0))
+		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", graph->op[check->order[peak_position]].name);
+	if (status == OK)
+		check_passed(check, "peak and persistent bytes, computed anew");
+	return status;
+}
+
+/* ---- the order's bound --------------------------------------------------------------------------------- */
+
+static uint32_t op_named(const struct check *check, const json_t *name)
+{
+	return json_is_string(name) ? graph_find_op(check->graph, json_string_value(name)) : NONE;
+}
+
+static enum status read_flow(struct check *check, const struct problem *problem, struct order_certificate *certificate, const json_t *flow)
+{
+	const struct graph *graph = check->graph;
+	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
+	certificate->arc = arena_alloc(&check->arena, json_array_size(flow), sizeof *certificate->arc);
+	if (!item || !certificate->arc)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t s = 0; s < graph->storages; s++)
+		item[s] = NONE;
+	for (uint32_t i = 0; i < problem->items; i++)
+		item[problem->storage[i]] = i;
+	const json_t *arc;
+	size_t i;
+	json_array_foreach(flow, i, arc) {
+		const json_t *name = json_array_get(arc, 0), *bytes = json_array_get(arc, 3);
+		uint32_t tensor = json_is_string(name) ? graph_find_tensor(graph, json_string_value(name)) : NONE;
+		if (json_array_size(arc) != 4 || !json_is_integer(bytes) || (json_is_string(name) && tensor == NONE))
+			return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of the order's certificate is malformed", i);
+		certificate->arc[certificate->arcs++] = (struct order_arc){
+			.item = tensor == NONE ? NONE : item[graph->tensor[tensor].storage],
+			.from = op_named(check, json_array_get(arc, 1)),
+			.to = op_named(check, json_array_get(arc, 2)),
+			.flow = json_integer_value(bytes),
+		};
+	}
+	return OK;
+}
+
+static enum status search_order_again(struct check *check, const struct problem *problem, int64_t bound)
+{
+	struct order_result result = { 0 };
+	struct control control = { 0 };
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = ORDER_EFFORT_DEFAULT * 16 };
+	order_solve(problem, &options, &control, &result);
+	bool confirmed = result.order && result.bound >= bound;
+	order_result_free(&result);
+	if (!confirmed)
+		return check_wrong(check, "the order's bound %" PRId64 " could not be confirmed by searching again", bound);
+	check_passed(check, "the order's bound, searched again");
+	return OK;
+}
+
+static enum status verify_certificate(struct check *check, const struct problem *problem, int64_t bound)
+{
+	const json_t *json = check_member(check, "order", "certificate");
+	const char *by = json_string_value(json_object_get(json, "by"));
+	int proof = by ? name_index(order_proof_names, ORDER_PROOF_COUNT, by) : -1;
+	struct order_certificate certificate = { .proof = (enum order_proof)proof, .op = op_named(check, json_object_get(json, "op")) };
+	if (proof < 0)
+		return fail(check->error, BAD_INPUT, "not a plan file: order.certificate.by is unknown");
+	if (proof == ORDER_PROOF_SEARCH)
+		return search_order_again(check, problem, bound);
+	enum status status = OK;
+	if (proof == ORDER_PROOF_CUT)
+		status = read_flow(check, problem, &certificate, json_object_get(json, "flow"));
+	struct error why = { 0 };
+	if (status == OK && order_check_certificate(problem, &certificate, bound, &why) != OK)
+		return check_wrong(check, "the order's bound does not hold: %s", why.text);
+	if (status == OK)
+		check_passed(check, "the order's bound, from its certificate");
+	return status;
+}
+
+static enum status check_order_bound(struct check *check)
+{
+	int64_t bound;
+	enum status status = check_integer(check, "order", "bound_bytes", &bound);
+	if (status != OK)
+		return status;
+	if (bound > check->peak || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
+		return check_wrong(check, "order.proved or order.bound_bytes contradicts the peak");
+	struct problem problem;
+	status = scenario_problem(check->graph, &check->scenario, &problem, check->error);
+	if (status != OK)
+		return status;
+	status = verify_certificate(check, &problem, bound);
+	problem_free(&problem);
+	return status;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
+
+static enum status check_counts(struct check *check)
+{
+	int64_t ops;
+	enum status status = check_integer(check, "graph", "ops", &ops);
+	if (status != OK)
+		return status;
+	const json_t *version = json_object_get(check->plan, "tidemark");
+	if (!json_is_integer(version) || json_integer_value(version) != 1)
+		return fail(check->error, BAD_INPUT, "not a plan file of version 1");
+	return OK;
+}
+
+enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error)
+{
+	static enum status (*const steps[])(struct check *) = {
+		check_counts, read_scenario, prepare_graph, check_order, check_time, check_memory, check_layout, check_host, check_order_bound,
+	};
+	struct input *input = input_open(path, error);
+	if (!input)
+		return BAD_INPUT;
+	size_t size;
+	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
+	input_close(input);
+	if (!text)
+		return BAD_INPUT;
+	json_error_t problem;
+	json_t *plan = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+	mem_free(text);
+	if (!plan) {
+		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
+		return fail(error, BAD_INPUT, "not a plan file: %s", problem.text);
+	}
+	struct check check = { .input = graph, .plan = plan, .rules_file = rules_file, .report = report, .error = error };
+	scenario_init(&check.scenario);
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
+		status = steps[i](&check);
+	json_decref(plan);
+	graph_release(check.graph);
+	sharded_release(check.sharded);
+	pipelined_release(check.pipelined);
+	rules_free(check.rules);
+	scenario_done(&check.scenario);
+	arena_free(&check.arena);
+	return status;
+}

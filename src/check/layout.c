@@ -1,0 +1,391 @@
+/* layout.c: buffers of a plan file overlap nowhere, pins hold, the arena's bound is one; what waits in host memory. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/plan/group_pins.h"
+#include "layout.h"
+#include "solver/layout/links.h"
+
+/* ---- layout --------------------------------------------------------------------------------------- */
+
+static enum status read_buffer(struct check *check, const json_t *buffer)
+{
+	const struct graph *graph = check->graph;
+	const char *name;
+	json_int_t offset, bytes, first, last;
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I}", "tensor", &name, "offset", &offset, "bytes", &bytes,
+	    "first", &first, "last", &last) != 0)
+		return fail(check->error, BAD_INPUT, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
+	uint32_t tensor = graph_find_tensor(graph, name);
+	if (tensor == NONE)
+		return check_wrong(check, "there is a buffer for \"%.100s\", which is no tensor of the graph", name);
+	uint32_t s = graph->tensor[tensor].storage;
+	if (graph->storage[s].root != tensor)
+		return check_wrong(check, "the buffer \"%.100s\" is named by a view: its root is \"%.100s\"", name,
+			graph->tensor[graph->storage[s].root].name);
+	if (check->offset[s] >= 0)
+		return check_wrong(check, "there are two buffers for \"%.100s\"", name);
+	if (check->first[s] == NONE)
+		return check_wrong(check, "there is a buffer for \"%.100s\", which occupies no memory", name);
+	if (bytes != check->bytes[s] || first != check->first[s] || last != check->last[s])
+		return check_wrong(check, "buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64 " from %u to %u",
+			name, (int64_t)bytes, (int64_t)first, (int64_t)last, check->bytes[s], check->first[s], check->last[s]);
+	if (offset < 0)
+		return check_wrong(check, "buffer \"%.100s\" has a negative offset", name);
+	check->offset[s] = offset;
+	return OK;
+}
+
+/* fixed offsets of the pins, for searches. */
+static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
+{
+	buffers->fixed = arena_alloc(&check->arena, buffers->n, sizeof *buffers->fixed);
+	if (!buffers->fixed)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		buffers->fixed[i] = -1;
+		for (uint32_t p = 0; p < check->scenario.pins; p++) {
+			const struct pin *pin = &check->scenario.pin[p];
+			uint32_t tensor = pin->kind == PIN_OFFSET ? graph_find_tensor(check->graph, pin->a) : NONE;
+			if (tensor != NONE && check->graph->tensor[tensor].storage == storage[i])
+				buffers->fixed[i] = pin->number;
+		}
+	}
+	return OK;
+}
+
+static enum status check_pinned_offsets(struct check *check)
+{
+	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		const struct pin *pin = &check->scenario.pin[p];
+		if (pin->kind != PIN_OFFSET)
+			continue;
+		uint32_t tensor = graph_find_tensor(check->graph, pin->a);
+		if (tensor == NONE)    /* on another pipeline rank */
+			continue;
+		uint32_t s = check->graph->tensor[tensor].storage;
+		if (check->offset[s] != pin->number)
+			return check_wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a, pin->number, check->offset[s]);
+	}
+	return OK;
+}
+
+/* Tensors that are pinned behind others; those on other pipeline ranks are left out. */
+static enum status check_neighbours(struct check *check)
+{
+	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		const struct pin *pin = &check->scenario.pin[p];
+		uint32_t a = pin->kind == PIN_BEHIND ? graph_find_tensor(check->graph, pin->a) : NONE;
+		uint32_t b = a != NONE ? graph_find_tensor(check->graph, pin->b) : NONE;
+		if (b == NONE)
+			continue;
+		uint32_t after = check->graph->tensor[a].storage, before = check->graph->tensor[b].storage;
+		if (check->offset[after] != check->offset[before] + check->bytes[before])
+			return check_wrong(check, "tensor \"%.100s\" is pinned behind \"%.100s\", but starts at %" PRId64 ", not at %" PRId64, pin->a, pin->b,
+				check->offset[after], check->offset[before] + check->bytes[before]);
+	}
+	return OK;
+}
+
+/* Bytes alive at a position. */
+static int64_t load_at(const struct check *check, int64_t position)
+{
+	int64_t load = 0;
+	for (uint32_t s = 0; s < check->graph->storages; s++)
+		if (check->first[s] != NONE && check->first[s] <= position && position <= check->last[s])
+			load += check->bytes[s];
+	return load;
+}
+
+static enum status check_load(struct check *check, int64_t bound)
+{
+	const json_t *moment = json_object_get(check_member(check, "layout", "certificate"), "moment");
+	if (!json_is_integer(moment))
+		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate has no moment");
+	int64_t load = load_at(check, json_integer_value(moment));
+	if (load < bound)
+		return check_wrong(check, "the layout's bound is %" PRId64 ", but at its moment only %" PRId64 " bytes are alive", bound, load);
+	check_passed(check, "the layout's bound, by load at its moment");
+	return OK;
+}
+
+/* The buffers that are wanted (NULL: all that are there), for the solver's own checker and searches. storage[i]: of buffer i. */
+static enum status make_buffers(struct check *check, const bool *wanted, struct buffers *buffers, uint32_t **storage, int64_t **offset)
+{
+	uint32_t storages = check->graph->storages;
+	buffers->lower = arena_alloc(&check->arena, storages, sizeof(int64_t));
+	buffers->upper = arena_alloc(&check->arena, storages, sizeof(int64_t));
+	buffers->size = arena_alloc(&check->arena, storages, sizeof(int64_t));
+	*storage = arena_alloc(&check->arena, storages, sizeof(uint32_t));
+	*offset = arena_alloc(&check->arena, storages, sizeof(int64_t));
+	if (!buffers->lower || !buffers->upper || !buffers->size || !*storage || !*offset)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t s = 0; s < storages; s++) {
+		if (check->first[s] == NONE || (wanted && !wanted[s]))
+			continue;
+		uint32_t i = buffers->n++;
+		buffers->lower[i] = check->first[s];
+		buffers->upper[i] = (int64_t)check->last[s] + 1;
+		buffers->size[i] = check->bytes[s];
+		(*storage)[i] = s;
+		(*offset)[i] = check->offset[s];
+	}
+	return OK;
+}
+
+/* Names the two buffers that overlap: quadratic, and only for layouts that are known to be wrong. */
+static enum status name_overlap(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	for (uint32_t a = 0; a < graph->storages; a++)
+		for (uint32_t b = 0; check->first[a] != NONE && b < a; b++)
+			if (check->first[b] != NONE && check->first[a] <= check->last[b] && check->first[b] <= check->last[a] &&
+			    check->offset[a] < check->offset[b] + check->bytes[b] && check->offset[b] < check->offset[a] + check->bytes[a])
+				return check_wrong(check, "buffers \"%.100s\" and \"%.100s\" are alive together and overlap",
+					graph->tensor[graph->storage[a].root].name, graph->tensor[graph->storage[b].root].name);
+	return check_wrong(check, "the layout is wrong");
+}
+
+static enum status check_overlap(struct check *check, int64_t arena)
+{
+	struct buffers buffers = { 0 };
+	uint32_t *storage;
+	struct layout layout = { .arena = arena };
+	enum status status = make_buffers(check, NULL, &buffers, &storage, &layout.offset);
+	if (status != OK)
+		return status;
+	layout.load = layout.bound = load_at(check, 0);
+	struct error why = { 0 };
+	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
+		? 1 : check->scenario.value[K_alignment];
+	status = layout_check(&buffers, alignment, &layout, &why);
+	if (status == NO_MEMORY)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	return status == OK ? OK : name_overlap(check);
+}
+
+#define CORE_NODES 2000000 /* about a second */
+
+/* Whether a plain search, none of the solver's, finds that nothing smaller than the bound holds the buffers. */
+static enum status refute_core(struct check *check, const struct buffers *buffers, int64_t bound)
+{
+	uint32_t *core = arena_alloc(&check->arena, buffers->n, sizeof *core);
+	for (uint32_t i = 0; core && i < buffers->n; i++)
+		core[i] = i;
+	return core ? layout_check_core(buffers, core, buffers->n, check->scenario.value[K_alignment], bound - 1, CORE_NODES) : NO_MEMORY;
+}
+
+/* Nothing smaller than the bound holds the core: by the plain search, or where that takes too long by the solver's. */
+static enum status search_layout_again(struct check *check, int64_t bound)
+{
+	const json_t *core = json_object_get(check_member(check, "layout", "certificate"), "core"), *name;
+	bool *wanted = arena_alloc(&check->arena, check->graph->storages, sizeof *wanted);
+	struct buffers buffers = { 0 };
+	uint32_t *storage;
+	int64_t *offset;
+	size_t i;
+	if (!wanted)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	json_array_foreach(core, i, name) {
+		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE;
+		if (tensor == NONE)
+			return check_wrong(check, "the core of the layout's bound names no tensor of the graph");
+		wanted[check->graph->tensor[tensor].storage] = true;
+	}
+	enum status status = make_buffers(check, json_array_size(core) ? wanted : NULL, &buffers, &storage, &offset);
+	if (status == OK)
+		status = pin_buffers(check, &buffers, storage);
+	if (status != OK)
+		return status;
+	status = refute_core(check, &buffers, bound);
+	if (status == INFEASIBLE) {
+		check_passed(check, "the layout's bound, by a plain search on its core");
+		return OK;
+	}
+	if (status == NO_MEMORY)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	struct control control = { 0 };
+	struct linked_layout linked = { 0 };
+	struct layout_links links = { 0 };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = check->scenario.value[K_alignment], .capacity = bound - 1,
+		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
+	struct error why;
+	uint32_t *buffer = arena_alloc(&check->arena, check->graph->storages, sizeof *buffer);
+	if (!buffer)
+		return fail(check->error, NO_MEMORY, "out of memory");
+	for (uint32_t s = 0; s < check->graph->storages; s++)
+		buffer[s] = NONE;
+	for (uint32_t b = 0; b < buffers.n; b++)
+		buffer[storage[b]] = b;
+	status = group_pins(check->graph, &check->scenario, buffer, buffers.n, &check->arena, &links.behind, check->error);
+	if (status != OK)
+		return status;
+	status = layout_solve_linked(&buffers, &links, &options, &control, &linked, &why);
+	linked_layout_free(&linked);
+	if (status != INFEASIBLE)
+		return check_wrong(check, "the layout's bound %" PRId64 " could not be confirmed by searching again", bound);
+	check_passed(check, "the layout's bound, searched again");
+	return OK;
+}
+
+/* What is alive at one moment, among its pins. */
+static enum status check_layout_moment(struct check *check, int64_t bound)
+{
+	struct buffers buffers = { 0 };
+	uint32_t *storage;
+	int64_t *offset, moment = json_integer_value(json_object_get(check_member(check, "layout", "certificate"), "moment"));
+	enum status status = make_buffers(check, NULL, &buffers, &storage, &offset);
+	if (status == OK)
+		status = pin_buffers(check, &buffers, storage);
+	if (status != OK)
+		return status;
+	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
+	if (needed < bound)
+		return needed < 0 ? fail(check->error, NO_MEMORY, "out of memory")
+			: check_wrong(check, "what is alive at step %" PRId64 " needs %" PRId64 " bytes, not the layout's bound %" PRId64, moment, needed, bound);
+	check_passed(check, "the layout's bound, by what is alive at one moment");
+	return OK;
+}
+
+static enum status check_layout_bound(struct check *check, int64_t arena)
+{
+	int64_t bound;
+	enum status status = check_integer(check, "layout", "bound_bytes", &bound);
+	if (status != OK)
+		return status;
+	if (bound > arena || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
+		return check_wrong(check, "layout.proved or layout.bound_bytes contradicts the arena");
+	const char *by = json_string_value(json_object_get(check_member(check, "layout", "certificate"), "by"));
+	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_LOAD]) == 0)
+		return check_load(check, bound);
+	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
+		return check_layout_moment(check, bound);
+	return search_layout_again(check, bound);
+}
+
+enum status check_layout(struct check *check)
+{
+	const json_t *list = check_member(check, "layout", "buffers"), *buffer;
+	size_t i;
+	int64_t arena = 0;
+	enum status status = OK;
+	if (!json_is_array(list))
+		return fail(check->error, BAD_INPUT, "not a plan file: it has no layout.buffers");
+	json_array_foreach(list, i, buffer)
+		if ((status = read_buffer(check, buffer)) != OK)
+			return status;
+	for (uint32_t s = 0; s < check->graph->storages; s++) {
+		if (check->first[s] == NONE)
+			continue;
+		if (check->offset[s] < 0)
+			return check_wrong(check, "there is no buffer for \"%.100s\"", check->graph->tensor[check->graph->storage[s].root].name);
+		if (check->offset[s] + check->bytes[s] > arena)
+			arena = check->offset[s] + check->bytes[s];
+	}
+	/* The caching allocator reserves whole segments: its arena may reach above the highest buffer. */
+	if (check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE) {
+		int64_t reserved;
+		status = check_integer(check, "layout", "arena_bytes", &reserved);
+		if (status == OK && reserved < arena)
+			return check_wrong(check, "the allocator's %" PRId64 " bytes do not hold its buffers", reserved);
+		arena = reserved;
+	}
+	if (status == OK)
+		status = check_expect(check, "layout", "arena_bytes", arena);
+	if (status == OK)
+		status = check_pinned_offsets(check);
+	if (status == OK)
+		status = check_neighbours(check);
+	if (status == OK)
+		status = check_overlap(check, arena);
+	if (status == OK) {
+		check_passed(check, "no two buffers that are alive together overlap; arena and pins are right");
+		status = check_layout_bound(check, arena);
+	}
+	return status;
+}
+
+/* ---- host memory ------------------------------------------------------------------------------------ */
+
+struct waiting { int64_t offset, bytes; uint32_t first, last; };
+
+/* What the op sends to the host, and until when it is fetched. */
+static struct waiting sent_by(const struct check *check, uint32_t op)
+{
+	const struct graph *graph = check->graph;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
+	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op] };
+	for (uint32_t reader = 0; reader < graph->ops; reader++)
+		FOR_ROW(i, &graph->reads, reader)
+			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
+				waiting.last = check->position[reader];
+	return waiting;
+}
+
+static enum status check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
+{
+	int64_t arena = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
+	for (uint32_t a = 0; a < count; a++) {
+		int64_t top = waiting[a].offset + waiting[a].bytes;
+		arena = top > arena ? top : arena;
+		for (uint32_t b = 0; b < a; b++)
+			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last && waiting[a].offset < waiting[b].offset
+			    + waiting[b].bytes && waiting[b].offset < top)
+				return check_wrong(check, "host buffers %u and %u wait together and overlap", b, a);
+	}
+	if (arena != stated)
+		return check_wrong(check, "host.arena_bytes is %" PRId64 ", but it must be %" PRId64, stated, arena);
+	check_passed(check, "what waits in the host, and no two of it overlap");
+	return OK;
+}
+
+/* What the other microbatches in flight have there of it; no bytes: nothing. */
+static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
+{
+	const char *at = check->graph->op[op].extra ? strstr(check->graph->op[op].extra, "\"in_flight\":") : NULL;
+	uint32_t flush = graph_find_op(check->graph, "pipeline.flush");
+	long long held = at ? strtoll(at + strlen("\"in_flight\":"), NULL, 10) : 1;
+	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush] };
+	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
+		waiting.bytes = 0;
+	return waiting;
+}
+
+/* Compares a file's buffer with what is needed, and takes its offset. */
+static enum status take_buffer(struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
+{
+	const char *name = check->graph->op[op].name;
+	json_int_t offset, bytes, first, last;
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last", &last) != 0 || offset < 0
+	    || offset > BYTES_MAX * 4)
+		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
+	if (bytes != needed->bytes || first != needed->first || last != needed->last)
+		return check_wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", name);
+	needed->offset = offset;
+	return OK;
+}
+
+/* Every offload has its buffer in the host, in order of the ops, and one behind it for other microbatches. */
+enum status check_host(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
+	struct waiting *waiting = arena_alloc(&check->arena, 2 * (size_t)graph->ops, sizeof *waiting);
+	enum status status = waiting ? OK : fail(check->error, NO_MEMORY, "out of memory");
+	uint32_t count = 0;
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+			continue;
+		struct waiting needed = sent_by(check, op), others = others_of(check, op, needed.bytes);
+		status = take_buffer(check, json_array_get(buffers, count), op, &needed);
+		waiting[count++] = needed;
+		if (status != OK || others.bytes == 0)
+			continue;
+		status = take_buffer(check, json_array_get(buffers, count), op, &others);
+		waiting[count++] = others;
+	}
+	if (status == OK && json_array_size(buffers) != count)
+		return check_wrong(check, "host memory has %zu buffers, but %u are needed", json_array_size(buffers), count);
+	return status == OK && count ? check_waiting(check, waiting, count) : status;
+}

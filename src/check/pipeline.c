@@ -1,0 +1,149 @@
+/* pipeline.c: verifies the "pipeline" and "stages" of a plan file. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "pipeline.h"
+#include "solver/pipeline/check.h"
+
+struct checking {
+	const json_t *shard, *pipeline;
+	const struct pipelined *pipelined;
+	struct held *held;           /* [ranks] */
+	int64_t *forward, *backward, *send; /* [pieces] */
+	struct error *error;
+	struct arena arena;
+};
+
+static enum status number(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_integer(value))
+		return fail(checking->error, BAD_INPUT, "not a plan file: a pipeline's %s is no integer", key);
+	return json_integer_value(value) == expected ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %" PRId64 ", but it must be %" PRId64, key,
+		(int64_t)json_integer_value(value), expected);
+}
+
+/* Seconds with twelve digits to picoseconds; -1: none. */
+static int64_t picoseconds(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	double seconds = json_number_value(value);
+	return json_is_number(value) && seconds >= 0 && seconds < 1e6 ? (int64_t)llround(seconds * 1e12) : -1;
+}
+
+/* A double has not all digits of long times. */
+static bool alike(int64_t a, int64_t b)
+{
+	int64_t apart = a > b ? a - b : b - a;
+	return apart <= 2 + (a > b ? a : b) / 1000000000;
+}
+
+/* What is there through the whole step, and what the flush finds there. */
+static int64_t graph_floor(const struct graph *graph)
+{
+	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	int64_t bytes = graph->persistent_bytes;
+	for (uint32_t i = flush == NONE ? 0 : graph->reads.start[flush]; flush != NONE && i < graph->reads.start[flush + 1]; i++)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	return bytes;
+}
+
+static enum status read_pieces(struct checking *checking)
+{
+	const json_t *pieces = json_object_get(checking->pipeline, "pieces");
+	const struct pipelined *pipelined = checking->pipelined;
+	uint32_t count = pipelined->ranks * pipelined->chunks;
+	if (json_array_size(pieces) != count)
+		return fail(checking->error, INFEASIBLE, "shard.pipeline has %zu pieces, the scenario %u", json_array_size(pieces), count);
+	enum status status = OK;
+	for (uint32_t k = 0; k < count && status == OK; k++) {
+		const json_t *piece = json_array_get(pieces, k);
+		const struct pipeline_piece *of = &pipelined->piece[k];
+		checking->forward[k] = picoseconds(piece, "forward_seconds");
+		checking->backward[k] = picoseconds(piece, "backward_seconds");
+		checking->send[k] = picoseconds(piece, "send_seconds");
+		status = number(checking, piece, "kept_bytes", of->kept);
+		if (status == OK)
+			status = number(checking, piece, "in_flight", of->in_flight);
+		if (status == OK)
+			status = number(checking, piece, "sent_bytes", of->sent);
+		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send)))
+			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
+	}
+	return status;
+}
+
+/* The step: the schedule's time, what the slowest rank exposes, and its update. */
+static enum status check_step(struct checking *checking)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches, .forward = checking->forward, .backward = checking->backward, .send = checking->send };
+	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held), step = picoseconds(checking->shard, "step_seconds");
+	const json_t *stage;
+	size_t i;
+	json_array_foreach(json_object_get(checking->shard, "stages"), i, stage) {
+		int64_t next = picoseconds(stage, "exposed_seconds");
+		exposed = next > exposed ? next : exposed;
+		next = picoseconds(stage, "update_seconds");
+		update = next > update ? next : update;
+	}
+	if (time < 0)
+		return fail(checking->error, NO_MEMORY, "out of memory");
+	if (!alike(step, time + exposed + update))
+		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f", (double)step * 1e-12,
+			(double)(time + exposed + update) * 1e-12);
+	return OK;
+}
+
+/* Every rank's bytes: what is there through the step, and in how many copies. */
+static enum status check_stages(struct checking *checking)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	const json_t *stages = json_object_get(checking->shard, "stages"), *stage;
+	size_t r;
+	if (json_array_size(stages) != pipelined->ranks)
+		return fail(checking->error, INFEASIBLE, "there are %zu stages for %u ranks", json_array_size(stages), pipelined->ranks);
+	json_array_foreach(stages, r, stage) {
+		const struct pipeline_rank *rank = &pipelined->rank[r];
+		int64_t peak = json_integer_value(json_object_get(stage, "peak_bytes")), sum = json_integer_value(json_object_get(stage, "workspace"));
+		enum status status = number(checking, stage, "rank", (int64_t)r);
+		if (status == OK)
+			status = number(checking, stage, "in_flight_bytes", rank->kept);
+		for (int kind = 0; kind < KIND_COUNT; kind++)
+			sum += json_integer_value(json_object_get(stage, kind_names[kind]));
+		if (status == OK && sum != peak)
+			status = fail(checking->error, INFEASIBLE, "the kinds of stage %zu are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
+		if (status == OK && peak < graph_floor(rank->graph))
+			status = fail(checking->error, INFEASIBLE, "stage %zu has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, struct error *error)
+{
+	struct checking checking = { .shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error };
+	uint32_t pieces = pipelined->ranks * pipelined->chunks;
+	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
+	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
+	checking.forward = arena_alloc(&checking.arena, 3 * (size_t)pieces, sizeof *checking.forward);
+	enum status status = rank && checking.held && checking.forward ? OK : fail(error, NO_MEMORY, "out of memory");
+	if (status == OK) {
+		checking.backward = checking.forward + pieces;
+		checking.send = checking.backward + pieces;
+		status = read_pieces(&checking);
+	}
+	if (status == OK)
+		status = check_step(&checking);
+	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
+		rank[r] = pipelined->rank[r].graph;
+	if (status == OK)
+		status = pipeline_check_ranks(pipelined->device, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
+	if (status == OK)
+		status = check_stages(&checking);
+	arena_free(&checking.arena);
+	return status;
+}

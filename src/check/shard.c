@@ -1,0 +1,155 @@
+/* shard.c: verifies the "shard" part of a plan file: nothing here knows how a sharding was found. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "shard.h"
+#include "src/write/shard_json.h"
+
+enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error)
+{
+	const struct shard_claim *claim = context;
+	return shard_read_json(claim->shard, claim->scenario, units, sharding, error);
+}
+
+static enum status expect(const json_t *shard, const char *key, int64_t expected, struct error *error)
+{
+	const json_t *number = json_object_get(shard, key);
+	if (!json_is_integer(number))
+		return fail(error, BAD_INPUT, "not a plan file: shard.%s is no integer", key);
+	if (json_integer_value(number) != expected)
+		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key, (int64_t)json_integer_value(number), expected);
+	return OK;
+}
+
+/* What the collectives of a device's graph say that they move, and how many there are per kind. */
+static int64_t moved_bytes(const struct graph *graph)
+{
+	int64_t sum = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const char *at = graph->op[op].extra && strncmp(graph->op[op].type, "comm.", 5) == 0 ? strstr(graph->op[op].extra, "\"moved\":") : NULL;
+		sum += at ? strtoll(at + 8, NULL, 10) : 0;
+	}
+	return sum;
+}
+
+/* What ops send themselves when they are split along some units (a softmax over a sharded vocabulary), every time that they run. */
+static int64_t moved_inside(const struct sharded *sharded, const struct graph *graph)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	int64_t sum = 0;
+	for (uint32_t run = 0; run < graph->ops; run++) {
+		uint32_t op = sharded_op(sharded, graph, run);
+		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
+			int8_t unit = sharded->sharding.split[op].on[a];
+			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)
+				continue;
+			int64_t points = unit_inside_bytes(units, mesh, op, sharded->sharding.split[op], a);
+			sum += units->unit[units->unit_start[op] + (uint32_t)unit].inside * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, points);
+		}
+	}
+	return sum;
+}
+
+static enum status check_collectives(const json_t *shard, struct error *error)
+{
+	const json_t *list = json_object_get(shard, "collectives"), *row;
+	int64_t sum = 0;
+	size_t i;
+	json_array_foreach(list, i, row)
+		sum += json_integer_value(json_object_get(row, "bytes"));
+	return expect(shard, "comm_bytes", sum, error);
+}
+
+/* Seconds are written with all twelve digits of a picosecond. */
+static enum status check_seconds(const json_t *object, const char *key, int64_t picoseconds, struct error *error)
+{
+	double seconds = json_number_value(json_object_get(object, key)), expected = (double)picoseconds * 1e-12;
+	if (seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
+		return fail(error, INFEASIBLE, "shard.%s is %.12f, but it must be %.12f", key, seconds, expected);
+	return OK;
+}
+
+enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error)
+{
+	enum status status = step_time_check(&time->model, &time->time, error);
+	const json_t *streams = json_object_get(shard, "streams");
+	if (status == OK)
+		status = check_seconds(shard, "step_seconds", time->time.total, error);
+	if (status == OK)
+		status = expect(shard, "gathered_ahead_bytes", time->model.ahead, error);
+	if (status == OK && json_array_size(streams) != time->model.streams)
+		return fail(error, INFEASIBLE, "shard.streams has not the %u streams of a device", time->model.streams);
+	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
+		const json_t *stream = json_array_get(streams, s);
+		status = check_seconds(stream, "busy_seconds", time->time.busy[s], error);
+		if (status == OK)
+			status = check_seconds(stream, "exposed_seconds", time->time.exposed[s], error);
+		if (status == OK)
+			status = check_seconds(stream, "idle_seconds", time->time.total - time->time.busy[s], error);
+	}
+	return status;
+}
+
+enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
+{
+	enum status status = expect(shard, "redundant_bytes", sharded->cost.redundant, error);
+	if (status == OK)
+		status = expect(shard, "staying_bytes", sharded->cost.usage, error);
+	if (status == OK)
+		status = check_seconds(shard, "estimated_seconds", sharded->cost.total, error);
+	if (status == OK)
+		status = expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error);
+	if (status == OK)
+		status = check_collectives(shard, error);
+	return status;
+}
+
+/* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
+static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
+	int64_t *shown, struct error *error)
+{
+	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit");
+	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound");
+	int64_t bound;
+	bool whole;
+	*shown = -1;
+	if (!multiplier)
+		return OK;
+	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_integer(claim))
+		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
+	struct shard_proof proof = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
+	enum status status = shard_price_again(stage, sharded, scenario, &proof, &bound, &whole, error);
+	if (status == LIMIT)
+		return OK;
+	if (status == OK && bound != json_integer_value(claim))
+		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %" PRId64 ", not %" PRId64, bound, (int64_t)json_integer_value(claim));
+	*shown = status == OK && whole ? bound : -1;
+	return status == BAD_INPUT ? INFEASIBLE : status;
+}
+
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
+	struct error *error)
+{
+	const json_t *claim = json_object_get(shard, "bound"), *certificate = json_object_get(shard, "certificate");
+	int64_t bound, shown;
+	*how = NULL;
+	if (!json_is_integer(claim))
+		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
+	enum status status = expect(shard, "cost", sharded->cost.total + sharded->cost.ties, error);
+	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total + sharded->cost.ties))
+		return fail(error, INFEASIBLE, "shard.proved or shard.bound contradicts the cost");
+	if (status == OK)
+		status = check_price(certificate, stage, sharded, scenario, &shown, error);
+	if (status != OK)
+		return status;
+	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
+	if (shown >= json_integer_value(claim))
+		return OK;
+	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
+		: "the sharding's bound, searched again";
+	status = shard_bound_again(stage, sharded, scenario, &bound, error);
+	if (status == OK && bound < json_integer_value(claim))
+		return fail(error, INFEASIBLE, "the sharding's bound %" PRId64 " could not be confirmed by searching again", (int64_t)json_integer_value(claim));
+	return status;
+}

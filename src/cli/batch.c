@@ -1,0 +1,198 @@
+/* batch.c: what the subcommands without a screen share. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "src/read/input.h"
+#include "src/configs/way_out.h"
+
+/* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
+static atomic_bool cancel;
+static volatile sig_atomic_t caught;
+
+int exit_status(enum status status)
+{
+	switch (status) {
+	case OK: return EXIT_FINE;
+	case BAD_INPUT: return EXIT_INPUT;
+	case INFEASIBLE: return EXIT_CONSTRAINT;
+	default: return EXIT_LIMIT;
+	}
+}
+
+int complain(const char *file, const struct error *error, enum status status)
+{
+	fputs("tidemark: ", stderr);
+	if (file)
+		fprintf(stderr, "%s:", file);
+	if (file && error->line)
+		fprintf(stderr, "%u:", error->line);
+	fprintf(stderr, "%s%s\n", file ? " " : "", error->text);
+	return exit_status(status);
+}
+
+int usage_error(const char *command, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fputs("tidemark: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fprintf(stderr, "\nTry 'tidemark %s%s--help'.\n", command, *command ? " " : "");
+	va_end(arguments);
+	return EXIT_USAGE;
+}
+
+int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context)
+{
+	char line[300];
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return complain(path, &error, fail(&error, BAD_INPUT, "can't be read: %s", strerror(errno)));
+	for (error.line = 1; code == EXIT_FINE && fgets(line, sizeof line, file); error.line++) {
+		char *begin = line + strspn(line, " \t");
+		begin[strcspn(begin, "#\r\n")] = '\0';
+		for (size_t length = strlen(begin); length > 0 && begin[length - 1] == ' ';)
+			begin[--length] = '\0';
+		if (*begin && (code = *begin == '@' ? EXIT_USAGE : set(context, begin)) != EXIT_FINE)
+			fprintf(stderr, "tidemark: %s:%u: \"%s\" was to be set\n", path, error.line, begin);
+	}
+	fclose(file);
+	return code;
+}
+
+static int set_line(void *context, const char *assignment)
+{
+	return batch_set(context, assignment);
+}
+
+int batch_set(struct scenario *scenario, const char *assignment)
+{
+	if (*assignment == '@')
+		return batch_set_lines(assignment + 1, set_line, scenario);
+	struct error error = { 0 };
+	if (scenario_set(scenario, assignment, &error) == OK)
+		return EXIT_FINE;
+	complain(NULL, &error, BAD_INPUT);
+	return EXIT_USAGE;
+}
+
+int batch_pin(struct scenario *scenario, const char *text)
+{
+	struct error error = { 0 };
+	if (scenario_pin(scenario, text, &error) == OK)
+		return EXIT_FINE;
+	complain(NULL, &error, BAD_INPUT);
+	return EXIT_USAGE;
+}
+
+int batch_seconds(const char *command, const char *text, double *seconds)
+{
+	char *end;
+	*seconds = strtod(text, &end);
+	if (end == text || *end || !(*seconds > 0) || *seconds > 1e7)
+		return usage_error(command, "--time %s: expected seconds, more than 0", text);
+	return EXIT_FINE;
+}
+
+static void on_signal(int number)
+{
+	if (number != SIGALRM)
+		caught = number;
+	atomic_store(&cancel, true);
+}
+
+void batch_limit(double seconds)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	struct itimerval timer = { .it_value = { (time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) } };
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+const atomic_bool *batch_cancel(void)
+{
+	return &cancel;
+}
+
+int batch_signal(void)
+{
+	return caught ? 128 + caught : 0;
+}
+
+static void show_progress(void *context, const struct progress *progress)
+{
+	char best[32] = "", bound[32] = "";
+	(void)context;
+	if (progress->best >= 0)
+		bytes_text(progress->best, best, sizeof best);
+	if (progress->bound >= 0)
+		bytes_text(progress->bound, bound, sizeof bound);
+	fprintf(stderr, "\r\033[K%s %3.0f %%  best %s  bound %s", progress->stage, progress->fraction < 0 ? 0 : 100 * progress->fraction, best, bound);
+}
+
+void batch_progress(struct control *control)
+{
+	if (isatty(STDERR_FILENO))
+		control->report = show_progress;
+}
+
+void batch_progress_done(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+struct graph *batch_open(const char *path, int *exit_code)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct graph *graph = graph_open(path, &error, &status);
+	if (!graph)
+		*exit_code = complain(path, &error, status);
+	else if (graph->repaired)
+		fprintf(stderr, "tidemark: %s: warning: %u op%s stood before what %s on; moved to the nearest valid order\n", path, graph->repaired,
+			graph->repaired == 1 ? "" : "s", graph->repaired == 1 ? "it depends" : "they depend");
+	return graph;
+}
+
+struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
+	enum planner_depth depth, int *exit_code)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct planner planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
+	struct plan *plan = NULL;
+	batch_progress(&planner.control);
+	if (planner.store)
+		plan = planner_run(&planner, graph, scenario, depth, &error, &status);
+	else
+		status = fail(&error, NO_MEMORY, "out of memory");
+	batch_progress_done();
+	if (!plan)
+		*exit_code = batch_signal() && status == CANCELLED ? batch_signal() : complain(path, &error, status);
+	planner_done(&planner);
+	return plan;
+}
+
+int plan_exit(const struct plan *plan)
+{
+	int64_t budget = plan_budget(plan);
+	char arena[32], cap[32], change[400];
+	if (budget >= 0 && plan->arena_bytes > budget) {
+		fprintf(stderr, "tidemark: the plan needs %s, above the memory cap of %s\n", bytes_text(plan->arena_bytes, arena, sizeof arena),
+			bytes_text(budget, cap, sizeof cap));
+		if (plan->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
+			fprintf(stderr, "tidemark: the smallest change that fits: %s\n", change);
+		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
+	}
+	return batch_signal();
+}

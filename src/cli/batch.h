@@ -1,0 +1,47 @@
+/* batch.h: what the subcommands without a screen share: options, planning under signals and a time limit, exit statuses. */
+#ifndef TIDEMARK_CLI_BATCH_H
+#define TIDEMARK_CLI_BATCH_H
+
+#include <stdio.h>
+
+#include "src/plan/planner.h"
+
+/* Exit statuses (tidemark(1)). */
+enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
+
+/* The exit status that a failed call stands for. */
+int exit_status(enum status status);
+
+/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns exit_status(status). */
+int complain(const char *file, const struct error *error, enum status status);
+/* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */
+int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
+int batch_set(struct scenario *scenario, const char *assignment);   /* also @FILE: a file of them, one a line, # begins a comment */
+/* Calls set for every line of such a file, up to the first that fails; an exit status. */
+int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context);
+int batch_pin(struct scenario *scenario, const char *text);
+
+/* Seconds of --time: a positive number, else a usage error. */
+int batch_seconds(const char *command, const char *text, double *seconds);
+
+/* From now on SIGTERM, SIGINT and the end of the time limit (seconds > 0) set the flag that solvers poll. */
+void batch_limit(double seconds);
+const atomic_bool *batch_cancel(void);
+/* 143 or 130 after a signal, else 0. */
+int batch_signal(void);
+/* Shows progress on standard error where it is a terminal. */
+void batch_progress(struct control *control);
+void batch_progress_done(void);
+
+/* Reads a graph, with its warnings printed; NULL after complaining, *exit_code set. */
+struct graph *batch_open(const char *path, int *exit_code);
+/* Plans once, as deep as asked for or to the limit; NULL after complaining, *exit_code set. */
+struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
+	enum planner_depth depth, int *exit_code);
+
+/* EXIT_CONSTRAINT when the plan is over its memory cap (said on standard error), or the signal's status, else EXIT_FINE. */
+int plan_exit(const struct plan *plan);
+
+#endif

@@ -1,0 +1,525 @@
+/* layout_command.c: `tidemark layout BUFFERS.csv`: offsets for any set of buffers. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "src/read/buffers_csv.h"
+#include "solver/layout/pools/pools.h"
+#include "subcommands.h"
+#include "src/read/input.h"
+
+enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
+
+/* Without --time the exact search stops at this effort: some ten seconds. */
+#define COMMAND_EFFORT LAYOUT_EFFORT(5)
+#define INPUT_MOST ((size_t)1 << 30)
+
+static const char usage[] =
+	"usage: tidemark layout BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--strategy S] [--alignment N] [--time S] [--json] [-o F]\n"
+	"\n"
+	"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
+	"with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
+	"Columns group, inplace, pool and spill_cost: see tidemark(5).\n"
+	"\n"
+	"  -c, --capacity N    stop at the first layout within N bytes; exit status 1 where there is none\n"
+	"  -p, --pool NAME[:N] a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next\n"
+	"  -s, --strategy S    how offsets are chosen (default best; help lists them)\n"
+	"  -a, --alignment N   round sizes and offsets up to multiples of N\n"
+	"  -t, --time S        improve for up to S seconds, then write the best so far\n"
+	"  -j, --json          print a JSON object; the CSV is written only with -o\n"
+	"  -o, --output F      where the CSV goes\n";
+
+static atomic_bool stop;             /* polled by the solver */
+static volatile sig_atomic_t signal_number;
+
+static void on_signal(int number)
+{
+	signal_number = number;
+	atomic_store(&stop, true);
+}
+
+struct request {
+	const char *path, *output;
+	struct layout_options options;
+	double time;                 /* seconds, 0: none given */
+	bool json;
+	struct slice pool[POOLS_MOST]; /* names */
+	int64_t room[POOLS_MOST];    /* their capacities, 0: none */
+	uint32_t pools;
+};
+
+/* ---- arguments -------------------------------------------------------------------------------------- */
+
+/* A whole number of bytes, with KiB, MiB, GiB or TiB behind it if one likes. */
+static bool parse_bytes(const char *text, int64_t *bytes)
+{
+	static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB" };
+	char *end;
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (end == text || errno || value < 1)
+		return false;
+	for (int i = 0; i < 5; i++) {
+		if (strcmp(end, units[i]))
+			continue;
+		*bytes = value;
+		return value <= BYTES_MAX >> 10 * i && (*bytes = (int64_t)value << 10 * i) > 0;
+	}
+	return false;
+}
+
+static int parse_strategy(const char *text)
+{
+	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+		if (strcmp(text, layout_strategy_names[i]) == 0)
+			return i;
+	fprintf(stderr, "tidemark: layout: no strategy %s; there are:\n", text);
+	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+		fprintf(stderr, "  %-12s%s\n", layout_strategy_names[i], layout_strategy_help[i]);
+	return -1;
+}
+
+/* NAME or NAME:BYTES, a new name each time. */
+static bool parse_pool(struct request *request, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	struct slice name = { text, colon ? (size_t)(colon - text) : strlen(text) };
+	if (request->pools == POOLS_MOST || name.length == 0 || memchr(text, ',', name.length) || memchr(text, '|', name.length))
+		return false;
+	for (uint32_t p = 0; p < request->pools; p++)
+		if (request->pool[p].length == name.length && memcmp(request->pool[p].text, text, name.length) == 0)
+			return false;
+	request->pool[request->pools] = name;
+	return !colon ? request->pools++ < POOLS_MOST : parse_bytes(colon + 1, &request->room[request->pools++]);
+}
+
+static bool parse_option(struct request *request, int option)
+{
+	char *end;
+	int strategy;
+	switch (option) {
+	case 'c':
+		return parse_bytes(optarg, &request->options.capacity);
+	case 'a':
+		return parse_bytes(optarg, &request->options.alignment);
+	case 's':
+		strategy = parse_strategy(optarg);
+		request->options.strategy = (enum layout_strategy)strategy;
+		return strategy >= 0;
+	case 't':
+		request->time = strtod(optarg, &end);
+		return *optarg && !*end && isfinite(request->time) && request->time > 0;
+	case 'p':
+		return parse_pool(request, optarg);
+	case 'j':
+		request->json = true;
+		return true;
+	case 'o':
+		request->output = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* EXIT_FINE when there is something to solve, -1 when help was printed, else the exit status. */
+static int parse_arguments(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "capacity", required_argument, NULL, 'c' }, { "strategy", required_argument, NULL, 's' },
+		{ "alignment", required_argument, NULL, 'a' }, { "time", required_argument, NULL, 't' },
+		{ "pool", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
+	};
+	int option;
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "c:s:a:t:p:jo:h", options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return -1;
+		}
+		if (!parse_option(request, option)) {
+			if (option != '?' && option != 's')
+				fprintf(stderr, "tidemark: layout: bad value %s\n", optarg);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind != argc - 1) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	if (request->pools && request->options.capacity) {
+		fprintf(stderr, "tidemark: layout: pools have their own capacities: --pool NAME:N\n");
+		return EXIT_USAGE;
+	}
+	request->path = argv[optind];
+	request->options.effort = request->time > 0 ? UINT64_MAX : COMMAND_EFFORT;
+	return EXIT_FINE;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------- */
+
+static enum status read_csv(const struct request *request, struct buffers_csv *csv, struct error *error)
+{
+	size_t size;
+	struct input *input = input_open(request->path, error);
+	if (!input)
+		return BAD_INPUT;
+	char *text = input_all(input, INPUT_MOST, &size, error);
+	enum status status = text ? buffers_csv_read(text, size, request->pools ? request->pool : NULL, request->pools, csv, error) : BAD_INPUT;
+	mem_free(text);
+	input_close(input);
+	return status;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* From here on the time limit and signals end the solver, not the program. */
+static void arm(double time)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	double whole;
+	double part = modf(time < 1e9 ? time : 1e9, &whole);
+	struct itimerval timer = { .it_value = { (time_t)whole, (suseconds_t)(part * 1e6) } };
+	if (time > 0)
+		setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Offsets of the file's buffers. */
+static const int64_t *offsets(const struct linked_layout *result)
+{
+	return result->offset ? result->offset : result->layout.offset;
+}
+
+/* What the layout is of: the file's buffers, or what they are joined to. */
+static const struct buffers *solved(const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	return result->compounds.whole ? &result->compounds.buffers : &csv->buffers;
+}
+
+/* Calls visit for each of the file's buffers in the core. */
+static void each_of_core(const struct buffers_csv *csv, const struct linked_layout *result, void (*visit)(void *context, struct slice id),
+			 void *context)
+{
+	const struct layout *layout = &result->layout;
+	const uint32_t *whole = result->compounds.whole;
+	for (uint32_t k = 0; k < layout->core_count; k++) {
+		if (!whole)
+			visit(context, csv->id[layout->core[k]]);
+		for (uint32_t i = 0; whole && i < csv->buffers.n; i++)
+			if (whole[i] == layout->core[k])
+				visit(context, csv->id[i]);
+	}
+}
+
+static void add_name(void *context, struct slice id)
+{
+	json_t *name = json_stringn(id.text, id.length);
+	json_array_append_new(context, name ? name : json_string("?"));
+}
+
+#define CHECK_NODES 5000000    /* some seconds for a core of 64 buffers */
+
+/* Whether a second, independent computation confirms that the core needs what the certificate says. */
+static bool core_confirmed(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	const struct layout *layout = &result->layout;
+	const struct buffers *buffers = solved(csv, result);
+	if (layout->proof == LAYOUT_PROOF_MOMENT)
+		return layout_check_moment(buffers, request->options.alignment, layout->witness) >= layout->bound;
+	int64_t capacity = layout->proof == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->bound - 1;
+	return layout_check_core(buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
+}
+
+/* Who has taken whose place, by id. */
+static json_t *taken_places(const struct buffers_csv *csv, const uint32_t *taken_from)
+{
+	json_t *taken = json_object();
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		if (taken_from[i] != NONE) {
+			struct slice donor = csv->id[taken_from[i]];
+			json_object_setn_new(taken, csv->id[i].text, csv->id[i].length, json_stringn(donor.text, donor.length));
+		}
+	return taken;
+}
+
+static json_t *offset_list(const struct buffers_csv *csv, const int64_t *offset)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		json_array_append_new(list, json_integer(offset[i]));
+	return list;
+}
+
+static bool dump(json_t *object)
+{
+	bool done = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	json_decref(object);
+	return done;
+}
+
+static bool print_json(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, bool limited,
+		       double time)
+{
+	const struct layout *layout = &result->layout;
+	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->proof], "moment",
+					(json_int_t)(layout->proof == LAYOUT_PROOF_MOMENT ? layout->witness : layout->moment));
+	if (layout->core_count) {
+		json_t *names = json_array();
+		each_of_core(csv, result, add_name, names);
+		json_object_set_new(certificate, "core", names);
+		json_object_set_new(certificate, "irreducible", json_boolean(layout->irreducible));
+		json_object_set_new(certificate, "confirmed", json_boolean(core_confirmed(request, csv, result)));
+	}
+	bool infeasible = request->options.capacity > 0 && result->bound > request->options.capacity;
+	json_t *object = json_pack("{s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "strategy", layout->strategy, "infeasible", infeasible,
+				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)result->bound, "load_bytes",
+				   (json_int_t)layout->load, "proved", result->proved, "limited", limited, "seconds", time,
+				   "certificate", certificate, "offsets", offset_list(csv, offsets(result)));
+	if (object && result->donor)
+		json_object_set_new(object, "inplace", taken_places(csv, result->donor));
+	return dump(object);
+}
+
+static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct buffers_result *result)
+{
+	if (!request->output)
+		return request->json || buffers_csv_write(csv, result, stdout);
+	FILE *stream = fopen(request->output, "w");
+	if (!stream)
+		return false;
+	bool written = buffers_csv_write(csv, result, stream);
+	return fclose(stream) == 0 && written;
+}
+
+static int fail_output(const struct request *request)
+{
+	fprintf(stderr, "tidemark: layout: %s: %s\n", request->output ? request->output : "output", strerror(errno));
+	return EXIT_INPUT;
+}
+
+static void count_name(void *context, struct slice id)
+{
+	*(uint32_t *)context += id.text != NULL;
+}
+
+static void say_name(void *context, struct slice id)
+{
+	fprintf(context, " %.*s", (int)id.length, id.text);
+}
+
+/* Names buffers in messages as the file does. */
+static void say_core(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	const struct layout *layout = &result->layout;
+	if (!layout->core_count)
+		return;
+	uint32_t count = 0;
+	each_of_core(csv, result, count_name, &count);
+	if (layout->proof == LAYOUT_PROOF_LOAD)
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", count, layout->moment);
+	else
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->bound);
+	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
+		core_confirmed(request, csv, result) ? " (confirmed independently)" : "");
+	each_of_core(csv, result, say_name, stderr);
+	fputc('\n', stderr);
+}
+
+/* What contradicts what, with names as the file has them. */
+static void say_why(const char *path, const struct buffers_csv *csv, const struct linked_layout *result, const struct error *error)
+{
+	const char *reason = result->layout.clash[0] == NONE ? NULL : strstr(error->text, " are pinned");
+	if (!reason) {
+		fprintf(stderr, "tidemark: %s: %s\n", path, error->text);
+		return;
+	}
+	struct slice a = csv->id[result->layout.clash[0]], b = csv->id[result->layout.clash[1]];
+	fprintf(stderr, "tidemark: %s: %.*s and %.*s%s\n", path, (int)a.length, a.text, (int)b.length, b.text, reason);
+}
+
+static int fail_input(const char *path, enum status status, const struct error *error)
+{
+	if (error->line)
+		fprintf(stderr, "tidemark: %s:%u: %s\n", path, error->line, error->text);
+	else
+		fprintf(stderr, "tidemark: %s: %s\n", path, status == NO_MEMORY ? "out of memory" : error->text);
+	return EXIT_INPUT;
+}
+
+static int report(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, enum status status,
+		  const struct error *error, double time)
+{
+	int64_t capacity = request->options.capacity;
+	if (offsets(result)) {
+		bool limited = status == CANCELLED || status == LIMIT;
+		struct buffers_result written = { offsets(result), result->donor, NULL };
+		if ((request->json && !print_json(request, csv, result, limited, time)) || !write_csv(request, csv, &written)
+		    || fflush(stdout) != 0)
+			return fail_output(request);
+	}
+	if (signal_number && signal_number != SIGALRM)
+		return 128 + signal_number;
+	if (status == INFEASIBLE) {
+		say_why(request->path, csv, result, error);
+		say_core(request, csv, result);
+		return EXIT_CONSTRAINT;
+	}
+	if (!offsets(result))
+		return EXIT_LIMIT;
+	if (capacity > 0 && result->layout.arena > capacity) {
+		fprintf(stderr, "tidemark: %s: no layout found within %" PRId64 " bytes, the best has %" PRId64 "\n", request->path, capacity,
+			result->layout.arena);
+		return EXIT_CONSTRAINT;
+	}
+	return EXIT_FINE;
+}
+
+/* ---- pools ------------------------------------------------------------------------------------------------ */
+
+/* What each pool holds. */
+static json_t *pool_list(const struct request *request, const struct buffers_csv *csv, const struct pooled_layout *result)
+{
+	json_t *pools = json_array();
+	for (uint32_t p = 0; p < csv->pools; p++) {
+		const struct linked_layout *linked = &result->part[p].linked;
+		json_t *pool = json_pack("{s:s%, s:s, s:i, s:I, s:I, s:I, s:b}", "name", csv->pool[p].text, csv->pool[p].length, "strategy",
+					 linked->layout.strategy, "buffers", (int)result->part[p].n, "arena_bytes",
+					 (json_int_t)linked->layout.arena, "bound_bytes", (json_int_t)linked->bound, "load_bytes",
+					 (json_int_t)linked->layout.load, "proved", linked->proved);
+		if (pool && request->room[p])
+			json_object_set_new(pool, "capacity_bytes", json_integer(request->room[p]));
+		json_array_append_new(pools, pool);
+	}
+	return pools;
+}
+
+/* Bytes that are not in the pool they like best. */
+static int64_t spilled_bytes(const struct buffers_csv *csv, const struct pooled_layout *result)
+{
+	int64_t bytes = 0;
+	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+		bool listed = csv->candidates.start && csr_length(&csv->candidates, i) > 0;
+		bytes += result->pool[i] == (listed ? csv->candidates.item[csv->candidates.start[i]] : 0) ? 0 : csv->buffers.size[i];
+	}
+	return bytes;
+}
+
+static bool print_pools(const struct request *request, const struct buffers_csv *csv, const struct pooled_layout *result, bool limited,
+			double time)
+{
+	json_t *chosen = json_array();
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		json_array_append_new(chosen, json_stringn(csv->pool[result->pool[i]].text, csv->pool[result->pool[i]].length));
+	json_t *object = json_pack("{s:o, s:{s:I, s:I, s:I, s:b}, s:b, s:f, s:o, s:o}", "pools", pool_list(request, csv, result), "spill", "cost",
+				   (json_int_t)result->cost, "bound", (json_int_t)result->bound, "bytes",
+				   (json_int_t)spilled_bytes(csv, result), "proved", result->proved, "limited", limited, "seconds", time,
+				   "pool", chosen, "offsets", offset_list(csv, result->offset));
+	if (object && result->donor)
+		json_object_set_new(object, "inplace", taken_places(csv, result->donor));
+	return dump(object);
+}
+
+static int report_pools(const struct request *request, const struct buffers_csv *csv, const struct pooled_layout *result, enum status status,
+			const struct error *error, double time)
+{
+	struct buffers_result written = { result->offset, result->donor, result->pool };
+	if (result->offset && ((request->json && !print_pools(request, csv, result, status == CANCELLED, time))
+			       || !write_csv(request, csv, &written) || fflush(stdout) != 0))
+		return fail_output(request);
+	if (signal_number && signal_number != SIGALRM)
+		return 128 + signal_number;
+	if (result->offset)
+		return EXIT_FINE;
+	fprintf(stderr, "tidemark: %s: %s\n", request->path, error->text);
+	if (result->overflow != NONE) {
+		struct slice name = csv->pool[result->overflow];
+		fprintf(stderr, "tidemark: layout: pool %.*s would have to hold %" PRId64 " bytes at %" PRId64 ", and has %" PRId64 "\n",
+			(int)name.length, name.text, result->overflow_bytes, result->overflow_step, request->room[result->overflow]);
+	}
+	return EXIT_CONSTRAINT;
+}
+
+static int solve_pools(const struct request *request, const struct buffers_csv *csv)
+{
+	struct control control = { .cancel = &stop };
+	struct pooled_layout result;
+	struct error error = { 0 };
+	int64_t *room = mem_alloc(csv->pools, sizeof *room);
+	if (!room)
+		return fail_input(request->path, NO_MEMORY, &error);
+	memcpy(room, request->room, request->pools * sizeof *room);
+	struct layout_pools pools = { csv->pools, room, csv->candidates, csv->spill_cost };
+	double start = seconds();
+	enum status status = layout_solve_pools(&csv->buffers, &csv->links, &pools, &request->options, &control, &result, &error);
+	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
+				: report_pools(request, csv, &result, status, &error, seconds() - start);
+	pooled_layout_free(&result);
+	mem_free(room);
+	return exit_status;
+}
+
+/* ---- without pools ------------------------------------------------------------------------------------------ */
+
+static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
+{
+	struct control control = { .cancel = &stop };
+	if (csv->links.behind || csv->links.donors.start)
+		return layout_solve_linked(&csv->buffers, &csv->links, &request->options, &control, result, error);
+	enum status status = layout_solve(&csv->buffers, &request->options, &control, &result->layout, error);
+	result->bound = result->layout.bound;
+	result->proved = result->layout.proved;
+	return status;
+}
+
+static int solve_one(const struct request *request, const struct buffers_csv *csv)
+{
+	struct linked_layout result = { 0 };
+	struct error error = { 0 };
+	double start = seconds();
+	enum status status = solve(request, csv, &result, &error);
+	double time = seconds() - start;
+	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
+				: report(request, csv, &result, status, &error, time);
+	linked_layout_free(&result);
+	return exit_status;
+}
+
+int layout_command(int argc, char **argv)
+{
+	struct request request = { .options = { .strategy = LAYOUT_BEST, .alignment = 1 } };
+	struct buffers_csv csv = { 0 };
+	struct error error = { 0 };
+	int exit_status = parse_arguments(&request, argc, argv);
+	if (exit_status != EXIT_FINE)
+		return exit_status < 0 ? EXIT_FINE : exit_status;
+	enum status status = read_csv(&request, &csv, &error);
+	if (status != OK) {
+		exit_status = fail_input(request.path, status, &error);
+	} else if (csv.pools && request.options.capacity) {
+		fprintf(stderr, "tidemark: %s: pools have their own capacities: --pool NAME:N\n", request.path);
+		exit_status = EXIT_USAGE;
+	} else {
+		arm(request.time);
+		exit_status = csv.pools ? solve_pools(&request, &csv) : solve_one(&request, &csv);
+	}
+	buffers_csv_free(&csv);
+	return exit_status;
+}

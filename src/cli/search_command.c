@@ -1,0 +1,415 @@
+/* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch.h"
+#include "src/configs/calibrate.h"
+#include "src/scenario/devices.h"
+#include "subcommands.h"
+
+#define TOP 10
+#define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
+
+struct search {
+	struct scenario scenario;
+	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
+	const char *name, *output;
+	uint32_t top;
+	bool json, helped, even;
+	struct overheads overheads;
+	const char *measurements, *constants;
+	struct model_source source;
+	struct config_request request;
+};
+
+/* ---- what is asked for ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t wanted(const struct search *search, enum knob_id knob)
+{
+	return search->set[knob] && search->scenario.value[knob] > 0 ? (uint32_t)search->scenario.value[knob] : 0;
+}
+
+static int wanted_choice(const struct search *search, enum knob_id knob)
+{
+	return search->set[knob] ? (int)search->scenario.value[knob] : -1;
+}
+
+static void fill_request(struct search *search)
+{
+	struct config_request *request = &search->request;
+	model_source_request(&search->source, request);
+	const int64_t *value = search->scenario.value;
+	request->devices = (uint32_t)value[K_devices];
+	request->devices_per_node = (uint32_t)value[K_devices_per_node];
+	scenario_machine(&search->scenario, &request->machine);
+	request->overheads = search->overheads;
+	request->even = search->even;
+	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
+	request->dp = wanted(search, K_dp);
+	request->tp = wanted(search, K_tp);
+	request->pp = wanted(search, K_pp);
+	request->cp = wanted(search, K_cp);
+	request->ep = wanted(search, K_ep);
+	request->microbatches = wanted(search, K_microbatches);
+	request->zero = wanted_choice(search, K_zero);
+	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
+	request->schedule = wanted_choice(search, K_schedule);
+	request->recompute = value[K_recompute] > RECOMPUTE_FULL ? -1 : wanted_choice(search, K_recompute);
+}
+
+/* The same with every choice free: for the way out. */
+static struct config_request freed(const struct config_request *request)
+{
+	struct config_request free_one = *request;
+	free_one.dp = free_one.tp = free_one.pp = free_one.cp = free_one.ep = free_one.microbatches = 0;
+	free_one.zero = free_one.sp = free_one.schedule = free_one.recompute = -1;
+	return free_one;
+}
+
+/* ---- printing ----------------------------------------------------------------------------------------------------------------- */
+
+static double gib(int64_t bytes)
+{
+	return (double)bytes / 1073741824.0;
+}
+
+static void print_entry(FILE *file, uint32_t number, const struct config_entry *entry)
+{
+	char text[200];
+	const struct config_result *result = &entry->result;
+	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %8.2f  %8.2f  %5.1f%%  %s %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
+		gib(result->first.total), gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
+		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text));
+}
+
+/* X(field, name): what an overhead is made of. */
+#define OVERHEAD_PARTS(X) X(context, "context") X(communication, "communication") X(buckets, "buckets") X(workspace, "workspace") \
+	X(cached, "weight gradients kept") X(fragmentation, "fragmentation")
+
+static void print_memory(FILE *file, const char *which, const struct rank_memory *memory)
+{
+	fprintf(file, "  %-12s parameters %.2f  gradients %.2f  optimizer %.2f  activations %.2f  transient %.2f  gathered %.2f  overhead %.2f  = %.2f GiB",
+		which, gib(memory->parameters), gib(memory->gradients), gib(memory->optimizer), gib(memory->activations), gib(memory->transient),
+		gib(memory->gathered), gib(memory->overhead), gib(memory->total));
+	bool any = false;
+#define X(field, name) \
+	if (memory->field > 0) { \
+		fprintf(file, "%s" name " %.2f", any ? ", " : "  (overhead: ", gib(memory->field)); \
+		any = true; \
+	}
+	OVERHEAD_PARTS(X)
+#undef X
+	fprintf(file, "%s\n", any ? ")" : "");
+}
+
+static void print_text(const struct search *search, FILE *file, const struct config_list *list)
+{
+	const struct config_request *request = &search->request;
+	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
+	fprintf(file, "%s on %u devices (%s", search->name, request->devices, device_preset((enum device)search->scenario.value[K_device]).name);
+	if (request->machine.memory >= 0)
+		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
+	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit\n", request->batch, list->fitting, list->entries);
+	if (shown > 0)
+		fprintf(file, "rank       time     worst rank     first      last  bubble  front configuration\n");
+	for (uint32_t i = 0; i < shown; i++)
+		print_entry(file, i + 1, &list->entry[i]);
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0, more = 0; i < list->fitting; i++) {
+		int64_t total = list->entry[i].result.worst.total;
+		if (i >= shown && list->entry[i].front && total < least / 100 * FRONT_STEP) {
+			if (more++ == 0)
+				fprintf(file, "less memory, more time:\n");
+			print_entry(file, i + 1, &list->entry[i]);
+			least = total;
+		}
+		least = i < shown && total < least ? total : least;
+	}
+	if (shown > 0) {
+		const struct config_result *best = &list->entry[0].result;
+		fprintf(file, "the fastest:\n");
+		print_memory(file, "first rank", &best->first);
+		print_memory(file, "last rank", &best->last);
+		print_memory(file, "worst rank", &best->worst);
+		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
+			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
+	}
+}
+
+/* Nothing fits: why, and the smallest change that does. */
+static enum status print_way_out(const struct search *search, FILE *file, const struct config_list *list, struct control *control, struct error *error)
+{
+	const struct config_entry *least = &list->entry[0];
+	char text[300];
+	struct config_list others = { 0 };
+	int64_t bytes;
+	const char *part = config_biggest(&least->result.worst, &bytes);
+	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
+		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
+		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
+	print_memory(file, "worst rank", &least->result.worst);
+	struct config_request request = freed(&search->request);
+	enum status status = config_search(&request, control, &others, error);
+	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
+	if (nearest != NONE) {
+		fprintf(file, "the smallest change that fits: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
+		print_entry(file, nearest + 1, &others.entry[nearest]);
+	}
+	if (status == OK)
+		config_list_free(&others);
+	for (int i = 0; i < 8 && status == OK && nearest == NONE; i++) {
+		request.devices *= 2;
+		request.batch = request.batch % request.devices == 0 || request.batch > request.devices ? request.batch : request.devices;
+		status = config_search(&request, control, &others, error);
+		nearest = status == OK && others.fitting > 0 ? 0 : NONE;
+		if (nearest != NONE) {
+			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step:\n", search->request.devices, request.devices, request.batch);
+			print_entry(file, 1, &others.entry[0]);
+		}
+		if (status == OK)
+			config_list_free(&others);
+	}
+	if (status == OK && nearest == NONE)
+		fprintf(file, "nothing fits %u devices either\n", request.devices);
+	return status;
+}
+
+static json_t *memory_json(const struct rank_memory *memory)
+{
+	json_t *parts = json_object(), *result;
+#define X(field, name) json_object_set_new(parts, #field, json_integer(memory->field));
+	OVERHEAD_PARTS(X)
+#undef X
+	result = json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
+		"optimizer", (json_int_t)memory->optimizer, "activations", (json_int_t)memory->activations, "transient", (json_int_t)memory->transient,
+		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total", (json_int_t)memory->total);
+	return result;
+}
+
+static json_t *entry_json(const struct config_entry *entry)
+{
+	const struct config *config = &entry->config;
+	const struct config_result *result = &entry->result;
+	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
+		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
+		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
+		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
+		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "first_rank", memory_json(&result->first),
+		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank);
+}
+
+static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
+{
+	const struct config_request *request = &search->request;
+	json_t *entries = json_array();
+	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
+		json_array_append_new(entries, entry_json(&list->entry[i]));
+	for (uint32_t i = search->top; i < list->fitting; i++)
+		if (list->entry[i].front)
+			json_array_append_new(entries, entry_json(&list->entry[i]));
+	json_t *root = json_pack("{ss si si sI sI si si so}", "model", search->name, "devices", (int)request->devices, "devices_per_node",
+		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
+		(int)list->entries, "fitting", (int)list->fitting, "configurations", entries);
+	if (!root)
+		return NO_MEMORY;
+	json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	fputc('\n', file);
+	json_decref(root);
+	return OK;
+}
+
+/* ---- options -------------------------------------------------------------------------------------------------------------------- */
+
+static int print_help(void)
+{
+	subcommand_usage("search");
+	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
+	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
+	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n"
+	     "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0.\n\n"
+	     "  --devices N, --device PRESET, --memory BYTES, --batch SAMPLES   as --set devices=N ...\n"
+	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
+	     "  --top N         how many to print (10)\n"
+	     "  --json          print a JSON object\n"
+	     "  --even          cut pipelines into equal numbers of layers, as launchers do, instead of balancing them\n"
+	     "  --overhead X    what is counted beside saved activations and states: context=BYTES of each device, communication=BYTES of\n"
+	     "                  buffers for every degree above 1, bucket=BYTES of gradients (two of them), workspace=BYTES that kernels keep,\n"
+	     "                  fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived tensors; on), small (statistics\n"
+	     "                  of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks; on), cached (a\n"
+	     "                  weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
+	     "                  pass hides gradients (80%)\n"
+	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
+	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
+	     "  --constants F   write what --calibrate finds, for --set @F of any subcommand\n"
+	     "  -o, --output F  the file to write");
+	return EXIT_FINE;
+}
+
+/* Unlike a plan's, a search's pipelines can be set. */
+static int set_knob(struct search *search, const char *name, const char *value);
+
+static int set_line(void *context, const char *assignment)
+{
+	return set_knob(context, NULL, assignment);
+}
+
+static int set_knob(struct search *search, const char *name, const char *value)
+{
+	if (!name && *value == '@')
+		return batch_set_lines(value + 1, set_line, search);
+	char text[300];
+	struct error error = { 0 };
+	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
+	enum knob_id knob = knob_find(text);
+	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
+		return batch_set(&search->scenario, value);
+	if (!name)
+		value = strchr(value, '=');
+	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);
+	search->set[knob] = true;
+	return status == OK ? EXIT_FINE : usage_error("search", "%s", error.text);
+}
+
+/* "transient=off", "context=2GiB", "overlap=50%". */
+static int set_overhead(struct search *search, const char *text)
+{
+	struct overheads *overheads = &search->overheads;
+	bool *const switches[] = { &overheads->transient, &overheads->small, &overheads->gathered, &overheads->vectors, &overheads->cached };
+	static const char *const names[] = { "transient", "small", "gathered", "vectors", "cached" };
+	char name[32];
+	const char *value = strchr(text, '=');
+	struct error error;
+	int64_t number = 0;
+	snprintf(name, sizeof name, "%.*s", value ? (int)(value - text) : 0, text);
+	int index = name_index(names, sizeof names / sizeof *names, name);
+	if (index >= 0 && (strcmp(value, "=on") == 0 || strcmp(value, "=off") == 0)) {
+		*switches[index] = value[2] == 'n';
+		return EXIT_FINE;
+	}
+	/* bytes and percentages are read as those of knobs are */
+	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "fragmentation" };
+	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
+	uint32_t *const share[] = { &overheads->overlap, &overheads->fragmentation };
+	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name), of = name_index(shares, sizeof shares / sizeof *shares, name);
+	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
+		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap or fragmentation=PERCENT, "
+			"or transient, small, gathered, vectors, cached=on or off", text);
+	if (size >= 0)
+		*bytes[size] = number;
+	else
+		*share[of] = (uint32_t)number * 10;
+	return EXIT_FINE;
+}
+
+static int parse(struct search *search, int argc, char **argv)
+{
+	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
+		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
+		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
+		{ "calibrate", required_argument, NULL, 'c' }, { "constants", required_argument, NULL, 'k' },
+		{ "overhead", required_argument, NULL, 'v' }, { "even", no_argument, NULL, 'e' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	int letter, code = EXIT_FINE;
+	char *end;
+	opterr = 0;
+	while (code == EXIT_FINE && (letter = getopt_long(argc, argv, "s:n:d:m:b:t:jo:h", options, NULL)) != -1)
+		switch (letter) {
+		case 's': code = set_knob(search, NULL, optarg); break;
+		case 'n': code = set_knob(search, "devices", optarg); break;
+		case 'd': code = set_knob(search, "device", optarg); break;
+		case 'm': code = set_knob(search, "memory", optarg); break;
+		case 'b': code = set_knob(search, "batch", optarg); break;
+		case 't':
+			search->top = (uint32_t)strtoul(optarg, &end, 10);
+			code = end == optarg || *end ? usage_error("search", "--top %s: expected a number", optarg) : EXIT_FINE;
+			break;
+		case 'j': search->json = true; break;
+		case 'o': search->output = optarg; break;
+		case 'v': code = set_overhead(search, optarg); break;
+		case 'e': search->even = true; break;
+		case 'c': search->measurements = optarg; break;
+		case 'k': search->constants = optarg; break;
+		case 'h': search->helped = true; break;
+		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
+		}
+	if (code == EXIT_FINE && !search->helped && optind != argc - 1)
+		code = usage_error("search", "one model or graph is expected, see --help");
+	if (code == EXIT_FINE && !search->helped && search->constants && !search->measurements)
+		code = usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
+	if (code == EXIT_FINE && !search->helped)
+		search->name = argv[optind];
+	return code;
+}
+
+static int save_constants(const struct search *search, const struct calibration *calibration)
+{
+	FILE *file = fopen(search->constants, "w");
+	if (!file)
+		return usage_error("search", "%s: can't be written", search->constants);
+	calibration_save(calibration, &search->scenario, file);
+	return fclose(file) == 0 ? EXIT_FINE : usage_error("search", "%s: can't be written", search->constants);
+}
+
+/* Fits the machine to measurements, and says how well that goes. */
+static int calibrate(struct search *search)
+{
+	struct calibration calibration;
+	struct error error = { 0 };
+	enum status status = calibration_read(search->measurements, search->name, &search->scenario, &calibration, &error);
+	if (status == OK)
+		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
+	if (status == OK)
+		calibration_print(&calibration, search->json ? stderr : stdout);
+	int code = status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
+	if (status == OK && search->constants)
+		code = save_constants(search, &calibration);
+	calibration_free(&calibration);
+	return code;
+}
+
+static int run(struct search *search)
+{
+	struct control control = { .cancel = batch_cancel() };
+	struct config_list list;
+	struct error error = { 0 };
+	FILE *file = search->output ? fopen(search->output, "w") : stdout;
+	if (!file)
+		return usage_error("search", "%s: can't be written", search->output);
+	enum status status = config_search(&search->request, &control, &list, &error);
+	int code = EXIT_FINE;
+	if (status == OK) {
+		if (search->json)
+			status = print_json(search, file, &list);
+		else
+			print_text(search, file, &list);
+		if (status == OK && list.fitting == 0 && !search->json)
+			status = print_way_out(search, file, &list, &control, &error);
+		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
+		config_list_free(&list);
+	}
+	if (search->output)
+		fclose(file);
+	return status != OK ? complain(NULL, &error, status) : code;
+}
+
+int search_command(int argc, char **argv)
+{
+	struct search search = { .top = TOP, .overheads = overheads_all };
+	scenario_init(&search.scenario);
+	int code = parse(&search, argc, argv);
+	batch_limit(0);
+	if (code == EXIT_FINE && search.helped)
+		code = print_help();
+	else if (code == EXIT_FINE && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
+		fill_request(&search);
+		code = search.measurements ? calibrate(&search) : EXIT_FINE;
+		code = code == EXIT_FINE ? run(&search) : code;
+	}
+	model_source_close(&search.source);
+	scenario_done(&search.scenario);
+	int signalled = batch_signal();
+	return signalled ? signalled : code;
+}

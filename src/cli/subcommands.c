@@ -1,0 +1,164 @@
+/* subcommands.c: the table, and plan, export and check. */
+#include <getopt.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch.h"
+#include "src/draw/canvas.h"
+#include "src/write/export.h"
+#include "src/check/check.h"
+#include "src/scenario/shard_mesh.h"
+#include "subcommands.h"
+
+const struct subcommand subcommands[] = {
+#define X(name, synopsis, help) { #name, synopsis, help, name##_command },
+	SUBCOMMANDS(X)
+#undef X
+};
+const int subcommand_count = sizeof subcommands / sizeof *subcommands;
+
+int subcommand_usage(const char *name)
+{
+	for (int i = 0; i < subcommand_count; i++)
+		if (strcmp(subcommands[i].name, name) == 0)
+			printf("usage: tidemark %s %s\n%s\n", name, subcommands[i].synopsis, subcommands[i].help);
+	return EXIT_FINE;
+}
+
+/* What plan and export share. */
+struct request {
+	struct scenario scenario;
+	struct export_options options;
+	const char *command, *graph, *output, *kind;
+	double seconds;
+	bool helped;
+};
+
+static const struct option long_options[] = {
+	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "time", required_argument, NULL, 't' },
+	{ "json", no_argument, NULL, 'J' }, { "csv", no_argument, NULL, 'C' }, { "text", no_argument, NULL, 'T' },
+	{ "output", required_argument, NULL, 'o' }, { "as", required_argument, NULL, 'a' }, { "view", required_argument, NULL, 'v' },
+	{ "stage", required_argument, NULL, 'S' }, { "rules", required_argument, NULL, 'r' }, { "factors", no_argument, NULL, 'f' }, { "width", required_argument, NULL, 'w' },
+	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+};
+
+static int take_width(struct request *request, const char *text)
+{
+	char *end;
+	request->options.width = strtod(text, &end);
+	return *text && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
+		: usage_error(request->command, "--width %s: expected points, %.0f to %.0f", text, CANVAS_LEAST, CANVAS_MOST);
+}
+
+static int take_option(struct request *request, int letter)
+{
+	switch (letter) {
+	case 's': return batch_set(&request->scenario, optarg);
+	case 'p': return batch_pin(&request->scenario, optarg);
+	case 't': return batch_seconds(request->command, optarg, &request->seconds);
+	case 'J': request->kind = "json"; return EXIT_FINE;
+	case 'C': request->kind = "csv"; return EXIT_FINE;
+	case 'T': request->kind = "text"; return EXIT_FINE;
+	case 'a': request->kind = optarg; return EXIT_FINE;
+	case 'v': request->options.view = optarg; return EXIT_FINE;
+	case 'o': request->output = optarg; return EXIT_FINE;
+	case 'f': request->options.factors = true; return EXIT_FINE;
+	case 'r': request->options.rules_file = optarg; return EXIT_FINE;
+	case 'w': return take_width(request, optarg);
+	case 'S':
+		request->options.stage = optarg;
+		return strcmp(optarg, "input") == 0 || strcmp(optarg, "device") == 0 ? EXIT_FINE
+			: usage_error(request->command, "--stage %s: expected input or device", optarg);
+	case 'h':
+		request->helped = true;
+		return subcommand_usage(request->command);
+	default: return EXIT_USAGE;   /* getopt_long has said why */
+	}
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	int letter, code = EXIT_FINE;
+	scenario_init(&request->scenario);
+	request->options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	optind = 1;
+	opterr = 1;
+	while (code == EXIT_FINE && !request->helped && (letter = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
+		code = take_option(request, letter);
+	if (code != EXIT_FINE || request->helped)
+		return code;
+	if (optind + 1 != argc)
+		return usage_error(request->command, "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
+	request->graph = argv[optind];
+	return EXIT_FINE;
+}
+
+/* Plans and writes; the exit status. */
+static int serve(const struct request *request, const struct export_kind *kind)
+{
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	batch_limit(request->seconds);
+	struct graph *graph = batch_open(request->graph, &code);
+	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
+		kind->needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+	graph_release(graph);
+	if (!plan)
+		return code;
+	enum status status = export_to(kind, plan, &request->options, request->output, true, &error);
+	code = status == OK ? plan_exit(plan) : complain(NULL, &error, status);
+	plan_release(plan);
+	return code;
+}
+
+static int kind_error(const struct request *request)
+{
+	char names[300] = "";
+	size_t used = 0;
+	for (int i = 0; i < export_kind_count && used < sizeof names; i++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", export_kinds[i].name);
+	return usage_error(request->command, "%s: expected one of %s", request->kind ? request->kind : "--as is missing", names);
+}
+
+static int run(struct request *request, int argc, char **argv)
+{
+	int code = parse(request, argc, argv);
+	const struct export_kind *kind = request->kind ? export_find(request->kind) : NULL;
+	if (code == EXIT_FINE && !request->helped && request->options.factors && strcmp(request->kind ? request->kind : "", "json") != 0)
+		code = usage_error(request->command, "--factors belongs to %s", strcmp(request->command, "plan") == 0 ? "--json" : "--as json");
+	else if (code == EXIT_FINE && !request->helped)
+		code = kind ? serve(request, kind) : kind_error(request);
+	scenario_done(&request->scenario);
+	return code;
+}
+
+int plan_command(int argc, char **argv)
+{
+	struct request request = { .command = "plan", .kind = "text", .options.with_run = true };
+	return run(&request, argc, argv);
+}
+
+int export_command(int argc, char **argv)
+{
+	struct request request = { .command = "export" };
+	return run(&request, argc, argv);
+}
+
+int check_command(int argc, char **argv)
+{
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return subcommand_usage("check");
+	const char *rules_file = argc == 5 && strcmp(argv[1], "--rules") == 0 ? argv[2] : NULL;
+	if (argc != 3 && !rules_file)
+		return usage_error("check", "check takes GRAPH and PLAN.json");
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	const char *path = argv[argc - 2], *plan = argv[argc - 1];
+	struct graph *graph = batch_open(path, &code);
+	if (!graph)
+		return code;
+	enum status status = plan_check(graph, plan, rules_file, stdout, &error);
+	graph_release(graph);
+	return status == OK ? EXIT_FINE : complain(plan, &error, status);
+}

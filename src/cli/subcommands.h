@@ -1,0 +1,33 @@
+/* subcommands.h: the table of `tidemark COMMAND ...`. Each takes argv from its own name on and returns an exit status. */
+#ifndef TIDEMARK_CLI_SUBCOMMANDS_H
+#define TIDEMARK_CLI_SUBCOMMANDS_H
+
+/* X(name, synopsis, help) */
+#define SUBCOMMANDS(X) \
+	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json [--factors]|--csv|--text] [-o F]", "plan once and print the plan") \
+	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
+	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--rules F] [-o F] | " \
+		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [-o F]", \
+		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \
+	X(layout, "BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
+	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
+	X(check, "[--rules F] GRAPH PLAN.json", "verify a plan file independently of the solvers") \
+	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \
+	X(model, "NAME [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
+	X(replay, "SESSION.tide", "run a session file without a terminal")
+
+#define X(name, synopsis, help) int name##_command(int argc, char **argv);
+SUBCOMMANDS(X)
+#undef X
+
+struct subcommand {
+	const char *name, *synopsis, *help;
+	int (*run)(int argc, char **argv);
+};
+extern const struct subcommand subcommands[];
+extern const int subcommand_count;
+
+/* Prints how a subcommand is used, on standard output; returns EXIT_FINE. */
+int subcommand_usage(const char *name);
+
+#endif

@@ -1,0 +1,374 @@
+/* sweep.c: `tidemark sweep`: plans every combination of knob values, one JSON line each.
+ *
+ * Scenario number k is the k-th combination, the last --vary turning fastest. Jobs are processes that take runs of
+ * neighbouring numbers, so that each one's store serves what its neighbours share. Every line is written by one
+ * write(2), so lines of several jobs never mix; a line that was torn by a kill is cut off when resuming.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "src/read/native.h"
+#include "subcommands.h"
+
+#define VARIED_MAX 32
+#define VALUES_MAX 4096
+#define RUN 4               /* scenarios that a job takes at once */
+
+struct varied {
+	enum knob_id knob;
+	int64_t *value;
+	uint32_t values;
+};
+
+struct sweep {
+	struct scenario base;
+	struct varied varied[VARIED_MAX];
+	int count;
+	uint64_t total;
+	uint64_t shard, shards;
+	int jobs, descriptor;
+	bool resume, helped;
+	const char *path, *output, *rules_file;
+	bool *done;             /* [total]: already in the output */
+	struct graph *graph;
+};
+
+/* What jobs share. */
+struct shared {
+	_Atomic uint64_t next, finished;
+};
+
+/* ---- options --------------------------------------------------------------------------- */
+
+static int vary(struct sweep *sweep, const char *text)
+{
+	char name[64], word[128];
+	const char *at = strchr(text, '=');
+	if (!at || sweep->count == VARIED_MAX)
+		return usage_error("sweep", "--vary %s: expected KNOB=V1,V2,...", text);
+	snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
+	struct varied *varied = &sweep->varied[sweep->count];
+	varied->knob = knob_find(name);
+	if (varied->knob == KNOB_COUNT)
+		return usage_error("sweep", "there is no knob \"%s\"", name);
+	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
+	if (!varied->value)
+		return EXIT_LIMIT;
+	sweep->count++;
+	do {
+		struct scenario probe;
+		struct error error = { 0 };
+		size_t length = strcspn(++at, ",");
+		snprintf(word, sizeof word, "%s=%.*s", name, (int)(length < 60 ? length : 60), at);
+		at += length;
+		scenario_init(&probe);
+		if (scenario_set(&probe, word, &error) != OK)
+			return usage_error("sweep", "%s", error.text);
+		if (varied->values == VALUES_MAX)
+			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
+		varied->value[varied->values++] = probe.value[varied->knob];
+		scenario_done(&probe);
+	} while (*at == ',');
+	return EXIT_FINE;
+}
+
+static bool number(const char *text, char until, uint64_t *value, const char **end)
+{
+	char *stop;
+	errno = 0;
+	*value = strtoull(text, &stop, 10);
+	*end = stop;
+	return errno == 0 && stop != text && *text >= '0' && *text <= '9' && *stop == until;
+}
+
+static int shard(struct sweep *sweep, const char *text)
+{
+	const char *end;
+	if (!number(text, '/', &sweep->shard, &end) || !number(end + 1, '\0', &sweep->shards, &end) || sweep->shard >= sweep->shards)
+		return usage_error("sweep", "--shard %s: expected I/N with I from 0 to N-1", text);
+	return EXIT_FINE;
+}
+
+static int jobs(struct sweep *sweep, const char *text)
+{
+	uint64_t n;
+	const char *end;
+	if (!number(text, '\0', &n, &end) || n < 1 || n > 1024)
+		return usage_error("sweep", "--jobs %s: expected a number from 1 to 1024", text);
+	sweep->jobs = (int)n;
+	return EXIT_FINE;
+}
+
+static const struct option long_options[] = {
+	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "vary", required_argument, NULL, 'v' },
+	{ "jobs", required_argument, NULL, 'j' }, { "shard", required_argument, NULL, 'S' }, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
+	{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+};
+
+static int take_option(struct sweep *sweep, int letter)
+{
+	switch (letter) {
+	case 's': return batch_set(&sweep->base, optarg);
+	case 'p': return batch_pin(&sweep->base, optarg);
+	case 'v': return vary(sweep, optarg);
+	case 'j': return jobs(sweep, optarg);
+	case 'S': return shard(sweep, optarg);
+	case 'r': sweep->resume = true; return EXIT_FINE;
+	case 'R': sweep->rules_file = optarg; return EXIT_FINE;
+	case 'o': sweep->output = optarg; return EXIT_FINE;
+	case 'h':
+		sweep->helped = true;
+		return subcommand_usage("sweep");
+	default: return EXIT_USAGE;
+	}
+}
+
+static int parse(struct sweep *sweep, int argc, char **argv)
+{
+	int letter, code = EXIT_FINE;
+	optind = 1;
+	while (code == EXIT_FINE && !sweep->helped && (letter = getopt_long(argc, argv, "j:o:h", long_options, NULL)) != -1)
+		code = take_option(sweep, letter);
+	if (code != EXIT_FINE || sweep->helped)
+		return code;
+	if (optind + 1 != argc)
+		return usage_error("sweep", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
+	if (sweep->resume && !sweep->output)
+		return usage_error("sweep", "--resume needs -o FILE");
+	sweep->path = argv[optind];
+	sweep->total = 1;
+	for (int i = 0; i < sweep->count; i++)
+		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)
+			return usage_error("sweep", "more than 2^32 scenarios");
+	return EXIT_FINE;
+}
+
+/* ---- one scenario -------------------------------------------------------------------------- */
+
+static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
+{
+	if (scenario_copy(scenario, &sweep->base) != OK)
+		return NO_MEMORY;
+	for (int i = sweep->count - 1; i >= 0; i--) {
+		const struct varied *varied = &sweep->varied[i];
+		scenario->value[varied->knob] = varied->value[k % varied->values];
+		k /= varied->values;
+	}
+	return OK;
+}
+
+static void write_plan(FILE *line, const struct plan *plan)
+{
+	int64_t budget = plan_budget(plan);
+	bool fits = budget < 0 || plan->arena_bytes <= budget;
+	fprintf(line, "\"status\":\"%s\",\"persistent_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"order_bound_bytes\":%" PRId64
+		",\"order_proved\":%s,\"program_peak_bytes\":%" PRId64 ",\"arena_bytes\":%" PRId64 ",\"layout_bound_bytes\":%" PRId64
+		",\"layout_proved\":%s,\"caching_allocator_bytes\":%" PRId64, fits ? "ok" : "over-memory", plan->persistent_bytes,
+		plan->peak_bytes, plan->order_bound_bytes, plan->order_proved ? "true" : "false", plan->program_peak_bytes, plan->arena_bytes,
+		plan->layout_bound_bytes, plan->layout_proved ? "true" : "false", plan->caching_bytes);
+	if (plan->sharded)
+		fprintf(line, ",\"redundant_bytes\":%" PRId64 ",\"comm_bytes\":%" PRId64 ",\"step_seconds\":%.9f", plan->sharded->cost.redundant,
+			plan->traffic.bytes, (double)plan_step_time(plan) * 1e-12);
+}
+
+/* The whole line of scenario k. Its beginning, {"scenario":k, is what --resume looks for. */
+static void write_line(const struct sweep *sweep, uint64_t k, const struct scenario *scenario, const struct plan *plan,
+	const struct error *error, FILE *line)
+{
+	char text[64];
+	fprintf(line, "{\"scenario\":%" PRIu64 ",\"set\":{", k);
+	for (int i = 0; i < sweep->count; i++) {
+		enum knob_id knob = sweep->varied[i].knob;
+		fprintf(line, "%s\"%s\":", i ? "," : "", knobs[knob].name);
+		json_write_text(line, knob_text(knob, scenario->value[knob], text, sizeof text));
+	}
+	fputs("},", line);
+	if (plan) {
+		write_plan(line, plan);
+	} else {
+		fputs("\"status\":\"infeasible\",\"reason\":", line);
+		json_write_text(line, error->text);
+	}
+	fputs("}\n", line);
+}
+
+static bool write_whole(int descriptor, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t written = write(descriptor, text, size);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return false;
+		text += written;
+		size -= (size_t)written;
+	}
+	return true;
+}
+
+static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t k)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	enum status status;
+	if (scenario_number(sweep, k, &scenario) != OK)
+		return complain(NULL, &(struct error){ 0, "out of memory" }, NO_MEMORY);
+	struct plan *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error, &status);
+	int code = EXIT_FINE;
+	if (!plan && (status == NO_MEMORY || status == CANCELLED)) {
+		code = batch_signal() ? batch_signal() : complain(NULL, &error, status);
+	} else if (plan && plan->limited) {
+		code = batch_signal();
+	} else {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *line = open_memstream(&text, &size);
+		if (line) {
+			write_line(sweep, k, &scenario, plan, &error, line);
+			fclose(line);
+		}
+		if (!line || !write_whole(sweep->descriptor, text, size))
+			code = complain(sweep->output, &(struct error){ 0, "can't write" }, LIMIT);
+		free(text);
+	}
+	plan_release(plan);
+	scenario_done(&scenario);
+	return code;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static void show_progress(const struct sweep *sweep, struct shared *shared)
+{
+	enum { WIDTH = 40 };
+	if (!isatty(STDERR_FILENO))
+		return;
+	uint64_t finished = atomic_load(&shared->finished), total = (sweep->total + sweep->shards - 1 - sweep->shard) / sweep->shards;
+	int full = total ? (int)(finished * WIDTH / total) : WIDTH;
+	fprintf(stderr, "\r[%.*s%*s] %" PRIu64 " of %" PRIu64, full, "########################################", WIDTH - full, "", finished, total);
+	if (finished == total)
+		fputc('\n', stderr);
+}
+
+/* One job: takes runs of neighbouring scenarios until there are none. */
+static int work(const struct sweep *sweep, struct shared *shared)
+{
+	struct planner planner = { .store = store_new(), .rules_file = sweep->rules_file, .control = { .cancel = batch_cancel() } };
+	int code = planner.store ? EXIT_FINE : EXIT_LIMIT;
+	while (code == EXIT_FINE) {
+		uint64_t first = atomic_fetch_add(&shared->next, RUN);
+		if (first >= sweep->total)
+			break;
+		for (uint64_t i = first; i < first + RUN && i < sweep->total && code == EXIT_FINE; i++) {
+			/* Scenarios are dealt to shards in turn, so that hard neighbours are spread. */
+			if (i % sweep->shards != sweep->shard)
+				continue;
+			if (!sweep->done[i])
+				code = plan_one(sweep, &planner, i);
+			atomic_fetch_add(&shared->finished, 1);
+			show_progress(sweep, shared);
+		}
+	}
+	planner_done(&planner);
+	return code;
+}
+
+static int run_jobs(const struct sweep *sweep)
+{
+	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return complain(NULL, &(struct error){ 0, "out of memory" }, NO_MEMORY);
+	int code = EXIT_FINE, started = 1;
+	fflush(NULL);
+	for (; started < sweep->jobs; started++) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(work(sweep, shared));
+		if (child < 0)
+			break;
+	}
+	code = work(sweep, shared);
+	for (int i = 1; i < started; i++) {
+		int state;
+		wait(&state);
+		int other = WIFEXITED(state) ? WEXITSTATUS(state) : EXIT_LIMIT;
+		code = code ? code : other;
+	}
+	munmap(shared, sizeof *shared);
+	return code;
+}
+
+/* ---- output and resuming ------------------------------------------------------------------------- */
+
+/* Marks what the output holds already and cuts off a torn last line. */
+static int read_finished(struct sweep *sweep)
+{
+	FILE *file = fopen(sweep->output, "r+e");
+	if (!file)
+		return errno == ENOENT ? EXIT_FINE : complain(sweep->output, &(struct error){ 0, "can't read" }, BAD_INPUT);
+	char *line = NULL;
+	size_t capacity = 0;
+	ssize_t length;
+	off_t whole = 0;
+	int code = EXIT_FINE;
+	while ((length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
+		uint64_t k;
+		if (sscanf(line, "{\"scenario\":%" SCNu64 ",", &k) != 1 || k >= sweep->total) {
+			code = complain(sweep->output, &(struct error){ 0, "is not the output of this sweep" }, BAD_INPUT);
+			break;
+		}
+		sweep->done[k] = true;
+		whole += length;
+	}
+	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
+		code = complain(sweep->output, &(struct error){ 0, "can't cut off the torn last line" }, LIMIT);
+	free(line);
+	fclose(file);
+	return code;
+}
+
+static int open_output(struct sweep *sweep)
+{
+	sweep->descriptor = STDOUT_FILENO;
+	if (!sweep->output || strcmp(sweep->output, "-") == 0)
+		return EXIT_FINE;
+	int code = sweep->resume ? read_finished(sweep) : EXIT_FINE;
+	if (code != EXIT_FINE)
+		return code;
+	sweep->descriptor = open(sweep->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (sweep->resume ? 0 : O_TRUNC), 0666);
+	if (sweep->descriptor < 0)
+		return complain(sweep->output, &(struct error){ 0, "can't be written" }, LIMIT);
+	return EXIT_FINE;
+}
+
+int sweep_command(int argc, char **argv)
+{
+	struct sweep sweep = { .jobs = 1, .shards = 1, .descriptor = -1 };
+	scenario_init(&sweep.base);
+	int code = parse(&sweep, argc, argv);
+	if (code == EXIT_FINE && !sweep.helped) {
+		batch_limit(0);
+		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
+		sweep.graph = sweep.done ? batch_open(sweep.path, &code) : NULL;
+		if (sweep.graph)
+			code = open_output(&sweep);
+		if (sweep.graph && code == EXIT_FINE)
+			code = run_jobs(&sweep);
+	}
+	if (sweep.descriptor > STDOUT_FILENO && close(sweep.descriptor) != 0 && code == EXIT_FINE)
+		code = EXIT_LIMIT;
+	graph_release(sweep.graph);
+	mem_free(sweep.done);
+	for (int i = 0; i < sweep.count; i++)
+		mem_free(sweep.varied[i].value);
+	scenario_done(&sweep.base);
+	return code;
+}

@@ -1,0 +1,139 @@
+/* tables.c: the tables in mdoc(7), so that the man page says what the program does. */
+#include <string.h>
+
+#include "src/session/commands.h"
+#include "src/write/export.h"
+#include "subcommands.h"
+#include "tables.h"
+
+/* Text as mdoc takes it: no macro at the beginning of a line, backslashes and quotes escaped. */
+static void roff(const char *text, FILE *stream)
+{
+	for (const char *at = text; *at; at++) {
+		if (*at == '\\')
+			fputs("\\e", stream);
+		else if (*at == '-')
+			fputs("\\-", stream);
+		else if (*at == '"')
+			fputs("\\(dq", stream);
+		else if (at == text && (*at == '.' || *at == '\''))
+			fprintf(stream, "\\&%c", *at);
+		else
+			putc(*at, stream);
+	}
+}
+
+static void words(const char *list, FILE *stream)
+{
+	char word[64];
+	for (int i = 0; knob_word(list, i, word, sizeof word); i++) {
+		fputs(i ? ", " : "One of ", stream);
+		roff(word, stream);
+	}
+	fputs(".\n", stream);
+}
+
+static void write_knobs(FILE *stream)
+{
+	char text[64];
+	for (int id = 0; id < KNOB_COUNT; id++) {
+		const struct knob *knob = &knobs[id];
+		if (id == 0 || strcmp(knob->group, knobs[id - 1].group) != 0)
+			fprintf(stream, "%s.Ss Knobs of %s\n.Bl -tag -width Ds\n", id ? ".El\n" : "", knob->group);
+		fprintf(stream, ".It Cm %s\n", knob->name);
+		roff(knob->help, stream);
+		fputs(".\n", stream);
+		if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
+			words(knob->type == KNOB_SWITCH ? "off|on" : knob->words, stream);
+		} else {
+			roff(knob_text(id, knob->minimum, text, sizeof text), stream);
+			fputs(" to ", stream);
+			roff(knob_text(id, knob->maximum, text, sizeof text), stream);
+			if (knob->words)
+				fprintf(stream, ", or %s", knob->words);
+			fputs(".\n", stream);
+		}
+		fputs("Default: ", stream);
+		roff(knob_text(id, knob->normal, text, sizeof text), stream);
+		fprintf(stream, ".\n%s", knob_unavailable(id) ? "Not available yet.\n" : "");
+	}
+	fputs(".El\n", stream);
+}
+
+static void write_commands(FILE *stream)
+{
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int id = 0; id < COMMAND_COUNT; id++) {
+		const struct command *command = &commands[id];
+		fprintf(stream, ".It Cm %s", command->word);
+		if (*command->arguments) {
+			fputs(" Ar ", stream);
+			roff(command->arguments, stream);
+		}
+		fputs("\n", stream);
+		if (*command->keys) {
+			fputs("Keys: ", stream);
+			roff(command->keys, stream);
+			fputs(".\n", stream);
+		}
+		roff(command->help, stream);
+		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+static void write_pins(FILE *stream)
+{
+	static const struct { const char *syntax, *help; } pins[] = {
+#define X(id, syntax, help) { syntax, help },
+		PINS(X)
+#undef X
+	};
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < PIN_KINDS; i++) {
+		fputs(".It Li \"", stream);
+		roff(pins[i].syntax, stream);
+		fputs("\"\n", stream);
+		roff(pins[i].help, stream);
+		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+static void write_exports(FILE *stream)
+{
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < export_kind_count; i++) {
+		fprintf(stream, ".It Cm %s\n", export_kinds[i].name);
+		roff(export_kinds[i].help, stream);
+		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+static void write_subcommands(FILE *stream)
+{
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < subcommand_count; i++) {
+		fprintf(stream, ".It Nm Cm %s Ar ", subcommands[i].name);
+		roff(subcommands[i].synopsis, stream);
+		fputs("\n", stream);
+		roff(subcommands[i].help, stream);
+		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+bool tables_write(const char *table, FILE *stream)
+{
+	static const struct { const char *name; void (*write)(FILE *stream); } tables[] = {
+		{ "knobs", write_knobs }, { "commands", write_commands }, { "pins", write_pins }, { "exports", write_exports },
+		{ "subcommands", write_subcommands },
+	};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		if (strcmp(tables[i].name, table) == 0) {
+			tables[i].write(stream);
+			return true;
+		}
+	return false;
+}

@@ -1,0 +1,45 @@
+/* calibrate.h: a machine's constants fitted to measured steps. */
+#ifndef TIDEMARK_CONFIGS_CALIBRATE_H
+#define TIDEMARK_CONFIGS_CALIBRATE_H
+
+#include <stdio.h>
+
+#include "fit.h"
+#include "model_source.h"
+
+/* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
+#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(ATTENTION, "attention") X(TRAFFIC, "traffic of other ops") X(NEAR, "links within nodes") X(FAR, "links between nodes")
+#define X(id, name) CALIBRATED_##id,
+enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
+#undef X
+
+struct measurement {
+	struct model_source source;
+	struct config_case *opened;
+	char model[160];
+	uint32_t devices;
+	struct config config;
+	double seconds;             /* measured */
+};
+
+struct calibration {
+	struct measurement *row;
+	uint32_t rows;
+	struct fit fit;             /* factors by enum calibrated, rows in order */
+	struct fit_row *fitted;     /* [rows] */
+	struct machine machine;     /* fitted */
+};
+
+/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute;
+ * others are ignored. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
+ * the line. Free it in any case. */
+enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);
+/* Fits the constants, see fit_rows(); *machine becomes the fitted one. */
+enum status calibration_fit(struct calibration *calibration, struct machine *machine, const struct overheads *overheads, struct error *error);
+/* Constants with how well they are told, and every row with its error, fitted and left out. */
+void calibration_print(const struct calibration *calibration, FILE *file);
+/* What the rows tell as knobs, one a line, for --set @FILE. scenario: what the machine came from. */
+void calibration_save(const struct calibration *calibration, const struct scenario *scenario, FILE *file);
+void calibration_free(struct calibration *calibration);
+
+#endif

@@ -1,0 +1,617 @@
+/* config_search.c: enumerating configurations. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_search.h"
+#include "src/scenario/devices.h"
+#include "solver/shard/split_roles.h"
+
+#define MICROBATCH_MAX 16
+#define CHUNKS_MAX 6u
+#define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
+
+/* A step and what all its shardings share. */
+struct step {
+	struct graph *graph;
+	struct units units;
+	struct blocks blocks;
+	struct op_work *work;
+	struct arena arena;
+	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
+	uint32_t layer, layers, layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
+};
+
+struct searching {
+	const struct config_request *request;
+	struct control *control;
+	struct rules *rules;
+	struct config_list *list;
+	size_t room;
+	struct step step;
+	struct block_cost *cost;     /* of the whole model */
+	uint32_t blocks, *first;
+	bool dense;                  /* the model has no experts */
+	char unsplit[100];           /* the last degree that no dim divides by, in words */
+	uint32_t whole_ops;          /* of the last step without recomputation */
+	struct error *error;
+};
+
+static bool has_role(const struct units *units, enum factor_role role, int64_t divisor)
+{
+	for (uint32_t i = 0; i < units->factors.factors; i++)
+		if (units->factors.factor[i].role == role && units->factors.factor[i].size % divisor == 0)
+			return true;
+	return false;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+
+static void step_free(struct step *step)
+{
+	blocks_free(&step->blocks);
+	if (step->graph)
+		units_free(&step->units);
+	arena_free(&step->arena);
+	graph_release(step->graph);
+	*step = (struct step) { 0 };
+}
+
+static enum status step_open(struct searching *searching, int64_t batch, enum recompute recompute)
+{
+	const struct config_request *request = searching->request;
+	struct step *step = &searching->step;
+	enum status status;
+	step->graph = request->step(request->context, batch, recompute, searching->error, &status);
+	if (!step->graph)
+		return status;
+	searching->list->graphs++;
+	status = units_find(step->graph, searching->rules, &step->units);
+	if (status == OK)
+		status = blocks_find(step->graph, &step->blocks);
+	if (status == OK)
+		status = op_work_find(step->graph, searching->rules, request->causal, &step->arena, &step->work);
+	uint32_t begin, length, period;
+	if (status == OK && request->repeat > 0) {
+		if (!blocks_period(&step->blocks, &begin, &length, &period))
+			return fail(searching->error, BAD_INPUT, "no repeated layer was found in the model");
+		step->period = period;
+		step->inserted = begin + 2 * period <= begin + length ? begin + 2 * period : begin + period;
+	}
+	if (status == OK && blocks_period(&step->blocks, &begin, &length, &period)) {
+		step->layer = begin;
+		step->layer_blocks = period;
+		step->layers = (length + period - 1) / period + request->repeat;
+		/* first layers that begin like the others but have another feed-forward part */
+		while (period > 1 && step->layer >= period && step->blocks.signature[step->layer - period] == step->blocks.signature[step->layer]) {
+			step->layer -= period;
+			step->layers++;
+		}
+	}
+	searching->blocks = step->blocks.blocks + request->repeat * step->period;
+	searching->dense = status == OK && !has_role(&step->units, ROLE_EXPERTS, 1);
+	return status;
+}
+
+/* Writes the repeated layer's costs out. */
+static void expand(struct searching *searching, const struct block_cost *cost)
+{
+	const struct step *step = &searching->step;
+	uint32_t added = searching->request->repeat * step->period, at = step->inserted;
+	for (uint32_t b = 0; b < searching->blocks; b++) {
+		uint32_t source = b < at ? b : b < at + added ? at - step->period + (b - at) % step->period : b - added;
+		searching->cost[b] = cost[source];
+		if (cost[source].shared_with != NONE && cost[source].shared_with >= at)
+			searching->cost[b].shared_with += added;
+	}
+}
+
+/* ---- entries --------------------------------------------------------------------------------------------------------- */
+
+static enum status add_entry(struct searching *searching, const struct config_entry *entry)
+{
+	struct config_list *list = searching->list;
+	if (!mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry))
+		return NO_MEMORY;
+	list->entry[list->entries++] = *entry;
+	return OK;
+}
+
+static struct config_model model_of(const struct searching *searching)
+{
+	const struct config_request *request = searching->request;
+	const struct step *step = &searching->step;
+	return (struct config_model) { .blocks = searching->blocks, .cost = searching->cost, .machine = &request->machine,
+		.devices_per_node = request->devices_per_node, .limit = request->machine.memory, .layer = step->layer,
+		.layers = step->layers, .period = step->layer_blocks, .even = request->even };
+}
+
+static enum status evaluate(struct searching *searching, const struct config *config)
+{
+	const struct config_request *request = searching->request;
+	struct config_model model = model_of(searching);
+	struct config_entry entry = { .config = *config };
+	if (config->pp * config->chunks > searching->blocks)
+		return OK;
+	enum status status = config_cut(&model, config, &request->overheads, searching->first);
+	if (status == OK)
+		status = config_evaluate(&model, config, &request->overheads, searching->first, false, &entry.result);
+	entry.fits = request->machine.memory < 0 || entry.result.worst.total <= request->machine.memory;
+	if (status == OK)
+		status = add_entry(searching, &entry);
+	return status == INFEASIBLE ? OK : status;
+}
+
+/* Schedules and ZeRO stages of given degrees. */
+static enum status vary_schedule(struct searching *searching, struct config config)
+{
+	const struct config_request *request = searching->request;
+	enum status status = OK;
+	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
+		for (uint32_t chunks = schedule == SCHEDULE_INTERLEAVED ? 2 : 1; chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : 1u); chunks++)
+			for (int zero = 0; zero <= 3 && status == OK; zero++) {
+				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
+				bool impossible = chunks > 1 && (config.microbatches % config.pp != 0 || searching->blocks < config.pp * chunks);
+				if (needless || impossible || (request->chunks && chunks != request->chunks) || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
+					continue;
+				config.schedule = (uint8_t)schedule;
+				config.chunks = chunks;
+				config.zero = (uint8_t)zero;
+				status = evaluate(searching, &config);
+			}
+	return status;
+}
+
+/* Pipelines: what the other degrees leave. */
+static enum status vary_pipeline(struct searching *searching, struct config config)
+{
+	const struct config_request *request = searching->request;
+	uint32_t inner = config.tp * config.cp * config.ep, rest = request->devices / inner;
+	enum status status = OK;
+	for (uint32_t pp = 1; pp <= rest && pp <= searching->blocks && status == OK; pp++) {
+		config.pp = pp;
+		config.dp = rest / pp;
+		int64_t together = (int64_t)config.dp * config.ep * config.microbatch;
+		if (rest % pp != 0 || (request->pp && pp != request->pp) || (request->dp && config.dp != request->dp)
+			|| request->batch % together != 0)
+			continue;
+		config.microbatches = (uint32_t)(request->batch / together);
+		if (request->microbatches && config.microbatches != request->microbatches)
+			continue;
+		status = vary_schedule(searching, config);
+	}
+	return status;
+}
+
+/* ---- shardings -------------------------------------------------------------------------------------------------------- */
+
+/* A sharding with its context and experts axes, or NONE. */
+struct split_step { struct sharding sharding; uint32_t context, experts; };
+
+static enum status split_open(const struct searching *searching, const struct config *config, struct split_step *split)
+{
+	const struct config_request *request = searching->request;
+	struct mesh mesh = { 0 };
+	struct axis_roles roles[MESH_AXES];
+	uint32_t context = NONE, experts = NONE;
+	if (config->ep > 1) {
+		roles[experts = mesh.axes] = roles_experts;
+		mesh_add_axis(&mesh, "ep", config->ep, config->cp * config->tp, request->devices_per_node, &request->machine);
+	}
+	if (config->cp > 1) {
+		roles[context = mesh.axes] = roles_context;
+		mesh_add_axis(&mesh, "cp", config->cp, config->tp, request->devices_per_node, &request->machine);
+	}
+	if (config->tp > 1) {
+		roles[mesh.axes] = config->sp ? roles_tensor_sp : roles_tensor;
+		mesh_add_axis(&mesh, "tp", config->tp, 1, request->devices_per_node, &request->machine);
+	}
+	split->context = context;
+	split->experts = experts;
+	return split_by_roles(&searching->step.units, &mesh, roles, &split->sharding);
+}
+
+/* The costs of all blocks under it. */
+static enum status split_cost(struct searching *searching, const struct split_step *split)
+{
+	const struct step *step = &searching->step;
+	struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
+	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, step->work, &searching->request->machine,
+		split->context, split->experts, cost);
+	if (status == OK) {
+		searching->list->splits++;
+		expand(searching, cost);
+	}
+	mem_free(cost);
+	return status;
+}
+
+static enum status split(struct searching *searching, const struct config *config)
+{
+	struct split_step step;
+	enum status status = split_open(searching, config, &step);
+	if (status != OK)
+		return status;
+	status = split_cost(searching, &step);
+	sharding_free(&step.sharding);
+	return status;
+}
+
+static enum status vary_inner(struct searching *searching, struct config config)
+{
+	const struct config_request *request = searching->request;
+	const struct units *units = &searching->step.units;
+	enum status status = OK;
+	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node, cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
+	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most && status == OK; tp++)
+		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most && status == OK; cp++)
+			for (int sp = 0; sp < 2 && status == OK; sp++) {
+				uint64_t inner = (uint64_t)tp * cp * config.ep;
+				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) || (request->sp >= 0 && tp > 1 && sp != request->sp))
+					continue;
+				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
+				bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
+				if (!heads && tp == request->tp)
+					snprintf(searching->unsplit, sizeof searching->unsplit, "tp %u divides neither heads nor the feed-forward width", tp);
+				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
+					snprintf(searching->unsplit, sizeof searching->unsplit, "the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
+				if (!heads || !rows)
+					continue;
+				config.tp = tp;
+				config.cp = cp;
+				config.sp = (uint8_t)sp;
+				status = control_spend(searching->control, 1) ? control_status(searching->control) : split(searching, &config);
+				if (status == OK)
+					status = vary_pipeline(searching, config);
+			}
+	return status;
+}
+
+/* ---- steps of all sizes -------------------------------------------------------------------------------------------------- */
+
+static enum status vary_step(struct searching *searching, struct config config)
+{
+	const struct config_request *request = searching->request;
+	uint32_t most = 0;
+	enum status status = step_open(searching, (int64_t)config.microbatch * config.ep, (enum recompute)config.recompute);
+	if (status == OK && config.ep > 1 && !has_role(&searching->step.units, ROLE_EXPERTS, config.ep)) {
+		snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
+		step_free(&searching->step);
+		return OK;
+	}
+	if (status == OK) {
+		most = searching->blocks > request->devices ? searching->blocks : request->devices;
+		searching->cost = mem_alloc(searching->blocks, sizeof *searching->cost);
+		searching->first = mem_alloc((size_t)8 * most + 1, sizeof *searching->first);
+		status = searching->cost && searching->first ? OK : NO_MEMORY;
+		if (config.recompute == RECOMPUTE_NONE)
+			searching->whole_ops = searching->step.graph->ops;
+		/* nothing to compute again: the same as without */
+		if (status == OK && (config.recompute == RECOMPUTE_NONE || searching->step.graph->ops != searching->whole_ops))
+			status = vary_inner(searching, config);
+	}
+	mem_free(searching->cost);
+	mem_free(searching->first);
+	searching->cost = NULL;
+	searching->first = NULL;
+	step_free(&searching->step);
+	return status;
+}
+
+static enum status vary_all(struct searching *searching)
+{
+	const struct config_request *request = searching->request;
+	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
+	enum status status = OK;
+	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_FULL && status == OK; recompute++)
+		for (uint32_t microbatch = 1; microbatch <= MICROBATCH_MAX && microbatch <= request->batch && status == OK; microbatch *= 2)
+			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
+				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
+					|| (request->microbatch && microbatch != request->microbatch) || request->batch % ((int64_t)microbatch * ep) != 0)
+					continue;
+				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };
+				status = vary_step(searching, config);
+				if (status == BAD_INPUT && searching->list->entries > 0)   /* a batch that this graph can't have */
+					status = OK;
+			}
+	return status;
+}
+
+/* ---- ranking -------------------------------------------------------------------------------------------------------------- */
+
+static int by_rank(const void *left, const void *right)
+{
+	const struct config_entry *a = left, *b = right;
+	if (a->fits != b->fits)
+		return a->fits ? -1 : 1;
+	if (a->fits && a->result.time != b->result.time)
+		return a->result.time < b->result.time ? -1 : 1;
+	if (a->result.worst.total != b->result.worst.total)
+		return a->result.worst.total < b->result.worst.total ? -1 : 1;
+	if (a->result.time != b->result.time)
+		return a->result.time < b->result.time ? -1 : 1;
+	return memcmp(&a->config, &b->config, sizeof a->config);
+}
+
+static void rank(struct config_list *list)
+{
+	int64_t least = INT64_MAX;
+	if (list->entries > 0)
+		qsort(list->entry, list->entries, sizeof *list->entry, by_rank);
+	list->fitting = 0;
+	while (list->fitting < list->entries && list->entry[list->fitting].fits)
+		list->fitting++;
+	for (uint32_t i = 0; i < list->fitting; i++) {
+		list->entry[i].front = list->entry[i].result.worst.total < least;
+		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
+	}
+}
+
+/* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
+static enum status play(struct searching *searching, struct config_entry *entry)
+{
+	const struct config config = entry->config;
+	searching->cost = mem_alloc(searching->blocks, sizeof *searching->cost);
+	searching->first = mem_alloc((size_t)config.pp * config.chunks + 1, sizeof *searching->first);
+	enum status status = searching->cost && searching->first ? split(searching, &config) : NO_MEMORY;
+	struct config_model model = model_of(searching);
+	if (status == OK)
+		status = config_cut(&model, &config, &searching->request->overheads, searching->first);
+	if (status == OK)
+		status = config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result);
+	mem_free(searching->cost);
+	mem_free(searching->first);
+	searching->cost = NULL;
+	searching->first = NULL;
+	return status;
+}
+
+static bool same_step(const struct config *a, const struct config *b)
+{
+	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute;
+}
+
+/* Plays the schedules of the fastest; those that share a step one after the other. */
+static enum status refine(struct searching *searching)
+{
+	struct config_list *list = searching->list;
+	uint32_t count = list->fitting < EXACT_MOST ? list->fitting : EXACT_MOST;
+	bool done[EXACT_MOST] = { false };
+	enum status status = OK;
+	for (uint32_t i = 0; i < count && status == OK; i++) {
+		const struct config *config = &list->entry[i].config;
+		if (done[i] || config->pp == 1)
+			continue;
+		status = step_open(searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute);
+		for (uint32_t j = i; j < count && status == OK; j++)
+			if (!done[j] && list->entry[j].config.pp > 1 && same_step(config, &list->entry[j].config)) {
+				status = play(searching, &list->entry[j]);
+				done[j] = true;
+			}
+		step_free(&searching->step);
+	}
+	return status;
+}
+
+/* ---- one configuration --------------------------------------------------------------------------------------------------- */
+
+struct config_case {
+	struct searching searching;
+	struct config_request request;
+	struct config_list counts;
+	struct config config;
+	struct split_step split;
+	bool is_split;
+};
+
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status)
+{
+	struct config_case *opened = mem_alloc(1, sizeof *opened);
+	if (!opened) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	opened->request = *request;
+	opened->config = *config;
+	opened->searching = (struct searching) { .request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error };
+	*status = opened->searching.rules ? step_open(&opened->searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute) : NO_MEMORY;
+	if (*status == OK) {
+		opened->searching.cost = mem_alloc(opened->searching.blocks, sizeof *opened->searching.cost);
+		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
+		*status = opened->searching.cost && opened->searching.first ? OK : NO_MEMORY;
+	}
+	if (*status == OK)
+		return opened;
+	if (*status == NO_MEMORY)
+		fail(error, NO_MEMORY, "out of memory");
+	config_case_free(opened);
+	return NULL;
+}
+
+void config_case_free(struct config_case *opened)
+{
+	if (!opened)
+		return;
+	mem_free(opened->searching.cost);
+	mem_free(opened->searching.first);
+	if (opened->is_split)
+		sharding_free(&opened->split.sharding);
+	step_free(&opened->searching.step);
+	rules_free(opened->searching.rules);
+	mem_free(opened);
+}
+
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
+	struct config_result *result)
+{
+	opened->request.machine = *machine;
+	opened->request.machine.memory = -1;
+	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->config, &opened->split);
+	struct mesh *mesh = &opened->split.sharding.mesh;
+	opened->is_split = status == OK;
+	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) {   /* how the step is split doesn't depend on the links */
+		mesh->axis[a].near = machine->near;
+		mesh->axis[a].far = machine->far;
+	}
+	if (status == OK)
+		status = split_cost(&opened->searching, &opened->split);
+	struct config_model model = model_of(&opened->searching);
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result);
+	return status;
+}
+
+enum status config_case_timetable(struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error)
+{
+	const struct overheads *overheads = &opened->request.overheads;
+	uint32_t *first = opened->searching.first;
+	enum status status = split(&opened->searching, &opened->config);
+	struct config_model model = model_of(&opened->searching);
+	if (status == OK)
+		status = config_cut(&model, &opened->config, overheads, first);
+	if (status == INFEASIBLE)
+		return fail(error, INFEASIBLE, "the step has %u blocks, fewer than the pipeline's %u pieces", model.blocks, opened->config.pp * opened->config.chunks);
+	if (status == OK)
+		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
+	if (status != OK)
+		return fail(error, status, "out of memory");
+	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
+}
+
+/* Why nothing can be evaluated: the first of what is wanted that can't be. */
+static enum status no_configuration(const struct searching *searching)
+{
+	const struct config_request *request = searching->request;
+	const struct { const char *name; uint32_t wanted; } degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp },
+		{ "cp", request->cp }, { "ep", request->ep } };
+	uint64_t product = 1;
+	for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
+		product *= degree[i].wanted ? degree[i].wanted : 1;
+		if (degree[i].wanted && product > 0 && request->devices % product != 0)
+			return fail(searching->error, BAD_INPUT, "no configuration: %s %u doesn't divide %s%u devices", degree[i].name, degree[i].wanted,
+				product > degree[i].wanted ? "what is left of " : "", request->devices);
+	}
+	if (request->ep > 1 && searching->dense)
+		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
+	if (searching->unsplit[0])
+		return fail(searching->error, BAD_INPUT, "no configuration: %s", searching->unsplit);
+	if (request->pp > searching->blocks && searching->blocks > 0)
+		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp, searching->blocks);
+	return fail(searching->error, BAD_INPUT, "no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
+		request->devices, (long long)request->batch);
+}
+
+enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
+{
+	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };
+	*list = (struct config_list) { 0 };
+	if (!searching.rules)
+		return fail(error, NO_MEMORY, "out of memory");
+	enum status status = vary_all(&searching);
+	if (status == OK) {
+		rank(list);
+		status = refine(&searching);
+		rank(list);
+	}
+	rules_free(searching.rules);
+	if (status == OK && list->entries == 0)
+		status = no_configuration(&searching);
+	if (status == NO_MEMORY)
+		fail(error, status, "out of memory");
+	if (status != OK)
+		config_list_free(list);
+	return status;
+}
+
+void config_list_free(struct config_list *list)
+{
+	mem_free(list->entry);
+	*list = (struct config_list) { 0 };
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------------------ */
+
+/* X(field, name, words or NULL) */
+/* X(field, name, words, least value worth saying) */
+static const char *const numbers[1];
+#define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, 2) X(ep, "ep", numbers, 2) \
+	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(schedule, "schedule", schedule_names, 2) \
+	X(chunks, "chunks", numbers, 2) X(microbatch, "microbatch", numbers, 1)
+
+static uint32_t changed(const struct config *a, const struct config *b)
+{
+	uint32_t count = 0;
+#define X(field, name, words, least) count += a->field != b->field;
+	CHOICES(X)
+#undef X
+	return count;
+}
+
+const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
+{
+	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
+		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
+		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
+	size_t most = 0;
+	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
+		if (part[i].bytes > part[most].bytes)
+			most = i;
+	*bytes = part[most].bytes;
+	return part[most].name;
+}
+
+bool config_equal(const struct config *a, const struct config *b)
+{
+	return changed(a, b) == 0 && a->microbatches == b->microbatches;
+}
+
+uint32_t config_nearest(const struct config_list *list, const struct config *wanted)
+{
+	uint32_t best = NONE, least = UINT32_MAX;
+	for (uint32_t i = 0; i < list->fitting; i++) {
+		uint32_t changes = changed(&list->entry[i].config, wanted);
+		if (changes < least) {
+			least = changes;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static size_t add_text(char *text, size_t size, size_t at, const char *before, const char *name, const char *const *words, uint32_t value)
+{
+	int length = words != numbers ? snprintf(text + at, size - at, "%s%s %s", before, name, words[value])
+		: snprintf(text + at, size - at, "%s%s %u", before, name, value);
+	at += length > 0 ? (size_t)length : 0;
+	return at < size ? at : size - 1;
+}
+
+char *config_changes(const struct config *from, const struct config *to, char *text, size_t size)
+{
+	size_t at = 0;
+	text[0] = '\0';
+#define X(field, name, words, least) \
+	if (from->field != to->field) { \
+		at = add_text(text, size, at, at ? ", " : "", name, words, from->field); \
+		at = add_text(text, size, at, " ", "->", words, to->field); \
+	}
+	CHOICES(X)
+#undef X
+	return text;
+}
+
+char *config_text(const struct config *config, char *text, size_t size)
+{
+	size_t at = 0;
+	text[0] = '\0';
+#define X(field, name, words, least) \
+	if (config->field >= least) \
+		at = add_text(text, size, at, at ? " " : "", name, words, config->field);
+	CHOICES(X)
+#undef X
+	if (config->schedule == SCHEDULE_GPIPE)
+		add_text(text, size, at, at ? " " : "", "schedule", schedule_names, config->schedule);
+	return text;
+}

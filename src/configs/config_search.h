@@ -1,0 +1,72 @@
+/* config_search.h: all whole configurations of a model on a cluster, evaluated and ranked. */
+#ifndef TIDEMARK_CONFIGS_CONFIG_SEARCH_H
+#define TIDEMARK_CONFIGS_CONFIG_SEARCH_H
+
+#include "src/models/models.h"
+#include "src/scenario/scenario.h"
+#include "solver/pipeline/configuration.h"
+
+/* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT where the graph
+ * can't have that batch. */
+typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status);
+
+struct config_request {
+	config_step *step;
+	void *context;
+	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
+	bool causal;                 /* attention in one kernel skips what a causal mask hides */
+	uint32_t devices, devices_per_node;
+	int64_t batch;               /* samples of a step, of all devices */
+	struct machine machine;      /* memory < 0: no limit */
+	struct overheads overheads;
+	bool even;                   /* pipelines are cut into equal numbers of layers */
+	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
+	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
+	int zero, sp, recompute, schedule;
+};
+
+struct config_entry {
+	struct config config;
+	struct config_result result;
+	bool fits;
+	bool front;                  /* no other that fits is faster and takes no more memory */
+};
+
+struct config_list {
+	struct config_entry *entry;  /* those that fit first, by time, then memory; then the others by memory */
+	uint32_t entries, fitting;
+	uint32_t graphs, splits;     /* steps built, shardings evaluated */
+};
+
+/* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them), microbatches of
+ * 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic. Free with config_list_free().
+ * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
+enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
+void config_list_free(struct config_list *list);
+
+/* One configuration, kept ready to be evaluated on other machines. */
+struct config_case;
+/* A new case of the request's model. NULL with *status and *error. */
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status);
+void config_case_free(struct config_case *opened);
+/* OK, NO_MEMORY, or INFEASIBLE: more pieces than blocks. */
+enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,
+	struct config_result *result);
+
+/* On the request's own machine and overheads, the schedule played slot by slot. Further: BAD_INPUT, the schedule can't be played so. Free
+ * timetable with timetable_free(). */
+enum status config_case_timetable(struct config_case *opened, struct config_result *result, struct timetable *timetable, struct error *error);
+
+/* Of the entries that fit the one that differs least from a wanted one: fewest changed choices, then the least time. NONE: none fits. */
+uint32_t config_nearest(const struct config_list *list, const struct config *wanted);
+/* What most of a rank's memory is, in words, and its bytes. */
+const char *config_biggest(const struct rank_memory *memory, int64_t *bytes);
+/* True where both are the same choices. */
+bool config_equal(const struct config *a, const struct config *b);
+/* Changes between two configurations, in words:
+ * "tp 4 -> 8, zero 0 -> 1". Returns text. */
+char *config_changes(const struct config *from, const struct config *to, char *text, size_t size);
+/* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */
+char *config_text(const struct config *config, char *text, size_t size);
+
+#endif

@@ -1,0 +1,152 @@
+/* model_source.c: built-in models and captured steps, of any batch and recomputation. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/batch.h"
+#include "model_source.h"
+
+#define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
+
+static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+{
+	struct model_source *source = context;
+	static const enum precision precisions[] = { PRECISION_MIXED, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_MIXED };
+	struct model_config config = source->config;
+	int64_t optimizer = source->scenario->value[K_optimizer];
+	struct model_training training = { .precision = precisions[source->scenario->value[K_precision]], .recompute = recompute,
+		.optimizer = optimizer > 0 ? (enum optimizer)optimizer : OPTIMIZER_ADAM };
+	config.batch = batch;
+	return model_step(source->preset->name, &config, &training, error, status);
+}
+
+static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+{
+	struct model_source *source = context;
+	struct scenario scenario;
+	struct graph *graph = NULL;
+	*status = scenario_copy(&scenario, source->scenario);
+	if (*status != OK)
+		return NULL;
+	scenario.value[K_batch] = batch;
+	scenario.value[K_recompute] = recompute;
+	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
+	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
+		scenario.value[apart[i]] = knobs[apart[i]].normal;
+	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, false, error, status);
+	if (transformed)
+		graph = graph_retain(transformed->graph);
+	transformed_release(transformed);
+	scenario_done(&scenario);
+	return graph;
+}
+
+/* Few layers are built where all are alike. */
+static void open_built_in(struct model_source *source)
+{
+	struct model_config *config = &source->config;
+	enum model_family family = config->family;
+	if (source->scenario->value[K_seq] != KNOB_GIVEN)
+		config->seq = source->scenario->value[K_seq];
+	if (config->positions && config->positions < config->seq)
+		config->positions = config->seq;
+	config->fused = true;
+	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
+		|| family == FAMILY_DEEPSEEK;
+	/* of first layers that differ all, and more of the others, so that these are the longest run */
+	int64_t built = config->dense_layers + (config->dense_layers < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 1);
+	if (alike && config->layers > built + 1) {
+		source->repeat = (uint32_t)(config->layers - built);
+		config->layers = built;
+	}
+	source->step = built_in;
+}
+
+/* Attention in one kernel, dropout: 0 or 1. */
+static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
+{
+	bool flash = length == 5 && strncmp(text, "flash", 5) == 0, dropout = length == 7 && strncmp(text, "dropout", 7) == 0;
+	if ((!flash && !dropout) || (value != 0 && value != 1))
+		return false;
+	*(flash ? &config->flash : &config->dropout) = value == 1;
+	return true;
+}
+
+/* "NAME:layers=12:seq=4096": a preset with other sizes. False after complaining. */
+static bool take_sizes(struct model_source *source, const char *text)
+{
+	struct model_config *config = &source->config;
+	while (*text == ':') {
+		size_t name = strcspn(text + 1, "=:"), length = 1 + strcspn(text + 1, ":");
+		char *end = NULL;
+		long long value = text[1 + name] == '=' ? strtoll(text + name + 2, &end, 10) : 0;
+		bool known = false;
+#define X(field, least, most, help) \
+		if (end == text + length && name == strlen(#field) && strncmp(text + 1, #field, name) == 0 && value >= least && value <= most) { \
+			config->field = value; \
+			known = true; \
+		}
+		MODEL_SIZES(X)
+#undef X
+		known |= take_switch(config, text + 1, name, end == text + length ? value : -1);
+		if (!known) {
+			usage_error("search", "%.*s: expected a size and its value, as in llama:layers=12:seq=4096", (int)length, text);
+			return false;
+		}
+		text += length;
+	}
+	return true;
+}
+
+static const struct model_preset *preset_of(const char *name)
+{
+	char word[64];
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, ":"), name);
+	return model_find(word);
+}
+
+int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario)
+{
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = preset_of(name) };
+	if (source->preset) {
+		source->config = source->preset->config;
+		if (!take_sizes(source, name + strcspn(name, ":")))
+			return EXIT_USAGE;
+		open_built_in(source);
+		return EXIT_FINE;
+	}
+	source->graph = batch_open(name, &code);
+	source->rules = rules_new();
+	source->store = store_new();
+	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
+	source->step = from_file;
+	if (source->graph && (!source->rules || !source->store))
+		return complain(name, &error, fail(&error, NO_MEMORY, "out of memory"));
+	if (source->store)
+		store_set_limit(source->store, (size_t)1 << 28);
+	return source->graph ? EXIT_FINE : code;
+}
+
+void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage)
+{
+	*source = (struct model_source) { .name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file };
+}
+
+void model_source_close(struct model_source *source)
+{
+	graph_release(source->graph);
+	rules_free(source->rules);
+	store_free(source->store);
+	*source = (struct model_source) { 0 };
+}
+
+void model_source_request(struct model_source *source, struct config_request *request)
+{
+	request->step = source->step;
+	request->context = source;
+	request->repeat = source->repeat;
+	enum model_family family = source->config.family;
+	request->causal = source->preset && (family == FAMILY_LLAMA || family == FAMILY_GPT || family == FAMILY_MOE || family == FAMILY_DEEPSEEK);
+}

@@ -1,0 +1,30 @@
+/* model_source.h: where the steps of a configuration search come from: a built-in model, or a captured step that is scaled. */
+#ifndef TIDEMARK_CONFIGS_MODEL_SOURCE_H
+#define TIDEMARK_CONFIGS_MODEL_SOURCE_H
+
+#include "config_search.h"
+#include "src/plan/transform.h"
+
+struct model_source {
+	const char *name;
+	const struct scenario *scenario; /* precision, optimizer, sequence length */
+	const struct model_preset *preset;
+	struct graph *graph;
+	struct model_config config;
+	uint32_t repeat;
+	config_step *step;
+	struct stage_context stage;
+	struct control control;
+	struct rules *rules;
+	struct store *store;
+};
+
+/* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
+int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
+void model_source_close(struct model_source *source);
+/* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
+void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage);
+/* Fills in step, context, repeat and causal (what a captured step's kernels skip isn't known). */
+void model_source_request(struct model_source *source, struct config_request *request);
+
+#endif

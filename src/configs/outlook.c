@@ -1,0 +1,314 @@
+/* outlook.c: from a scenario to one configuration, evaluated. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "model_source.h"
+#include "outlook.h"
+#include "src/plan/pipeline_stage.h"
+#include "src/read/rules_file.h"
+#include "src/scenario/shard_mesh.h"
+#include "src/plan/shard_stage.h"
+
+#define STORE_BYTES ((size_t)1 << 28)
+
+struct outlook *outlook_retain(struct outlook *outlook)
+{
+	atomic_fetch_add(&outlook->references, 1);
+	return outlook;
+}
+
+void outlook_release(struct outlook *outlook)
+{
+	if (!outlook || atomic_fetch_sub(&outlook->references, 1) > 1)
+		return;
+	timetable_free(&outlook->timetable);
+	mem_free(outlook);
+}
+
+uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario)
+{
+	struct key key = key_of("outlook");
+	key_add(&key, graph->fingerprint);
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (knobs[knob].stage < STAGE_ORDER && knob != K_store && knob != K_rank)
+			key_add(&key, (uint64_t)scenario->value[knob]);
+	return key.half[0];
+}
+
+/* ---- the configuration that is asked for --------------------------------------------------------------------------------- */
+
+static int64_t batch_of(const struct units *units)
+{
+	int64_t batch = 1;
+	for (uint32_t i = 0; i < units->factors.factors; i++) {
+		const struct factor *factor = &units->factors.factor[i];
+		if (factor->role == ROLE_BATCH && factor->size > batch)
+			batch = factor->size;
+	}
+	return batch;
+}
+
+/* What a plan has decided stands where the knobs leave it open. */
+static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, struct config *config)
+{
+	const struct { const char *name; enum knob_id knob; uint32_t *degree; } axis[] = { { "dp", K_dp, &config->dp }, { "tp", K_tp, &config->tp },
+		{ "cp", K_cp, &config->cp }, { "ep", K_ep, &config->ep } };
+	if ((int64_t)mesh_devices(mesh) * config->pp != scenario->value[K_devices])
+		return;
+	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
+		uint32_t at = mesh_axis_named(mesh, axis[i].name);
+		*axis[i].degree = at == NONE ? 1 : mesh->axis[at].size;
+	}
+}
+
+static enum status find_config(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct config *config,
+	struct error *error)
+{
+	const int64_t *value = scenario->value;
+	struct degrees degrees;
+	enum status status = degrees_of_scenario(scenario, units, &degrees, error);
+	if (status != OK)
+		return status;
+	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
+		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
+		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero] };
+	if (mesh)
+		take_mesh(scenario, mesh, config);
+	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);
+	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
+	if (batch % together != 0)
+		return fail(error, BAD_INPUT, "batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
+			config->ep, config->microbatches);
+	if (value[K_recompute] > RECOMPUTE_FULL)
+		return fail(error, BAD_INPUT, "what recompute=auto chooses is known when it has been planned");
+	config->microbatch = (uint32_t)(batch / together);
+	config->sp = config->tp > 1 && value[K_sp] != 0;
+	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)
+		config->zero = 3;
+	if (config->pp == 1)
+		config->schedule = SCHEDULE_1F1B;
+	else
+		config->chunks = scenario_chunks(scenario);
+	return OK;
+}
+
+/* ---- evaluating -------------------------------------------------------------------------------------------------------------- */
+
+static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error, enum status *status)
+{
+	enum recompute recompute = scenario->value[K_recompute] > RECOMPUTE_FULL ? RECOMPUTE_NONE : (enum recompute)scenario->value[K_recompute];
+	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error, status);
+	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
+	if (graph && !units)
+		*status = fail(error, NO_MEMORY, "out of memory");
+	graph_release(graph);
+	return units;
+}
+
+static struct outlook *evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error,
+	enum status *status)
+{
+	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
+		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
+	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	model_source_request(source, &request);
+	scenario_machine(scenario, &request.machine);
+	struct config_case *opened = outlook ? config_case_open(&request, config, error, status) : NULL;
+	if (!outlook)
+		*status = fail(error, NO_MEMORY, "out of memory");
+	if (opened)
+		*status = config_case_timetable(opened, &outlook->result, &outlook->timetable, error);
+	config_case_free(opened);
+	if (*status != OK) {
+		mem_free(outlook);
+		return NULL;
+	}
+	atomic_store(&outlook->references, 1);
+	outlook->config = *config;
+	outlook->devices = request.devices;
+	outlook->devices_per_node = request.devices_per_node;
+	outlook->machine = request.machine;
+	outlook->fingerprint = outlook_fingerprint(source->graph, scenario);
+	return outlook;
+}
+
+struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
+	struct error *error, enum status *status)
+{
+	struct model_source source;
+	struct config config;
+	struct outlook *outlook = NULL;
+	model_source_of(&source, graph, scenario, stage);
+	struct shared_units *units = units_of(&source, scenario, error, status);
+	if (units)
+		*status = find_config(scenario, &units->units, mesh, &config, error);
+	if (units && *status == OK)
+		outlook = evaluate(&source, scenario, &config, error, status);
+	shared_units_release(units);
+	return outlook;
+}
+
+int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario)
+{
+	struct model_source source;
+	struct error error;
+	enum status status;
+	if (scenario->value[K_batch] != KNOB_GIVEN)
+		return scenario->value[K_batch];
+	model_source_of(&source, graph, scenario, stage);
+	struct shared_units *units = units_of(&source, scenario, &error, &status);
+	int64_t batch = units ? batch_of(&units->units) : 0;
+	shared_units_release(units);
+	return batch;
+}
+
+/* ---- of plans ------------------------------------------------------------------------------------------------------------------ */
+
+/* The most that is alive in positions [from, to), or least where there are none. */
+static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
+{
+	for (uint32_t p = from; p < to; p++)
+		least = plan->live[p] > least ? plan->live[p] : least;
+	return least;
+}
+
+/* What a step that is not cut holds in its two slots, and between and behind them. */
+static void hold(const struct plan *plan, uint32_t first, uint32_t last, struct timetable *timetable)
+{
+	uint32_t ops = plan->graph->ops;
+	timetable->fixed[0] = plan->persistent_bytes;
+	timetable->bytes[0] = highest(plan, 0, first, plan->persistent_bytes);
+	timetable->bytes[1] = highest(plan, first, last, plan->persistent_bytes);
+	timetable->after[0] = first < ops ? plan->live[first] : plan->persistent_bytes;
+	timetable->after[1] = highest(plan, last, ops, plan->persistent_bytes);
+	timetable->peak[0] = timetable->bytes[1] > timetable->bytes[0];
+	if (timetable->after[1] > timetable->bytes[timetable->peak[0]]) {   /* the update has the peak: it counts to the backward slot */
+		timetable->bytes[1] = timetable->after[1];
+		timetable->peak[0] = 1;
+	}
+}
+
+/* A step in one piece on one rank, as simulated in its plan's order: a forward slot up to the first op of the backward pass, a backward
+ * slot up to its last one, and what follows. */
+static enum status step_timetable(const struct plan *plan, const struct plan_time *time, struct timetable *timetable, struct error *error)
+{
+	const struct graph *graph = plan->graph;
+	uint32_t first = graph->ops, last = 0;
+	int64_t total = time->time.total, begin = total, end = 0, none[1] = { 0 };
+	for (uint32_t p = 0; p < graph->ops; p++) {
+		uint32_t op = plan->order[p];
+		if (graph->op[op].phase != PHASE_BACKWARD || time->model.time[op] == 0)
+			continue;   /* views stand anywhere */
+		int64_t start = time->time.start[op], stop = start + time->model.time[op];
+		first = first < p ? first : p;
+		last = p + 1;
+		begin = start < begin ? start : begin;
+		end = stop > end ? stop : end;
+	}
+	int64_t backward = end > begin ? end - begin : 0;
+	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 1, .chunks = 1, .microbatches = 1, .forward = &begin, .backward = &backward,
+		.send = none };
+	struct timetable_bytes bytes = { none, none, none };
+	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
+	if (status == OK)
+		hold(plan, first, last > first ? last : first, timetable);
+	return status;
+}
+
+/* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and for the rest what
+ * comes and goes in a slot. */
+static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
+{
+	const struct pipelined *pipelined = plan->pipelined;
+	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
+	int64_t *kept = mem_alloc(pieces + ranks, sizeof *kept), *none = kept + pieces;
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
+		.forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
+	if (!kept)
+		return fail(error, NO_MEMORY, "out of memory");
+	for (uint32_t k = 0; k < pieces; k++)
+		kept[k] = pipelined->piece[k].kept;
+	struct timetable_bytes bytes = { none, none, kept };
+	enum status status = timetable_build(&pipeline, &bytes, pipelined->time - pipelined->timing.time, timetable, error);
+	for (uint32_t r = 0; status == OK && r < ranks; r++) {
+		const struct pipeline_rank *rank = &pipelined->rank[r];
+		int64_t rest = (plan->stage ? plan->stage[r].peak : rank->peak) - timetable_peak(timetable, r);
+		int64_t fixed = rank->parameters + rank->optimizer + rank->inputs + rank->gradients;
+		fixed = fixed < rest ? fixed : rest;
+		timetable_add(timetable, r, fixed, rest - fixed);
+	}
+	mem_free(kept);
+	return status;
+}
+
+static enum status timetable_of_plan(const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
+{
+	if (plan->pipelined)
+		return planned_timetable(plan, timetable, error);
+	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->order, NULL, &plan->scenario, rules);
+	enum status status = time ? step_timetable(plan, time, timetable, error) : fail(error, NO_MEMORY, "out of memory");
+	if (!plan->time)
+		plan_time_free(time);
+	return status;
+}
+
+/* Of the configuration what the plan says. */
+static struct outlook *planned(const struct plan *plan, struct error *error, enum status *status)
+{
+	const struct pipelined *pipelined = plan->pipelined;
+	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
+	if (!outlook) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	*status = OK;
+	atomic_store(&outlook->references, 1);
+	outlook->planned = true;
+	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
+		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
+		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B };
+	if (plan->sharded)
+		take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
+	outlook->devices = (uint32_t)plan->scenario.value[K_devices];
+	outlook->devices_per_node = (uint32_t)plan->scenario.value[K_devices_per_node];
+	scenario_machine(&plan->scenario, &outlook->machine);
+	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
+	return outlook;
+}
+
+/* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
+static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error, enum status *status)
+{
+	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
+	struct control control = { .cancel = cancel };
+	struct stage_context stage = { .store = store_new(), .rules = rules, .control = &control };
+	struct outlook *outlook = NULL;
+	if (stage.store) {
+		store_set_limit(stage.store, STORE_BYTES);
+		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error, status);
+	} else {
+		*status = fail(error, NO_MEMORY, "out of memory");
+	}
+	store_free(stage.store);
+	return outlook;
+}
+
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
+{
+	struct rules *rules = rules_load(rules_file, error, status);
+	struct outlook *outlook = rules && !plan->pipelined ? modelled(plan, rules, cancel, error, status) : NULL;
+	if (rules && !outlook && (plan->pipelined || *status == BAD_INPUT))
+		outlook = planned(plan, error, status);
+	if (outlook) {
+		timetable_free(&outlook->timetable);
+		*status = timetable_of_plan(plan, rules, &outlook->timetable, error);
+	}
+	if (outlook && *status != OK) {
+		outlook_release(outlook);
+		outlook = NULL;
+	}
+	rules_free(rules);
+	return outlook;
+}

@@ -1,0 +1,59 @@
+/* canvas.h: figures as SVG or PDF, written by ourselves: boxes, lines, texts. Points, y downwards from the top left corner. */
+#ifndef TIDEMARK_DRAW_CANVAS_H
+#define TIDEMARK_DRAW_CANVAS_H
+
+#include <stdio.h>
+
+#include "solver/base/base.h"
+
+enum canvas_kind { CANVAS_SVG, CANVAS_PDF };
+enum canvas_anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
+
+struct canvas_point { double x, y; };
+
+/* What a figure is drawn on; its height follows from what stands on it. */
+struct canvas_paper {
+	enum canvas_kind kind;
+	double width;            /* points */
+};
+#define CANVAS_PAGE  468.0   /* a page's text width */
+#define CANVAS_LEAST 180.0   /* narrower, figures are illegible */
+#define CANVAS_MOST  2000.0
+
+/* What a colour stands for, in a legend. */
+struct canvas_key { const char *colour, *name; };
+
+struct canvas_line {
+	const char *colour;      /* "#RRGGBB"; NULL: none */
+	double width;
+	bool dashed;
+};
+
+struct canvas {
+	enum canvas_kind kind;
+	double width, height;
+	FILE *body;              /* in memory */
+	char *text;
+	size_t length;
+};
+
+/* NO_MEMORY, or OK; then canvas_close() must follow. */
+enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height);
+/* fill "#RRGGBB" or NULL. title: what an SVG viewer shows for it, or NULL. */
+void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
+	const char *title);
+/* A line through the points, or an area with fill. */
+void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line);
+/* The text's base line begins, is centred or ends at (x, y). PDF shows ASCII only. */
+void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text);
+/* About the width of a text, in points. */
+double canvas_text_width(double size, const char *text);
+/* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only counts. */
+int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour, const char *text);
+/* Boxes with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
+int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
+	const struct canvas_key *key, int keys);
+/* Writes the figure and frees everything. */
+enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);
+
+#endif

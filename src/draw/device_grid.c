@@ -1,0 +1,101 @@
+/* device_grid.c: from a plan to its grid of devices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "device_grid.h"
+#include "figure.h"
+
+const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %", "over the budget" };
+
+/* An axis of which `inside` devices stand between neighbours. */
+static void add_axis(struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)
+{
+	struct grid_axis *axis = &grid->axis[grid->axes];
+	if (size < 2 || grid->axes == GRID_AXES)
+		return;
+	uint32_t near = inside < grid->per_node ? grid->per_node / inside : 1;
+	while (size % near != 0)
+		near--;
+	*axis = (struct grid_axis) { .size = size, .near = near, .rate = near == size ? machine->near.rate : machine->far.rate };
+	snprintf(axis->name, sizeof axis->name, "%s", name);
+	grid->axes++;
+}
+
+static uint32_t degree(const struct mesh *mesh, const char *name)
+{
+	uint32_t axis = mesh ? mesh_axis_named(mesh, name) : NONE;
+	return axis == NONE ? 1 : mesh->axis[axis].size;
+}
+
+void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid)
+{
+	static const char *const names[GRID_AXES] = { "pp", "dp", "ep", "cp", "tp" };
+	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
+	struct machine machine;
+	scenario_machine(&plan->scenario, &machine);
+	uint32_t size[GRID_AXES] = { 1, degree(mesh, "dp"), degree(mesh, "ep"), degree(mesh, "cp"), degree(mesh, "tp") }, inside = 1;
+	if (outlook) {
+		const struct config *config = &outlook->config;
+		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
+	}
+	*grid = (struct device_grid) { .per_node = (uint32_t)plan->scenario.value[K_devices_per_node], .ranks = size[0], .bytes = plan->peak_bytes,
+		.limit = plan_budget(plan), .timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
+	for (int i = 0; i < GRID_AXES; i++)
+		inside *= size[i];
+	grid->devices = inside;
+	grid->per_node = grid->per_node < grid->devices ? grid->per_node : grid->devices;
+	grid->nodes = (grid->devices + grid->per_node - 1) / grid->per_node;
+	for (int i = 0; i < GRID_AXES; i++) {
+		inside /= size[i];
+		add_axis(grid, names[i], size[i], inside, &machine);
+	}
+	grid->most = grid->timetable ? timetable_peak(grid->timetable, grid->timetable->worst) : grid->bytes;
+	grid->unit = axis_unit(grid->limit > grid->most ? grid->limit : grid->most, &grid->unit_name);
+}
+
+int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device)
+{
+	return grid->timetable ? timetable_peak(grid->timetable, device / (grid->devices / grid->ranks)) : grid->bytes;
+}
+
+uint32_t device_grid_coordinate(const struct device_grid *grid, uint32_t device, uint32_t axis)
+{
+	uint32_t inside = 1;
+	for (uint32_t i = axis + 1; i < grid->axes; i++)
+		inside *= grid->axis[i].size;
+	return device / inside % grid->axis[axis].size;
+}
+
+char *device_grid_text(const struct device_grid *grid, uint32_t device, bool outer, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < grid->axes && used < size; i++) {
+		const struct grid_axis *axis = &grid->axis[i];
+		uint32_t at = device_grid_coordinate(grid, device, i);
+		if (outer && axis->near == axis->size)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s %u", used ? " " : "", axis->name, at);
+		if (outer && axis->near > 1 && used < size)
+			used += (size_t)snprintf(text + used, size - used, "-%u", at + axis->near - 1);
+	}
+	return text;
+}
+
+char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t size)
+{
+	char near[40] = " between nodes";
+	if (axis->near == axis->size)
+		snprintf(near, sizeof near, " within a node");
+	else if (axis->near > 1)
+		snprintf(near, sizeof near, ", %u to a node", axis->near);
+	snprintf(text, size, "%s %u%s, %.3g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
+	return text;
+}
+
+enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes)
+{
+	int64_t whole = grid->limit >= 0 ? grid->limit : grid->most;
+	return bytes > whole ? GRID_OVER : (double)bytes >= 0.8 * (double)whole ? GRID_HIGH : GRID_LOW;
+}

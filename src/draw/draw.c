@@ -1,0 +1,464 @@
+/* draw.c: writes the DOT of a drawing: clusters, nodes, edges, and a caption with the legend. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "src/base/dot_text.h"
+#include "draw.h"
+#include "groups.h"
+#include "place.h"
+#include "placement.h"
+
+/* Okabe and Ito's colours, which colour-blind readers can tell apart, and tints of them for areas. */
+static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
+	[PHASE_FORWARD] = { "#0072B2", "#DCEDF7" },
+	[PHASE_BACKWARD] = { "#CC79A7", "#F7E7F0" },
+	[PHASE_UPDATE] = { "#009E73", "#DDF2EB" },
+	[PHASE_COMMUNICATION] = { "#B89B00", "#FBF7D0" },
+};
+#define ALARM "#D55E00"
+#define FONT  "Helvetica,Arial,sans-serif"
+
+#define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
+#define EDGE_THICK 5.0   /* points, of the most bytes */
+#define EDGE_THIN  0.5
+
+struct writer {
+	const struct drawing *drawing;
+	FILE *stream;
+	int64_t most;            /* bytes of the widest edge */
+	const struct draw_place *place;   /* NULL: dot places the nodes */
+	bool control;            /* there are control dependencies */
+	struct placement_colours places;
+};
+
+/* ---- texts ------------------------------------------------------------------------------ */
+
+/* Text inside an HTML label, cut after so many characters. */
+static void html_text(FILE *stream, const char *text, int most)
+{
+	for (; *text && most > 0; text++) {
+		unsigned char byte = (unsigned char)*text;
+		if (byte == '&')
+			fputs("&amp;", stream);
+		else if (byte == '<')
+			fputs("&lt;", stream);
+		else if (byte == '>')
+			fputs("&gt;", stream);
+		else if (byte < 0x20)
+			putc(' ', stream);
+		else
+			putc(byte, stream);
+		most -= (byte & 0xc0) != 0x80;
+	}
+	while (((unsigned char)*text & 0xc0) == 0x80)
+		putc(*text++, stream);
+	if (*text)
+		fputs("…", stream);
+}
+
+/* "aten.native_layer_norm.default" is native_layer_norm. */
+static const char *short_type(const char *type, char *text, size_t size)
+{
+	const char *begin = strncmp(type, "aten.", 5) == 0 ? type + 5 : type;
+	size_t length = begin > type ? strcspn(begin, ".") : strlen(begin);
+	snprintf(text, size, "%.*s", (int)length, begin);
+	return text;
+}
+
+static const char *bytes_of(int64_t bytes, char text[32])
+{
+	return bytes_text(bytes, text, 32);
+}
+
+/* ---- modules ------------------------------------------------------------------------------ */
+
+/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. */
+static bool is_cluster(const struct drawing *drawing, uint32_t module)
+{
+	const struct module *it = &drawing->modules.module[module];
+	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
+		return false;
+	const struct module *part = &drawing->modules.module[it->first];
+	return part->repeats == 1 || drawing->modules.module[part->last_of_row].next != NONE || it->own;
+}
+
+static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
+{
+	while (module != 0 && !is_cluster(drawing, module))
+		module = drawing->modules.module[module].parent;
+	return module;
+}
+
+/* A module's path below the cluster around it. */
+static const char *path_below(const struct drawing *drawing, uint32_t id)
+{
+	const struct module *module = &drawing->modules.module[id];
+	const char *outer = drawing->modules.module[cluster_of(drawing, module->parent)].path;
+	return module->path + strlen(outer) + (*outer != '\0');
+}
+
+/* ---- nodes -------------------------------------------------------------------------------- */
+
+/* The heading: an op's name; of a module its own name, or the type of the main op for the ops between its parts. */
+static void node_heading(const struct writer *writer, const struct draw_node *node)
+{
+	const struct drawing *drawing = writer->drawing;
+	const struct module *module = &drawing->modules.module[node->module];
+	const struct op *op = &drawing->graph->op[node->main];
+	char type[100];
+	fputs("<B>", writer->stream);
+	bool between = module->depth == 0 || is_cluster(drawing, node->module) || op->phase == PHASE_UPDATE;
+	if (drawing->ops)
+		html_text(writer->stream, op->name, 28);
+	else if (between)
+		html_text(writer->stream, op->phase == PHASE_UPDATE ? "update" : short_type(op->type, type, sizeof type), 28);
+	else
+		html_text(writer->stream, path_below(drawing, node->module), 28);
+	if (!between && module->repeats > 1) {
+		fputs(" … ", writer->stream);
+		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
+		fprintf(writer->stream, " ×%u", module->repeats);
+	}
+	fputs("</B>", writer->stream);
+	if (drawing->ops ? strcmp(op->type, "op") != 0 : !between) {
+		fputs("<BR/>", writer->stream);
+		html_text(writer->stream, short_type(op->type, type, sizeof type), 26);
+	}
+	if (!drawing->ops && node->ops > 1)
+		fprintf(writer->stream, op->phase == PHASE_UPDATE ? "<BR/>%u ops" : " +%u", op->phase == PHASE_UPDATE ? node->ops : node->ops - 1);
+}
+
+static void node_label(const struct writer *writer, const struct draw_node *node)
+{
+	const struct plan *plan = writer->drawing->plan;
+	char text[32];
+	fputs("label=<", writer->stream);
+	node_heading(writer, node);
+	if (node->bytes)
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", bytes_of(node->bytes, text));
+	char where[48];
+	if (*placement_of_node(writer->drawing, node, where, sizeof where))
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", where);
+	if (node->alive && node->alive >= plan->peak_bytes / 1000)
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
+	if (node->peak)
+		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(plan->peak_bytes, text));
+	fputs(">", writer->stream);
+}
+
+static void write_node(const struct writer *writer, uint32_t id)
+{
+	const struct drawing *drawing = writer->drawing;
+	const struct draw_node *node = &drawing->node[id];
+	enum phase phase = drawing->graph->op[node->first].phase;
+	fprintf(writer->stream, "n%u [", id);
+	node_label(writer, node);
+	const char *area = placement_colour(drawing, &writer->places, node);
+	fprintf(writer->stream, ", fillcolor=\"%s\", color=\"%s\"", area ? area : phase_colour[phase].area,
+		node->peak ? ALARM : node->centre ? "#000000" : phase_colour[phase].line);
+	if (node->peak || node->centre)
+		fputs(", penwidth=3", writer->stream);
+	else if (node->bytes == 0)
+		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
+	fputs(", tooltip=", writer->stream);
+	dot_write_text(writer->stream, drawing->graph->op[node->main].name, NULL);
+	if (writer->place)
+		fprintf(writer->stream, ", pos=\"%.0f,%.0f\"", writer->place[id].x, writer->place[id].y);
+	fputs("];\n", writer->stream);
+}
+
+/* ---- clusters -------------------------------------------------------------------------------- */
+
+static void open_cluster(const struct writer *writer, uint32_t id)
+{
+	const struct modules *modules = &writer->drawing->modules;
+	const struct module *module = &modules->module[id];
+	fprintf(writer->stream, "subgraph cluster_%u {\nlabelloc=t; labeljust=l; label=<<B>", id);
+	html_text(writer->stream, path_below(writer->drawing, id), 60);
+	if (module->repeats > 1) {
+		fputs(" … ", writer->stream);
+		html_text(writer->stream, modules->module[module->last_of_row].name, 40);
+		fprintf(writer->stream, "</B> (%u equal layers, drawn once)>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", module->repeats);
+		return;
+	}
+	fputs("</B>>;\nstyle=rounded; color=\"#AAAAAA\";\n", writer->stream);
+}
+
+struct placed { uint32_t rank, node; };
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct placed *one = a, *two = b;
+	if (one->rank != two->rank)
+		return one->rank < two->rank ? -1 : 1;
+	return one->node < two->node ? -1 : 1;
+}
+
+/* The modules' places in a walk parent, children. */
+static void number_modules(const struct modules *modules, uint32_t *rank)
+{
+	uint32_t count = 0, at = 0;
+	for (;;) {
+		rank[at] = count++;
+		if (modules->module[at].first != NONE) {
+			at = modules->module[at].first;
+			continue;
+		}
+		while (at && modules->module[at].next == NONE)
+			at = modules->module[at].parent;
+		if (!at)
+			return;
+		at = modules->module[at].next;
+	}
+}
+
+static bool lies_in(const struct modules *modules, uint32_t module, uint32_t outer)
+{
+	while (modules->module[module].depth > modules->module[outer].depth)
+		module = modules->module[module].parent;
+	return module == outer;
+}
+
+/* Opens the clusters between the open one and the module's, outermost first. */
+static uint32_t enter(const struct writer *writer, uint32_t open, uint32_t target)
+{
+	const struct modules *modules = &writer->drawing->modules;
+	while (!lies_in(modules, target, open)) {
+		fputs("}\n", writer->stream);
+		open = cluster_of(writer->drawing, modules->module[open].parent);
+	}
+	while (open != target) {
+		uint32_t next = target, up = target;
+		for (; up != open; up = modules->module[up].parent)
+			if (is_cluster(writer->drawing, up))
+				next = up;
+		open_cluster(writer, next);
+		open = next;
+	}
+	return open;
+}
+
+static enum status write_nodes(const struct writer *writer)
+{
+	const struct drawing *drawing = writer->drawing;
+	uint32_t *rank = mem_alloc(drawing->modules.count, sizeof *rank);
+	struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
+	if (rank && list) {
+		number_modules(&drawing->modules, rank);
+		for (uint32_t i = 0; i < drawing->nodes; i++)
+			list[i] = (struct placed){ rank[drawing->node[i].module], i };
+		if (drawing->nodes)
+			qsort(list, drawing->nodes, sizeof *list, by_rank);
+		uint32_t open = 0;
+		for (uint32_t i = 0; i < drawing->nodes; i++) {
+			if (!writer->place)
+				open = enter(writer, open, cluster_of(drawing, drawing->node[list[i].node].module));
+			write_node(writer, list[i].node);
+		}
+		enter(writer, open, 0);
+	}
+	bool made = rank && list;
+	mem_free(rank);
+	mem_free(list);
+	return made ? OK : NO_MEMORY;
+}
+
+/* ---- edges -------------------------------------------------------------------------------------- */
+
+static double width_of(const struct writer *writer, int64_t bytes)
+{
+	return writer->most > 0 ? EDGE_THIN + (EDGE_THICK - EDGE_THIN) * sqrt((double)bytes / (double)writer->most) : 1;
+}
+
+static void write_edge(const struct writer *writer, const struct draw_edge *edge)
+{
+	const struct drawing *drawing = writer->drawing;
+	enum phase from = drawing->graph->op[drawing->node[edge->from].first].phase, to = drawing->graph->op[drawing->node[edge->to].first].phase;
+	bool back = from == PHASE_BACKWARD && to == PHASE_BACKWARD, saved = from == PHASE_FORWARD && to == PHASE_BACKWARD;
+	uint32_t tail = back ? edge->to : edge->from, head = back ? edge->from : edge->to;
+	fprintf(writer->stream, "n%u -> n%u [", tail, head);
+	if (edge->tensor == NONE) {
+		fputs("style=dotted, color=\"#888888\", penwidth=1", writer->stream);
+	} else {
+		char text[32];
+		fprintf(writer->stream, "penwidth=%.2f, color=\"%s\", tooltip=", width_of(writer, edge->bytes),
+			edge->alive ? ALARM : phase_colour[from].line);
+		dot_write_text(writer->stream, drawing->graph->tensor[edge->tensor].name, NULL);
+		if (drawing->ops && drawing->selected <= 60)
+			fprintf(writer->stream, ", label=\" %s\"", bytes_of(edge->bytes, text));
+		if (saved)
+			fputs(", style=dashed", writer->stream);
+		else if (from == to)
+			fprintf(writer->stream, ", weight=%d", from == PHASE_FORWARD ? 12 : 6);   /* straight columns */
+	}
+	fputs(back ? ", dir=back];\n" : "];\n", writer->stream);
+}
+
+/* ---- the caption ------------------------------------------------------------------------------------- */
+
+/* A row of the legend: Graphviz widens all columns of a table that has room, here almost only the empty ones at both ends. */
+#define ROW_TABLE "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>"
+#define ROW_FILL  "<TD COLSPAN=\"20\"></TD>"
+#define ROW_BEGIN ROW_TABLE ROW_FILL "<TD><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"0\"><TR>"
+#define ROW_END   "</TR></TABLE></TD>" ROW_FILL "</TR></TABLE>"
+
+static void legend_area(const struct writer *writer, const char *area, const char *line, const char *text)
+{
+	fprintf(writer->stream, "<TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" WIDTH=\"14\" HEIGHT=\"10\" FIXEDSIZE=\"TRUE\">"
+		"</TD><TD ALIGN=\"LEFT\">%s  </TD>\n",
+		area, line, text);
+}
+
+/* A bar as high as the line is wide. */
+static void legend_bar(const struct writer *writer, double width, const char *colour, const char *text)
+{
+	int height = width < 1 ? 1 : (int)(width + 0.5);
+	fprintf(writer->stream, "<TD WIDTH=\"24\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"0\"><TR><TD BGCOLOR=\"%s\" "
+		"WIDTH=\"24\" HEIGHT=\"%d\" FIXEDSIZE=\"TRUE\"></TD></TR></TABLE></TD><TD ALIGN=\"LEFT\">%s  </TD>\n", colour, height, text);
+}
+
+/* With several devices areas say where a node's result lies. */
+static void legend_places(const struct writer *writer)
+{
+	char mesh[96];
+	if (writer->places.count == 0)
+		return;
+	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
+	fprintf(writer->stream, "<TD>on %s: </TD>\n", mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
+	for (uint32_t i = 0; i < writer->places.count; i++)
+		legend_area(writer, placement_area(i), "#777777", i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
+	fputs(ROW_END, writer->stream);
+}
+
+static void legend(const struct writer *writer)
+{
+	const struct drawing *drawing = writer->drawing;
+	bool there[PHASE_COUNT] = { false }, alive = false;
+	char text[32];
+	for (uint32_t i = 0; i < drawing->nodes; i++)
+		there[drawing->graph->op[drawing->node[i].first].phase] = true;
+	for (uint32_t i = 0; i < drawing->edges; i++)
+		alive |= drawing->edge[i].alive;
+	fputs(ROW_BEGIN "\n", writer->stream);
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		if (there[phase])
+			legend_area(writer, phase_colour[phase].area, phase_colour[phase].line, phase_names[phase]);
+	if (drawing->plan && drawing->plan->peak_position != NONE)
+		legend_area(writer, "#FFFFFF", ALARM, "op at the peak");
+	if (alive)
+		legend_bar(writer, 3, ALARM, "alive at the peak");
+	if (writer->most > 0)
+		legend_bar(writer, EDGE_THICK, "#777777", bytes_of(writer->most, text));
+	if (writer->most >= 100)
+		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", bytes_of(writer->most / 16, text));
+	fputs(ROW_END, writer->stream);
+	legend_places(writer);
+	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
+		fputs("</TD></TR><TR><TD>dashed: saved for the backward pass", writer->stream);
+	if (writer->control)
+		fputs("</TD></TR><TR><TD>dotted: order only", writer->stream);
+	if (!drawing->ops)
+		fputs("</TD></TR><TR><TD>+n: n more ops. Sizes are of the memory that a node allocates, in one layer", writer->stream);
+}
+
+static void caption(const struct writer *writer, const struct draw_options *options)
+{
+	const struct drawing *drawing = writer->drawing;
+	const struct plan *plan = drawing->plan;
+	char text[32];
+	fputs("label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\"><TR><TD><B>", writer->stream);
+	html_text(writer->stream, drawing->graph->name, 60);
+	fprintf(writer->stream, "</B>: %u ops", drawing->graph->ops);
+	if (options->around) {
+		fprintf(writer->stream, ", %u within %u hop%s of ", drawing->selected, options->hops, options->hops == 1 ? "" : "s");
+		html_text(writer->stream, options->around, 40);
+	} else if (options->alive) {
+		fprintf(writer->stream, ", %u that make or next use what is alive at the peak", drawing->selected);
+	}
+	if (plan && plan->peak_position != NONE) {
+		fprintf(writer->stream, "; peak %s at ", bytes_of(plan->peak_bytes, text));
+		html_text(writer->stream, drawing->graph->op[plan->order[plan->peak_position]].name, 40);
+	}
+	if (drawing->graph->persistent_bytes)
+		fprintf(writer->stream, "; %s persistent", bytes_of(drawing->graph->persistent_bytes, text));
+	fputs("</TD></TR><TR><TD>", writer->stream);
+	legend(writer);
+	fputs("</TD></TR></TABLE>>; labelloc=b;\n", writer->stream);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------- */
+
+static void head(const struct writer *writer)
+{
+	fputs("digraph ", writer->stream);
+	dot_write_text(writer->stream, writer->drawing->graph->name, NULL);
+	fputs(" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=0.28, nodesep=0.22, pad=0.15, compound=true];\n"
+		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,0.045\", height=0.3];\n"
+		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", writer->stream);
+	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
+		fputs("nslimit=1; nslimit1=1;\n", writer->stream);   /* minutes become seconds, and columns are hardly less straight */
+	if (writer->place)
+		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
+}
+
+enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,
+	uint32_t *nodes, struct error *error)
+{
+	struct drawing drawing;
+	struct draw_place *place = NULL;
+	enum status status = drawing_make(graph, plan, options, &drawing, error);
+	struct writer writer = { .drawing = &drawing, .stream = stream };
+	if (status == OK && options->positions && !(place = draw_places(&drawing)))
+		status = fail(error, NO_MEMORY, "out of memory");
+	if (status == OK) {
+		writer.place = place;
+		placement_colours_find(&drawing, &writer.places);
+		for (uint32_t i = 0; i < drawing.edges; i++) {
+			if (drawing.edge[i].bytes > writer.most)
+				writer.most = drawing.edge[i].bytes;
+			writer.control |= drawing.edge[i].tensor == NONE;
+		}
+		if (nodes)
+			*nodes = drawing.nodes;
+		head(&writer);
+		caption(&writer, options);
+		if (write_nodes(&writer) != OK)
+			status = fail(error, NO_MEMORY, "out of memory");
+		for (uint32_t i = 0; i < drawing.edges; i++)
+			write_edge(&writer, &drawing.edge[i]);
+		fputs("}\n", stream);
+	}
+	mem_free(place);
+	drawing_free(&drawing);
+	return status;
+}
+
+enum status draw_options_of(const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error)
+{
+	*options = (struct draw_options){ 0 };
+	if (!view || strcmp(view, "graph") == 0)
+		return OK;
+	if (strcmp(view, "modules") == 0)
+		options->detail = DRAW_MODULES;
+	else if (strcmp(view, "ops") == 0)
+		options->detail = DRAW_OPS;
+	else if (strcmp(view, "layers") == 0)
+		options->unfold = true, options->detail = DRAW_MODULES;
+	else if (strcmp(view, "alive") == 0)
+		options->alive = true;
+	else if (strncmp(view, "around:", 7) == 0 && view[7] && strlen(view + 7) < size) {
+		memcpy(buffer, view + 7, strlen(view + 7) + 1);
+		options->around = buffer;
+		options->hops = 2;
+		options->detail = DRAW_OPS;
+		char *colon = strrchr(buffer, ':');
+		if (colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1)) {
+			options->hops = (uint32_t)strtoul(colon + 1, NULL, 10);
+			*colon = '\0';
+		}
+	} else {
+		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
+			"around:NAME:HOPS; svg and pdf have timeline and map, too", view);
+	}
+	return OK;
+}

@@ -1,0 +1,259 @@
+/* figure.c: axes, areas and boxes on a canvas. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "figure.h"
+#include "src/plan/timeline.h"
+
+#define PLOT        162.0   /* points: the height of a plot */
+#define LEFT        50.0
+#define TOP         30.0
+#define RIGHT       10.0
+#define LEGEND      40.0    /* from the plot to the first row of its legend */
+#define LEADING     11.0
+#define TICK        50.0    /* between numbers of the lower axis, at least */
+#define SMALL       8.0     /* font sizes */
+#define NORMAL      9.0
+#define POINTS_MOST 2000u
+#define BOX_LEAST   0.02    /* points */
+#define INK         "#222222"
+#define ALARM       "#D55E00"
+
+/* The plot's scales. */
+struct axes {
+	struct canvas canvas;
+	double span;              /* the plot's width */
+	double steps, bytes;      /* at the right and upper end */
+	int64_t unit;
+	const char *unit_name;
+};
+
+int64_t axis_unit(int64_t bytes, const char **name)
+{
+	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	int64_t unit = 1;
+	int i = 0;
+	for (; i < 5 && bytes / unit >= 1024; i++)
+		unit *= 1024;
+	*name = names[i];
+	return unit;
+}
+
+double axis_step(double range, int most)
+{
+	static const double factors[] = { 1, 2, 5, 10 };
+	double power = range > 0 ? pow(10, floor(log10(range / most))) : 1;
+	int i = 0;
+	while (i < 3 && power * factors[i] * most < range)
+		i++;
+	return power * factors[i];
+}
+
+static double x_of(const struct axes *axes, double step)
+{
+	return LEFT + axes->span * step / axes->steps;
+}
+
+static double y_of(const struct axes *axes, double bytes)
+{
+	return TOP + PLOT * (1 - bytes / axes->bytes);
+}
+
+static void draw_title(struct axes *axes, const struct plan *plan, const char *what, int64_t bytes)
+{
+	char text[300], size[32];
+	snprintf(text, sizeof text, "%.100s: %s %s (%" PRId64 " B)", plan->graph->name, what, bytes_text(bytes, size, sizeof size), bytes);
+	if (canvas_text_width(NORMAL, text) > axes->span)
+		*strrchr(text, '(') = '\0';
+	canvas_text(&axes->canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+}
+
+static void draw_axes(struct axes *axes, const char *label)
+{
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	char text[64];
+	double top = axes->bytes / (double)axes->unit, step = axis_step(top, 6);
+	for (double value = 0; value <= top * 1.0001; value += step) {
+		double y = y_of(axes, value * (double)axes->unit);
+		canvas_path(&axes->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + axes->span, y } }, 2, NULL, &grid);
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(&axes->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+	}
+	step = axis_step(axes->steps, (int)(axes->span / TICK));
+	if (step < 1)
+		step = 1;
+	for (double value = 0; value <= axes->steps; value += step) {
+		snprintf(text, sizeof text, "%.0f", value);
+		canvas_text(&axes->canvas, x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	}
+	canvas_box(&axes->canvas, LEFT, TOP, axes->span, PLOT, NULL, &frame, NULL);
+	canvas_text(&axes->canvas, LEFT + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
+	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
+	canvas_text(&axes->canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, text);
+}
+
+/* The scales; then what is drawn can be measured. */
+static void begin_axes(struct axes *axes, const struct plan *plan, struct canvas_paper paper, int64_t bytes)
+{
+	axes->span = paper.width - LEFT - RIGHT;
+	axes->steps = plan->graph->ops ? plan->graph->ops : 1;
+	axes->bytes = bytes > 0 ? (double)bytes * 1.04 : 1;
+	axes->unit = axis_unit(bytes, &axes->unit_name);
+}
+
+/* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that. */
+static double draw_legend(struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
+{
+	struct canvas_key key[GROUP_COUNT];
+	int keys = 0;
+	double y = TOP + PLOT + LEGEND;
+	for (int group = 0; group < GROUP_COUNT; group++)
+		if (there[group])
+			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group] };
+	y += LEADING * canvas_legend(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
+	y += LEADING * canvas_rows(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, note);
+	return y;
+}
+
+static enum status open_axes(struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
+{
+	double height = draw_legend(NULL, axes, there, note) - 6;
+	return canvas_open(&axes->canvas, paper.kind, paper.width, height) == OK ? OK : fail(error, NO_MEMORY, "out of memory");
+}
+
+/* ---- the timeline --------------------------------------------------------------------- */
+
+struct thinned {
+	int64_t (*group)[GROUP_COUNT];
+	uint32_t keep[POINTS_MOST], count;
+	struct canvas_point point[4 * POINTS_MOST];
+};
+
+/* The area between the sums below a group and with it; each position is one step wide. */
+static void draw_area(struct axes *axes, struct thinned *thinned, int group)
+{
+	size_t points = 0;
+	for (uint32_t i = 0; i < 2 * thinned->count; i++) {
+		bool back = i >= thinned->count;
+		uint32_t k = back ? 2 * thinned->count - 1 - i : i, position = thinned->keep[k];
+		uint32_t next = k + 1 < thinned->count ? thinned->keep[k + 1] : (uint32_t)axes->steps;
+		int64_t sum = 0;
+		for (int below = 0; below < group + !back; below++)
+			sum += thinned->group[position][below];
+		double y = y_of(axes, (double)sum);
+		thinned->point[points++] = (struct canvas_point){ x_of(axes, back ? next : position), y };
+		thinned->point[points++] = (struct canvas_point){ x_of(axes, back ? position : next), y };
+	}
+	canvas_path(&axes->canvas, thinned->point, points, group_colours[group], NULL);
+}
+
+static void draw_level(struct axes *axes, int64_t bytes, const char *colour, bool dashed)
+{
+	const struct canvas_line line = { colour, 1, dashed };
+	double y = y_of(axes, (double)bytes);
+	canvas_path(&axes->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + axes->span, y } }, 2, NULL, &line);
+}
+
+static void draw_peak(struct axes *axes, const struct plan *plan)
+{
+	if (plan->peak_position == NONE)
+		return;
+	double x = x_of(axes, plan->peak_position + 0.5), y = y_of(axes, (double)plan->peak_bytes);
+	const struct canvas_line line = { ALARM, 1.5, false };
+	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
+	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, ALARM, NULL, NULL);
+	if (plan->order_bound_bytes > 0)
+		draw_level(axes, plan->order_bound_bytes, INK, true);
+}
+
+static void peak_note(const struct plan *plan, char *note, size_t size)
+{
+	char text[32];
+	if (plan->peak_position == NONE)
+		return;
+	int used = snprintf(note, size, "peak at position %u: %.60s", plan->peak_position, plan->graph->op[plan->order[plan->peak_position]].name);
+	if (plan->order_bound_bytes > 0 && used > 0 && (size_t)used < size)
+		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(plan->order_bound_bytes, text, sizeof text),
+			plan->order_proved ? " (reached)" : "");
+}
+
+enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct axes axes;
+	struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail(error, NO_MEMORY, "out of memory");
+	bool there[GROUP_COUNT] = { false };
+	char note[200] = "";
+	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
+		for (int group = 0; group < GROUP_COUNT; group++)
+			there[group] |= thinned->group[i][group] > 0;
+	peak_note(plan, note, sizeof note);
+	begin_axes(&axes, plan, paper, plan->peak_bytes);
+	if (status == OK)
+		status = open_axes(&axes, paper, there, note, error);
+	if (status == OK) {
+		thinned->count = timeline_thin(plan->live, plan->graph->ops, POINTS_MOST, thinned->keep);
+		draw_title(&axes, plan, "peak", plan->peak_bytes);
+		draw_axes(&axes, "live memory");
+		for (int group = 0; group < GROUP_COUNT; group++)
+			if (there[group])
+				draw_area(&axes, thinned, group);
+		draw_peak(&axes, plan);
+		draw_legend(&axes.canvas, &axes, there, note);
+		status = canvas_close(&axes.canvas, stream, error);
+	}
+	if (thinned)
+		mem_free(thinned->group);
+	mem_free(thinned);
+	return status;
+}
+
+/* ---- the address map ---------------------------------------------------------------------- */
+
+struct box { double x, y, width, height; };
+
+/* Where a storage that is there stands; false where its box can't be seen. */
+static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t storage, struct box *box)
+{
+	box->x = x_of(axes, plan->first[storage]);
+	box->width = x_of(axes, plan->last[storage] + 1.0) - box->x;
+	box->y = y_of(axes, (double)(plan->offset[storage] + plan->bytes[storage]));
+	box->height = y_of(axes, (double)plan->offset[storage]) - box->y;
+	return box->width >= BOX_LEAST && box->height >= BOX_LEAST;
+}
+
+static void draw_boxes(struct axes *axes, const struct plan *plan)
+{
+	const struct canvas_line edge = { "#FFFFFF", 0.2, false };
+	struct box box;
+	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
+		if (plan->first[storage] != NONE && box_of(axes, plan, storage, &box))
+			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(plan->graph->storage[storage].kind)],
+				box.width > 1 && box.height > 1 ? &edge : NULL, plan->graph->tensor[plan->graph->storage[storage].root].name);
+}
+
+enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct axes axes;
+	bool there[GROUP_COUNT] = { false };
+	uint32_t small = 0;
+	char note[100] = "";
+	struct box box;
+	begin_axes(&axes, plan, paper, plan->arena_bytes);
+	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
+		if (plan->first[storage] != NONE) {
+			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
+			small += !box_of(&axes, plan, storage, &box);
+		}
+	if (small)
+		snprintf(note, sizeof note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
+	enum status status = open_axes(&axes, paper, there, note, error);
+	if (status != OK)
+		return status;
+	draw_title(&axes, plan, "arena", plan->arena_bytes);
+	draw_axes(&axes, "address");
+	draw_boxes(&axes, plan);
+	draw_level(&axes, plan->arena_bytes, ALARM, false);
+	draw_legend(&axes.canvas, &axes, there, note);
+	return canvas_close(&axes.canvas, stream, error);
+}

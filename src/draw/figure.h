@@ -1,0 +1,20 @@
+/* figure.h: the memory timeline and the address map of a plan, as figures of a paper's width. */
+#ifndef TIDEMARK_DRAW_FIGURE_H
+#define TIDEMARK_DRAW_FIGURE_H
+
+#include "canvas.h"
+#include "src/plan/plan.h"
+
+/* Live bytes over the order, stacked by group, with the peak and the proved bound. */
+enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
+/* Every buffer as a box: steps by addresses. Boxes below a fiftieth of a point are left out; their number is said. */
+enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* ---- shared with the sources for other plotters ---- */
+
+/* The largest power of 1024 that is not above bytes, and its name. */
+int64_t axis_unit(int64_t bytes, const char **name);
+/* 1, 2 or 5 times a power of ten: at most `most` steps of it make up range. */
+double axis_step(double range, int most);
+
+#endif

@@ -1,0 +1,241 @@
+/* figure_mesh.c: the grid of devices as a figure, as LaTeX, as tables: nodes as frames, devices as squares that say how full they are. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device_grid.h"
+#include "src/read/native.h"
+
+#define LEADING    11.0
+#define BESIDE     380.0    /* from that width on the legend stands beside the axes */
+#define MARGIN     10.0
+#define TOP        24.0
+#define SMALL      8.0
+#define NORMAL     9.0
+#define LABEL      10.0     /* above a node */
+#define CELL_MOST  26.0
+#define CELL_LEAST 2.0
+#define INK        "#222222"
+
+/* Okabe and Ito's. */
+static const char *const level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
+
+bool mesh_view(const char *view)
+{
+	return view && strcmp(view, "mesh") == 0;
+}
+
+/* Where nodes stand: columns of nodes, columns of devices in a node, sizes in points. */
+struct placing { uint32_t across, columns, rows; double cell, wide, high; };
+
+/* The largest squares with which all nodes fit the page's width and twice its height. */
+static struct placing place(const struct device_grid *grid, double width)
+{
+	struct placing placing = { .columns = grid->per_node };
+	while (placing.columns > 8 && placing.columns % 2 == 0)
+		placing.columns /= 2;
+	placing.rows = (grid->per_node + placing.columns - 1) / placing.columns;
+	for (placing.cell = CELL_MOST; ; placing.cell -= 1) {
+		placing.wide = placing.columns * placing.cell + 10;
+		placing.high = placing.rows * placing.cell + LABEL + 8;
+		placing.across = (uint32_t)((width - 2 * MARGIN + 6) / placing.wide);
+		placing.across = placing.across ? placing.across : 1;
+		uint32_t lines = (grid->nodes + placing.across - 1) / placing.across;
+		if (placing.cell <= CELL_LEAST || (placing.wide <= width - MARGIN && lines * placing.high < 1.1 * width))
+			break;
+	}
+	/* Lines of equal length, where that is no waste. */
+	for (uint32_t across = placing.across; across > placing.across * 2 / 3; across--)
+		if (grid->nodes % across == 0) {
+			placing.across = across;
+			break;
+		}
+	return placing;
+}
+
+static void device_at(const struct device_grid *grid, const struct placing *placing, uint32_t device, double *x, double *y)
+{
+	uint32_t node = device / grid->per_node, inside = device % grid->per_node;
+	*x = MARGIN + node % placing->across * placing->wide + inside % placing->columns * placing->cell + 2;
+	*y = TOP + node / placing->across * placing->high + inside / placing->columns * placing->cell + LABEL + 2;
+}
+
+/* ---- SVG and PDF ------------------------------------------------------------------------------------------------------------ */
+
+static void draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
+{
+	const struct canvas_line frame = { INK, 0.6, false };
+	char text[80];
+	double x, y;
+	device_at(grid, placing, node * grid->per_node, &x, &y);
+	canvas_box(canvas, x - 2, y - 2, placing->columns * placing->cell + 3, placing->rows * placing->cell + 3, NULL, &frame, NULL);
+	device_grid_text(grid, node * grid->per_node, true, text, sizeof text);
+	if (placing->cell >= 5 && 0.5 * (SMALL - 1) * (double)strlen(text) < placing->wide)
+		canvas_text(canvas, x - 2, y - 4, SMALL - 1, ANCHOR_START, false, INK, text);
+}
+
+static void draw_device(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t device)
+{
+	char text[32], title[120], where[80];
+	double x, y, size = placing->cell - 1;
+	int64_t bytes = device_grid_bytes(grid, device);
+	device_at(grid, placing, device, &x, &y);
+	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
+	canvas_box(canvas, x, y, size, size, level_colours[device_grid_level(grid, bytes)], NULL, title);
+	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
+	if (placing->cell >= 14)
+		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, placing->cell > 20 ? 7.5 : 5.5, ANCHOR_MIDDLE, false, INK, text);
+}
+
+/* The axes, and beside or below them what colours stand for. Returns the lower edge; canvas NULL: only that. */
+static double draw_notes(struct canvas *canvas, const struct device_grid *grid, double width, double y)
+{
+	struct canvas_key key[GRID_LEVELS];
+	char text[120], word[32];
+	bool beside = width >= BESIDE;
+	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
+	int keys = GRID_LEVELS - (grid->limit < 0);
+	for (uint32_t i = 0; canvas && i < grid->axes; i++)
+		canvas_text(canvas, MARGIN, y + LEADING * i, SMALL, ANCHOR_START, false, INK, device_grid_axis_text(&grid->axis[i], text, sizeof text));
+	snprintf(text, sizeof text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most", bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
+	if (canvas)
+		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
+	for (int level = 0; level < keys; level++)
+		key[level] = (struct canvas_key){ level_colours[level], grid_level_names[level] };
+	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, SMALL, LEADING, INK, key, keys);
+	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
+}
+
+static enum status figure_mesh(const struct device_grid *grid, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct placing placing = place(grid, paper.width);
+	struct canvas canvas;
+	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
+	double notes = TOP + rows + 12;
+	char text[200];
+	if (canvas_open(&canvas, paper.kind, paper.width, draw_notes(NULL, grid, paper.width, notes)) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	snprintf(text, sizeof text, "%.80s on %u devices in %u node%s", name, grid->devices, grid->nodes, grid->nodes == 1 ? "" : "s");
+	canvas_text(&canvas, MARGIN, TOP - 10, NORMAL, ANCHOR_START, true, INK, text);
+	for (uint32_t node = 0; node < grid->nodes; node++)
+		draw_node(&canvas, grid, &placing, node);
+	for (uint32_t device = 0; device < grid->devices; device++)
+		draw_device(&canvas, grid, &placing, device);
+	draw_notes(&canvas, grid, paper.width, notes);
+	return canvas_close(&canvas, stream, error);
+}
+
+/* ---- LaTeX ------------------------------------------------------------------------------------------------------------------- */
+
+#define CENTIMETRES (14.0 / CANVAS_PAGE)
+
+static void write_tikz(const struct device_grid *grid, FILE *stream)
+{
+	struct placing placing = place(grid, CANVAS_PAGE);
+	char text[120];
+	double x, y;
+	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
+		"\\documentclass[border=2pt]{standalone}\n\\usepackage{tikz}\n", stream);
+	for (int level = 0; level < GRID_LEVELS; level++)
+		fprintf(stream, "\\definecolor{level%d}{HTML}{%s}\n", level, level_colours[level] + 1);
+	fputs("\\begin{document}\n\\begin{tikzpicture}[font=\\tiny, inner sep=0pt]\n", stream);
+	for (uint32_t node = 0; node < grid->nodes; node++) {
+		device_at(grid, &placing, node * grid->per_node, &x, &y);
+		fprintf(stream, "\\draw (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (x - 2) * CENTIMETRES, -(y - 2) * CENTIMETRES,
+			(placing.columns * placing.cell + 3) * CENTIMETRES, -(placing.rows * placing.cell + 3) * CENTIMETRES);
+		if (placing.cell >= 5)
+			fprintf(stream, "\\node[anchor=south west] at (%.4f,%.4f) {%s};\n", (x - 2) * CENTIMETRES, -(y - 3) * CENTIMETRES,
+				device_grid_text(grid, node * grid->per_node, true, text, sizeof text));
+	}
+	for (uint32_t device = 0; device < grid->devices; device++) {
+		int64_t bytes = device_grid_bytes(grid, device);
+		double size = (placing.cell - 1) * CENTIMETRES;
+		device_at(grid, &placing, device, &x, &y);
+		fprintf(stream, "\\fill[level%d] (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (int)device_grid_level(grid, bytes), x * CENTIMETRES, -y * CENTIMETRES,
+			size, -size);
+		if (placing.cell >= 14)
+			fprintf(stream, "\\node at (%.4f,%.4f) {%.3g};\n", x * CENTIMETRES + size / 2, -y * CENTIMETRES - size / 2, (double)bytes / (double)grid->unit);
+	}
+	y = TOP + (grid->nodes + placing.across - 1) / placing.across * placing.high;
+	for (uint32_t i = 0; i < grid->axes; i++)
+		fprintf(stream, "\\node[anchor=north west, font=\\scriptsize] at (%.4f,%.4f) {%s};\n", MARGIN * CENTIMETRES,
+			-(y + 11 * i) * CENTIMETRES, device_grid_axis_text(&grid->axis[i], text, sizeof text));
+	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
+}
+
+/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
+
+static void write_csv(const struct device_grid *grid, FILE *stream)
+{
+	fputs("device,node", stream);
+	for (uint32_t i = 0; i < grid->axes; i++)
+		fprintf(stream, ",%s", grid->axis[i].name);
+	fputs(",peak_bytes\n", stream);
+	for (uint32_t device = 0; device < grid->devices; device++) {
+		fprintf(stream, "%u,%u", device, device / grid->per_node);
+		for (uint32_t i = 0; i < grid->axes; i++)
+			fprintf(stream, ",%u", device_grid_coordinate(grid, device, i));
+		fprintf(stream, ",%" PRId64 "\n", device_grid_bytes(grid, device));
+	}
+}
+
+static void write_json(const struct device_grid *grid, const char *name, FILE *stream)
+{
+	fputs("{\"graph\": ", stream);
+	json_write_text(stream, name);
+	fprintf(stream, ", \"devices\": %u, \"devices_per_node\": %u, \"memory\": %" PRId64 ", \"axes\": [", grid->devices, grid->per_node, grid->limit);
+	for (uint32_t i = 0; i < grid->axes; i++)
+		fprintf(stream, "%s\n {\"name\": \"%s\", \"size\": %u, \"in_a_node\": %u, \"bytes_per_second\": %" PRId64 "}", i ? "," : "", grid->axis[i].name,
+			grid->axis[i].size, grid->axis[i].near, grid->axis[i].rate);
+	fputs("],\n \"peak_bytes\": [", stream);
+	for (uint32_t device = 0; device < grid->devices; device++)
+		fprintf(stream, "%s%" PRId64, device ? ", " : "", device_grid_bytes(grid, device));
+	fputs("]}\n", stream);
+}
+
+/* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
+
+enum mesh_format { MESH_CSV, MESH_JSON, MESH_TIKZ, MESH_SVG, MESH_PDF };
+
+static enum status write_mesh(const struct plan *plan, const struct export_options *options, enum mesh_format format, FILE *stream, struct error *error)
+{
+	struct device_grid grid;
+	struct error ignored;
+	enum status status = OK;
+	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored, &status);
+	if (!outlook && status == NO_MEMORY)
+		return fail(error, NO_MEMORY, "out of memory");
+	device_grid_of(plan, outlook, &grid);
+	status = OK;
+	if (format == MESH_CSV)
+		write_csv(&grid, stream);
+	else if (format == MESH_JSON)
+		write_json(&grid, plan->input->name, stream);
+	else if (format == MESH_TIKZ)
+		write_tikz(&grid, stream);
+	else
+		status = figure_mesh(&grid, plan->input->name, export_paper(options, format == MESH_SVG ? CANVAS_SVG : CANVAS_PDF), stream, error);
+	outlook_release(outlook);
+	return status;
+}
+
+enum status mesh_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	return write_mesh(plan, options, MESH_CSV, stream, error);
+}
+
+enum status mesh_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	return write_mesh(plan, options, MESH_JSON, stream, error);
+}
+
+enum status mesh_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	return write_mesh(plan, options, MESH_TIKZ, stream, error);
+}
+
+enum status mesh_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error)
+{
+	return write_mesh(plan, options, kind == CANVAS_SVG ? MESH_SVG : MESH_PDF, stream, error);
+}

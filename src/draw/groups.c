@@ -1,0 +1,510 @@
+/* groups.c: one pass over the ops in program order gathers runs of one module and phase; a run joins the
+ * module's earlier node where that makes no cycle. */
+#include "groups.h"
+
+#define OPS_FEW   60u    /* so many ops are drawn one by one */
+#define NODES_FIT 64u    /* more are gathered into larger modules */
+#define NODES_UNFOLDED 900u   /* so, too, when every layer is wanted */
+
+struct builder {
+	struct drawing *drawing;
+	struct error *error;
+	struct arena scratch;
+	bool *in;                /* [ops] selected */
+	uint32_t *stand_in;      /* op -> the op that stands for it: itself outside of rows */
+	uint32_t *latest;        /* module * PHASE_COUNT + phase -> its newest node */
+	struct chained *link;       /* of nodes: predecessors, chained from head */
+	uint32_t *head, *seen, *queue;
+	uint32_t links, round;
+	size_t link_room;
+	uint32_t centre;         /* the op that the picture is around, or NONE */
+};
+
+struct chained { uint32_t node, next; };
+
+static enum status out_of_memory(struct builder *builder)
+{
+	return fail(builder->error, NO_MEMORY, "out of memory");
+}
+
+/* ---- which ops ----------------------------------------------------------------------- */
+
+static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
+{
+	FOR_ROW(i, &graph->reads, op)
+		if (graph->tensor[graph->reads.item[i]].writer == writer)
+			return true;
+	return false;
+}
+
+/* Everything within some hops of data of the ops that are in. queue: [ops]. */
+static void spread(const struct graph *graph, bool *in, uint32_t *queue, uint32_t hops)
+{
+	uint32_t count = 0, begin = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (in[op])
+			queue[count++] = op;
+	for (uint32_t hop = 0; hop < hops; hop++) {
+		uint32_t end = count;
+		for (; begin < end; begin++) {
+			const struct csr *rows[] = { &graph->pred, &graph->succ };
+			for (int side = 0; side < 2; side++)
+				FOR_ROW(i, rows[side], queue[begin]) {
+					uint32_t op = queue[begin], other = rows[side]->item[i];
+					if (in[other] || !(side == 0 ? reads_from(graph, op, other) : reads_from(graph, other, op)))
+						continue;
+					queue[count++] = other;
+					in[other] = true;
+				}
+		}
+	}
+}
+
+static enum status select_around(struct builder *builder, const struct draw_options *options)
+{
+	const struct graph *graph = builder->drawing->graph;
+	uint32_t op = graph_find_op(graph, options->around), tensor = graph_find_tensor(graph, options->around);
+	if (op == NONE && tensor == NONE)
+		return fail(builder->error, BAD_INPUT, "there is no op or tensor named \"%.100s\"", options->around);
+	builder->centre = op;
+	if (op != NONE) {
+		builder->in[op] = true;
+	} else {
+		FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
+			builder->in[graph->users.item[i]] = true;
+	}
+	spread(graph, builder->in, builder->queue, options->hops);
+	return OK;
+}
+
+static bool alive_at_peak(const struct plan *plan, uint32_t storage)
+{
+	return plan && plan->peak_position != NONE && plan->first[storage] != NONE && !plan->graph->storage[storage].persistent &&
+		plan->first[storage] <= plan->peak_position && plan->last[storage] >= plan->peak_position;
+}
+
+/* Who made what is alive at the peak, and who uses it next. */
+static enum status select_alive(struct builder *builder)
+{
+	const struct plan *plan = builder->drawing->plan;
+	const struct graph *graph = builder->drawing->graph;
+	if (!plan || plan->peak_position == NONE)
+		return fail(builder->error, BAD_INPUT, "there is no peak without a plan");
+	builder->in[plan->order[plan->peak_position]] = true;
+	for (uint32_t storage = 0; storage < graph->storages; storage++) {
+		if (!alive_at_peak(plan, storage))
+			continue;
+		uint32_t next = NONE;
+		FOR_ROW(i, &graph->users, storage) {
+			uint32_t position = plan->position[graph->users.item[i]];
+			if (position >= plan->peak_position && (next == NONE || position < next))
+				next = position;
+		}
+		if (next != NONE)
+			builder->in[plan->order[next]] = true;
+		if (graph->storage[storage].allocator != NONE)
+			builder->in[graph->storage[storage].allocator] = true;
+	}
+	return OK;
+}
+
+static enum status select_ops(struct builder *builder, const struct draw_options *options)
+{
+	const struct graph *graph = builder->drawing->graph;
+	enum status status = OK;
+	if (options->around)
+		status = select_around(builder, options);
+	else if (options->alive)
+		status = select_alive(builder);
+	else
+		memset(builder->in, 1, graph->ops * sizeof *builder->in);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		builder->drawing->selected += builder->in[op];
+	return status;
+}
+
+/* ---- rows of layers --------------------------------------------------------------------- */
+
+/* An op of a folded module is stood for by the op of the same number in the row's first module. */
+static enum status find_stand_ins(struct builder *builder)
+{
+	const struct graph *graph = builder->drawing->graph;
+	const struct modules *modules = &builder->drawing->modules;
+	uint32_t rows = modules->count * PHASE_COUNT;
+	uint32_t *row = arena_alloc(&builder->scratch, graph->ops, sizeof *row);
+	uint32_t *op = arena_alloc(&builder->scratch, graph->ops, sizeof *op);
+	uint32_t *place = arena_alloc(&builder->scratch, rows, sizeof *place);
+	struct csr ops;
+	if (!row || !op || !place)
+		return out_of_memory(builder);
+	for (uint32_t i = 0; i < graph->ops; i++) {
+		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
+		op[i] = i;
+	}
+	if (csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) != OK)
+		return out_of_memory(builder);
+	for (uint32_t i = 0; i < graph->ops; i++) {
+		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
+		uint32_t number = place[row[i]]++;
+		builder->stand_in[i] = number < csr_length(&ops, normal) ? ops.item[ops.start[normal] + number] : i;
+	}
+	return OK;
+}
+
+uint32_t drawing_layers(const struct drawing *drawing, uint32_t module)
+{
+	uint32_t layers = 1;
+	for (; module != NONE; module = drawing->modules.module[module].parent)
+		layers *= drawing->modules.module[module].repeats;
+	return layers;
+}
+
+/* The module that an op's node has: not deeper than depth; of an update the row it is in, or the outermost module. */
+static uint32_t module_of(const struct drawing *drawing, uint32_t op)
+{
+	const struct module *module = drawing->modules.module;
+	uint32_t id = drawing->modules.of_op[op], row = NONE;
+	uint32_t depth = drawing->graph->op[op].phase == PHASE_UPDATE ? 1 : drawing->depth;
+	for (uint32_t up = id; up != NONE; up = module[up].parent)
+		if (module[up].repeats > 1)
+			row = up;
+	if (drawing->graph->op[op].phase == PHASE_UPDATE && row != NONE)
+		return row;
+	while (module[id].depth > depth)
+		id = module[id].parent;
+	return id;
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static enum status add_link(struct builder *builder, uint32_t node, uint32_t pred)
+{
+	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
+		return out_of_memory(builder);
+	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
+	builder->head[node] = builder->links++;
+	return OK;
+}
+
+/* The node of a predecessor of an op, NONE where it has none yet or lies in another layer of a row. */
+static uint32_t node_before(const struct builder *builder, uint32_t op, uint32_t pred)
+{
+	const struct drawing *drawing = builder->drawing;
+	if (modules_repeat(&drawing->modules, drawing->modules.of_op[pred], drawing->modules.of_op[op]))
+		return NONE;
+	return drawing->node_of[pred];
+}
+
+/* True when a path leads from node to the op through other nodes: then the op can't join the node. */
+static bool path_between(struct builder *builder, uint32_t node, uint32_t op)
+{
+	const struct graph *graph = builder->drawing->graph;
+	uint32_t count = 0;
+	builder->round++;
+	FOR_ROW(i, &graph->pred, op) {
+		uint32_t before = node_before(builder, op, graph->pred.item[i]);
+		if (before == NONE || before == node || builder->seen[before] == builder->round)
+			continue;
+		builder->seen[before] = builder->round;
+		builder->queue[count++] = before;
+	}
+	while (count) {
+		uint32_t at = builder->queue[--count];
+		for (uint32_t i = builder->head[at]; i != NONE; i = builder->link[i].next) {
+			uint32_t before = builder->link[i].node;
+			if (before == node)
+				return true;
+			if (builder->seen[before] != builder->round)
+				builder->queue[count++] = before;
+			builder->seen[before] = builder->round;
+		}
+	}
+	return false;
+}
+
+static enum status link_preds(struct builder *builder, uint32_t op, uint32_t node)
+{
+	const struct graph *graph = builder->drawing->graph;
+	enum status status = OK;
+	FOR_ROW(i, &graph->pred, op) {
+		uint32_t before = node_before(builder, op, graph->pred.item[i]);
+		if (before != NONE && before != node && status == OK)
+			status = add_link(builder, node, before);
+	}
+	return status;
+}
+
+/* Puts an op into the module's newest node of its phase, or into a new one. */
+static uint32_t put_op(struct builder *builder, uint32_t op)
+{
+	struct drawing *drawing = builder->drawing;
+	uint32_t stand_in = builder->stand_in[op], module = module_of(drawing, stand_in);
+	uint32_t key = module * PHASE_COUNT + drawing->graph->op[op].phase, node = builder->latest[key];
+	if (node == NONE || drawing->ops || path_between(builder, node, op)) {
+		node = drawing->nodes++;
+		drawing->node[node] = (struct draw_node){ .module = module, .first = stand_in, .main = stand_in };
+		builder->head[node] = NONE;
+		builder->latest[key] = node;
+	}
+	return node;
+}
+
+/* Keeps the nodes that have an op that is in the picture, in their order. */
+static void drop_nodes(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	uint32_t kept = 0;
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		if (builder->in[op])
+			drawing->node[drawing->node_of[op]].ops++;
+	for (uint32_t node = 0; node < drawing->nodes; node++) {
+		builder->queue[node] = drawing->node[node].ops ? kept : NONE;
+		if (drawing->node[node].ops)
+			drawing->node[kept++] = drawing->node[node];
+	}
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		drawing->node_of[op] = builder->in[op] ? builder->queue[drawing->node_of[op]] : NONE;
+	drawing->nodes = kept;
+}
+
+/* Gathers all ops, so that a part of the graph looks as it does in the whole. Of the ops that one op stands for, the
+ * first in program order decides: the backward pass meets the last layer first. */
+static enum status gather(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	const struct graph *graph = drawing->graph;
+	drawing->nodes = builder->links = 0;
+	for (uint32_t i = 0; i < drawing->modules.count * PHASE_COUNT; i++)
+		builder->latest[i] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		drawing->node_of[op] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t *node = &drawing->node_of[builder->stand_in[op]];
+		if (*node == NONE)
+			*node = put_op(builder, op);
+		drawing->node_of[op] = *node;
+		enum status status = link_preds(builder, op, *node);
+		if (status != OK)
+			return status;
+	}
+	drop_nodes(builder);
+	return OK;
+}
+
+/* ---- what nodes hold -------------------------------------------------------------------------- */
+
+static int64_t made_bytes(const struct graph *graph, uint32_t op)
+{
+	int64_t bytes = 0;
+	FOR_ROW(i, &graph->touches, op) {
+		const struct storage *storage = &graph->storage[graph->touches.item[i]];
+		if (storage->allocator == op && !storage->persistent)
+			bytes += storage->bytes;
+	}
+	return bytes;
+}
+
+/* What one layer's ops make. */
+static void measure_op(struct drawing *drawing, uint32_t op, int64_t *most)
+{
+	const struct graph *graph = drawing->graph;
+	uint32_t id = drawing->node_of[op];
+	struct draw_node *node = &drawing->node[id];
+	int64_t made = made_bytes(graph, op), weight = graph->op[op].flops > 0 ? graph->op[op].flops + made : made;
+	node->ops++;
+	node->bytes += made;
+	if (weight > most[id]) {
+		most[id] = weight;
+		node->main = op;
+	}
+}
+
+static enum status measure(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	const struct graph *graph = drawing->graph;
+	const struct plan *plan = drawing->plan;
+	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
+	if (!most)
+		return out_of_memory(builder);
+	builder->round++;
+	for (uint32_t node = 0; node < drawing->nodes; node++)
+		drawing->node[node].ops = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (drawing->node_of[op] == NONE)
+			continue;
+		struct draw_node *node = &drawing->node[drawing->node_of[op]];
+		node->centre |= op == builder->centre;
+		node->peak |= plan && plan->peak_position != NONE && plan->order[plan->peak_position] == op;
+		FOR_ROW(i, &graph->touches, op)
+			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
+				node->alive += graph->storage[graph->touches.item[i]].bytes;
+		if (builder->seen[builder->stand_in[op]] == builder->round)
+			continue;
+		builder->seen[builder->stand_in[op]] = builder->round;
+		measure_op(drawing, op, most);
+	}
+	return OK;
+}
+
+/* ---- edges ---------------------------------------------------------------------------------------- */
+
+/* One tensor between two nodes; control dependencies have none. */
+struct flow { uint32_t from, to, storage, tensor; };
+
+static int by_ends(const void *a, const void *b)
+{
+	const struct flow *one = a, *two = b;
+	if (one->from != two->from)
+		return one->from < two->from ? -1 : 1;
+	if (one->to != two->to)
+		return one->to < two->to ? -1 : 1;
+	if (one->storage != two->storage)
+		return one->storage < two->storage ? -1 : 1;
+	return one->tensor < two->tensor ? -1 : one->tensor > two->tensor;
+}
+
+static uint32_t collect_flows(struct builder *builder, struct flow *flow)
+{
+	const struct drawing *drawing = builder->drawing;
+	const struct graph *graph = drawing->graph;
+	uint32_t flows = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t to = drawing->node_of[op];
+		if (to == NONE)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+			if (writer != NONE && drawing->node_of[writer] == NONE)   /* a view's op that is not in the picture */
+				writer = storage->allocator;
+			uint32_t from = writer == NONE ? NONE : node_before(builder, op, writer);
+			if (from != NONE && from != to && (drawing->ops || !storage->persistent))
+				flow[flows++] = (struct flow){ from, to, graph->tensor[tensor].storage, tensor };
+		}
+		FOR_ROW(i, &graph->after, op) {
+			uint32_t from = node_before(builder, op, graph->after.item[i]);
+			if (from != NONE && from != to && drawing->ops)
+				flow[flows++] = (struct flow){ from, to, NONE, NONE };
+		}
+	}
+	return flows;
+}
+
+static enum status join_edges(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	const struct graph *graph = drawing->graph;
+	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
+	struct flow *flow = arena_alloc(&builder->scratch, most, sizeof *flow);
+	if (!flow)
+		return out_of_memory(builder);
+	uint32_t flows = collect_flows(builder, flow);
+	if (flows)
+		qsort(flow, flows, sizeof *flow, by_ends);
+	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
+	if (!drawing->edge)
+		return out_of_memory(builder);
+	for (uint32_t i = 0; i < flows; i++) {
+		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
+		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
+			edge = &drawing->edge[drawing->edges++];
+			*edge = (struct draw_edge){ .from = flow[i].from, .to = flow[i].to, .tensor = NONE };
+		} else if (flow[i].storage == flow[i - 1].storage) {
+			continue;
+		}
+		if (flow[i].storage == NONE)
+			continue;
+		int64_t bytes = graph->storage[flow[i].storage].bytes;
+		edge->storages++;
+		edge->bytes += bytes;
+		edge->alive |= alive_at_peak(drawing->plan, flow[i].storage);
+		if (edge->tensor == NONE || bytes > graph->storage[graph->tensor[edge->tensor].storage].bytes)
+			edge->tensor = flow[i].tensor;
+	}
+	for (uint32_t i = 0; i < drawing->edges; i++) {
+		struct draw_edge *edge = &drawing->edge[i];
+		uint32_t from = drawing_layers(drawing, drawing->node[edge->from].module), to = drawing_layers(drawing, drawing->node[edge->to].module);
+		uint32_t layers = from < to ? from : to;
+		if (layers > 1 && edge->storages >= layers) {
+			edge->bytes /= layers;
+			edge->storages /= layers;
+		}
+	}
+	return OK;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+static enum status make_room(struct builder *builder)
+{
+	struct drawing *drawing = builder->drawing;
+	uint32_t ops = drawing->graph->ops;
+	builder->in = arena_alloc(&builder->scratch, ops, sizeof *builder->in);
+	builder->stand_in = arena_alloc(&builder->scratch, ops, sizeof *builder->stand_in);
+	builder->head = arena_alloc(&builder->scratch, ops, sizeof *builder->head);
+	builder->seen = arena_alloc(&builder->scratch, ops, sizeof *builder->seen);
+	builder->queue = arena_alloc(&builder->scratch, ops, sizeof *builder->queue);
+	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
+	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
+	if (!builder->in || !builder->stand_in || !builder->head || !builder->seen || !builder->queue || !drawing->node || !drawing->node_of)
+		return out_of_memory(builder);
+	return OK;
+}
+
+static enum status gather_to_fit(struct builder *builder, uint32_t most)
+{
+	struct drawing *drawing = builder->drawing;
+	builder->latest = arena_alloc(&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
+	if (!builder->latest)
+		return out_of_memory(builder);
+	for (uint32_t i = 0; i < drawing->modules.count; i++)
+		if (drawing->modules.module[i].depth > drawing->depth)
+			drawing->depth = drawing->modules.module[i].depth;
+	for (;;) {
+		enum status status = gather(builder);
+		if (status != OK || drawing->ops || drawing->nodes <= most || drawing->depth <= 1)
+			return status;
+		drawing->depth--;
+	}
+}
+
+/* Modules say nothing where there are none: then ops are drawn one by one, however many. */
+static bool draws_ops(const struct drawing *drawing, const struct draw_options *options)
+{
+	if (options->detail != DRAW_AUTOMATIC)
+		return options->detail == DRAW_OPS;
+	for (uint32_t op = 0; op < drawing->graph->ops; op++)
+		if (*drawing->graph->op[op].module)
+			return drawing->selected <= OPS_FEW;
+	return true;
+}
+
+enum status drawing_make(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
+	struct drawing *drawing, struct error *error)
+{
+	*drawing = (struct drawing){ .graph = graph, .plan = plan };
+	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
+	enum status status = make_room(&builder);
+	if (status == OK)
+		status = select_ops(&builder, options);
+	drawing->ops = status == OK && draws_ops(drawing, options);
+	if (status == OK && modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
+		status = out_of_memory(&builder);
+	if (status == OK)
+		status = find_stand_ins(&builder);
+	if (status == OK)
+		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
+	if (status == OK)
+		status = measure(&builder);
+	if (status == OK)
+		status = join_edges(&builder);
+	mem_free(builder.link);
+	arena_free(&builder.scratch);
+	return status;
+}
+
+void drawing_free(struct drawing *drawing)
+{
+	arena_free(&drawing->arena);
+}

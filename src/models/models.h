@@ -1,0 +1,97 @@
+/* models.h: built-in models: the forward pass of a family at any size, and presets of published models. */
+#ifndef TIDEMARK_MODELS_MODELS_H
+#define TIDEMARK_MODELS_MODELS_H
+
+#include "solver/step/precision.h"
+#include "solver/step/recompute.h"
+#include "solver/step/train.h"
+
+/* X(id, name, help) */
+#define MODEL_FAMILIES(X) \
+	X(GPT, "gpt", "decoder-only transformer, learned positions") \
+	X(LLAMA, "llama", "decoder-only transformer: RMSNorm, rotary positions, grouped queries, SwiGLU") \
+	X(BERT, "bert", "encoder-only transformer with a masked-language head") \
+	X(T5, "t5", "encoder-decoder transformer with relative positions") \
+	X(VIT, "vit", "vision transformer") \
+	X(RESNET, "resnet", "residual convolutional network") \
+	X(MOE, "moe", "decoder-only transformer with a mixture of experts in every layer") \
+	X(DEEPSEEK, "deepseek", "decoder-only transformer with latent attention, shared experts and many routed ones") \
+	X(DLRM, "dlrm", "recommendation model: embedding tables, interactions, a wide classifier")
+#define X(id, name, help) FAMILY_##id,
+enum model_family { MODEL_FAMILIES(X) FAMILY_COUNT };
+#undef X
+
+enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
+
+/* X(field, least value, largest value, help): the sizes that `tidemark model` takes. 0 in a configuration: not used by the
+ * family, or what follows from the others (ffn = 4 hidden, kv_heads = heads, head_width = hidden / heads). */
+#define MODEL_SIZES(X) \
+	X(layers, 1, 1 << 20, "layers (of the encoder and of the decoder in t5; of the top network in dlrm)") \
+	X(hidden, 1, 1 << 20, "width of the model") \
+	X(heads, 1, 1 << 20, "attention heads") \
+	X(kv_heads, 1, 1 << 20, "heads of keys and values (llama)") \
+	X(head_width, 1, 1 << 20, "width of a head where it isn't hidden / heads") \
+	X(ffn, 1, 1 << 20, "width of the feed-forward layer") \
+	X(vocab, 2, 1 << 30, "vocabulary, or rows of an embedding table") \
+	X(classes, 2, 1 << 30, "classes (vit, resnet, dlrm)") \
+	X(positions, 1, 1 << 20, "learned positions") \
+	X(seq, 2, 1 << 20, "sequence length") \
+	X(batch, 1, 1 << 20, "samples per step") \
+	X(experts, 1, 1 << 20, "experts of a layer (moe, deepseek), embedding tables (dlrm)") \
+	X(top_k, 1, 1 << 20, "experts that a token goes to (moe, deepseek)") \
+	X(expert_ffn, 1, 1 << 20, "width of an expert's feed-forward layer (deepseek)") \
+	X(shared_experts, 0, 1 << 20, "experts that every token goes to (deepseek)") \
+	X(dense_layers, 0, 1 << 20, "first layers without experts (deepseek)") \
+	X(q_rank, 0, 1 << 20, "rank of the queries' projection, 0 for a full one (deepseek)") \
+	X(kv_rank, 1, 1 << 20, "width of the latent vector of keys and values (deepseek)") \
+	X(rope_width, 2, 1 << 20, "part of a head with positions (deepseek)") \
+	X(value_width, 1, 1 << 20, "width of a head's values (deepseek)") \
+	X(image, 32, 1 << 20, "height and width of images") \
+	X(patch, 1, 1 << 20, "height and width of patches (vit)")
+
+struct model_config {
+	enum model_family family;
+	enum model_activation activation;
+	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
+	bool flash;                     /* attention as one kernel that keeps no scores */
+	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
+	bool sigmoid_scores;            /* deepseek: scores of experts are sigmoids, else a softmax */
+	bool fused_mask;                /* causal mask inside the softmax kernel: no mask tensors */
+	int depth;                      /* resnet: 18, 34, 50, 101, 152 */
+#define X(field, least, most, help) int64_t field;
+	MODEL_SIZES(X)
+#undef X
+};
+
+struct model_preset {
+	const char *name, *help;
+	struct model_config config;
+};
+/* The presets, up to one without a name; a family's own name is its default size. */
+extern const struct model_preset model_presets[];
+
+/* The preset of that name, or NULL. */
+const struct model_preset *model_find(const char *name);
+
+/* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
+ * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */
+struct graph *model_build(const char *name, const struct model_config *config, struct error *error, enum status *status);
+
+/* How a built-in model is trained. */
+struct model_training {
+	bool forward_only;
+	enum gradient_policy policy;
+	enum optimizer optimizer;
+	enum precision precision;
+	enum recompute recompute;      /* not auto */
+	bool accumulate;
+};
+
+/* The training step of a configuration: forward graph, precision, train_step(), recomputation. Errors as theirs. */
+struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
+	struct error *error, enum status *status);
+
+/* The command: tidemark model NAME [--layers N] ... [-o FILE]. Returns the exit status. */
+int model_command(int argc, char **argv);
+
+#endif

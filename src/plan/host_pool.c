@@ -1,0 +1,94 @@
+/* host_pool.c: see host_pool.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_pool.h"
+#include "solver/layout/layout.h"
+
+/* Microbatches besides the one at hand whose tensors wait with an op's; what adds up to more than BYTES_MAX is no such number. */
+static uint32_t others_of(const struct graph *graph, uint32_t op, int64_t bytes, int64_t *sum)
+{
+	static const char key[] = "\"in_flight\":";
+	const char *at = graph->op[op].extra ? strstr(graph->op[op].extra, key) : NULL;
+	long long held = at ? strtoll(at + strlen(key), NULL, 10) : 1;
+	int64_t all;
+	if (held < 2 || held > UINT32_MAX || graph_find_op(graph, "pipeline.flush") == NONE || __builtin_mul_overflow(held - 1, bytes, &all)
+		|| all > BYTES_MAX - *sum)
+		return 0;
+	*sum += all;
+	return (uint32_t)(held - 1);
+}
+
+static bool add(struct host_pool *pool, size_t *room, struct host_buffer buffer)
+{
+	if (!mem_reserve(&pool->buffer, room, pool->n + 1, sizeof *pool->buffer))
+		return false;
+	pool->buffer[pool->n++] = buffer;
+	pool->tensors += buffer.others == 0;
+	return true;
+}
+
+static enum status collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+{
+	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	int64_t sum = 0;
+	size_t room = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+			continue;
+		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage, last = position[op];
+		int64_t bytes = align_up(graph->storage[graph->tensor[tensor].storage].bytes, alignment);
+		FOR_ROW(i, &graph->users, copy)
+			if (position[graph->users.item[i]] > last)
+				last = position[graph->users.item[i]];
+		uint32_t others = others_of(graph, op, bytes, &sum);
+		if (!add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 })
+		    || (others && !add(pool, &room, (struct host_buffer){ tensor, 0, position[flush], others, others * bytes, 0 })))
+			return NO_MEMORY;
+	}
+	return OK;
+}
+
+static enum status lay_out(struct host_pool *pool, int64_t alignment)
+{
+	struct arena arena = { 0 };
+	struct buffers buffers = { .n = pool->n, .lower = arena_alloc(&arena, pool->n, sizeof *buffers.lower),
+				   .upper = arena_alloc(&arena, pool->n, sizeof *buffers.upper),
+				   .size = arena_alloc(&arena, pool->n, sizeof *buffers.size) };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = alignment };
+	struct control control = { 0 };
+	struct layout layout = { 0 };
+	enum status status = buffers.lower && buffers.upper && buffers.size ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < pool->n && status == OK; i++) {
+		buffers.lower[i] = pool->buffer[i].first;
+		buffers.upper[i] = (int64_t)pool->buffer[i].last + 1;
+		buffers.size[i] = pool->buffer[i].bytes;
+	}
+	if (status == OK)
+		status = layout_solve(&buffers, &options, &control, &layout, NULL);
+	for (uint32_t i = 0; i < pool->n && status == OK; i++)
+		pool->buffer[i].offset = layout.offset[i];
+	pool->arena = layout.arena;
+	pool->load = layout.load;
+	layout_free(&layout);
+	arena_free(&arena);
+	return status;
+}
+
+enum status host_pool_make(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+{
+	*pool = (struct host_pool){ 0 };
+	enum status status = collect(graph, position, alignment, pool);
+	if (status == OK && pool->n > 0)
+		status = lay_out(pool, alignment);
+	if (status != OK)
+		host_pool_free(pool);
+	return status;
+}
+
+void host_pool_free(struct host_pool *pool)
+{
+	mem_free(pool->buffer);
+	*pool = (struct host_pool){ 0 };
+}

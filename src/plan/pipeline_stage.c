@@ -1,0 +1,455 @@
+/* pipeline_stage.c: cuts a device's graph into pipeline ranks and times them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "pipeline_stage.h"
+#include "pipeline_times.h"
+#include "solver/pipeline/configuration.h"
+#include "src/scenario/shard_mesh.h"
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+struct pipelined *pipelined_retain(struct pipelined *pipelined)
+{
+	atomic_fetch_add(&pipelined->references, 1);
+	return pipelined;
+}
+
+void pipelined_release(void *pointer)
+{
+	struct pipelined *pipelined = pointer;
+	if (!pipelined || atomic_fetch_sub(&pipelined->references, 1) > 1)
+		return;
+	for (uint32_t r = 0; pipelined->rank && r < pipelined->ranks; r++)
+		graph_release(pipelined->rank[r].graph);
+	pipeline_free(&pipelined->timing);
+	pipeline_cut_free(&pipelined->cut);
+	graph_release(pipelined->device);
+	arena_free(&pipelined->arena);
+	mem_free(pipelined);
+}
+
+size_t pipelined_bytes(const struct pipelined *pipelined)
+{
+	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
+	for (uint32_t r = 0; r < pipelined->ranks; r++)
+		bytes += pipelined->rank[r].graph->arena.bytes;
+	return bytes;
+}
+
+/* ---- what is asked for ------------------------------------------------------------------------------------------------ */
+
+static uint32_t degree(const struct scenario *scenario, enum knob_id knob)
+{
+	return scenario->value[knob] > 1 ? (uint32_t)scenario->value[knob] : 1;
+}
+
+uint32_t scenario_chunks(const struct scenario *scenario)
+{
+	if (scenario->value[K_schedule] != SCHEDULE_INTERLEAVED || scenario->value[K_pp] < 2)
+		return 1;
+	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
+}
+
+void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
+{
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_alignment, K_workspace };
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		key_add(key, (uint64_t)scenario->value[read[i]]);
+	if (scenario_budget(scenario) >= 0)
+		key_add(key, (uint64_t)margin);
+}
+
+/* ---- cutting ------------------------------------------------------------------------------------------------------------ */
+
+#define STRETCHES 8   /* possible cuts for every piece of a model without layers */
+
+struct piping {
+	struct stage_context *stage;
+	const struct sharded *sharded;
+	const struct scenario *scenario;
+	struct pipelined *pipelined;
+	struct config config;
+	struct machine machine;
+	struct overheads overheads;
+	struct blocks blocks;
+	struct block_cost *cost;     /* [blocks] */
+	struct device_times times;
+	struct pipeline_flow flow;
+	uint32_t *first;             /* [pieces + 1] blocks */
+	struct arena arena;
+	struct error *error;
+};
+
+static enum status out_of_memory(struct piping *piping, enum status status)
+{
+	return status == NO_MEMORY ? fail(piping->error, NO_MEMORY, "out of memory") : status;
+}
+
+static uint32_t pieces_of(const struct piping *piping)
+{
+	return piping->config.pp * piping->config.chunks;
+}
+
+/* Forward and backward times of blocks, from the device's ops: every block a piece of its own. */
+static enum status time_blocks(struct piping *piping)
+{
+	const struct graph *device = piping->sharded->device;
+	struct pipeline_cut cut;
+	uint32_t *own = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *own);
+	if (!own)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < piping->blocks.blocks; b++) {
+		own[b] = b;
+		piping->cost[b].forward = piping->cost[b].backward = 0;
+	}
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, &piping->blocks, own, piping->blocks.blocks, piping->blocks.blocks, &cut);
+	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
+		struct block_cost *cost = &piping->cost[cut.piece[op]];
+		if (!piping->times.hidden[op] && !piping->times.host[op] && cut.side[op] != SIDE_UPDATE)
+			*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
+	}
+	if (status == OK)
+		pipeline_cut_free(&cut);
+	return status;
+}
+
+static uint32_t axis_named(const struct mesh *mesh, const char *name)
+{
+	return mesh_axis_named(mesh, name);
+}
+
+/* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
+static enum status find_blocks(struct piping *piping)
+{
+	const struct graph *whole = piping->sharded->shared->graph;
+	uint32_t pieces = pieces_of(piping), gaps;
+	enum status status = blocks_find(whole, &piping->blocks);
+	if (status != OK || piping->blocks.blocks >= pieces)
+		return status;
+	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
+	blocks_free(&piping->blocks);
+	status = gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY;
+	return status == OK ? blocks_find_at(whole, gap, &piping->blocks) : status;
+}
+
+static enum status cost_blocks(struct piping *piping)
+{
+	const struct sharded *sharded = piping->sharded;
+	const struct graph *whole = sharded->shared->graph;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct op_work *work;
+	enum status status = find_blocks(piping);
+	if (status == OK)
+		status = op_work_find(whole, piping->stage->rules, false, &piping->arena, &work);
+	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
+		status = NO_MEMORY;
+	if (status == OK)
+		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, work, &piping->machine, axis_named(mesh, "cp"),
+			axis_named(mesh, "ep"), piping->cost);
+	if (status == OK)
+		status = device_times_find(sharded, work, &piping->machine, &piping->times);
+	return status == OK ? time_blocks(piping) : status;
+}
+
+static struct config_model model_of(const struct piping *piping)
+{
+	int64_t cap = piping->machine.memory, margin = piping->stage->fit_margin;
+	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
+		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
+}
+
+/* What the cuts come to by the model, and whether the memory cap has moved them. */
+static enum status estimate(struct piping *piping, struct config_model *model)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t *free_cut = arena_alloc(&piping->arena, pieces_of(piping) + (size_t)1, sizeof *free_cut);
+	if (!free_cut)
+		return NO_MEMORY;
+	for (uint32_t r = 0; r < piping->config.pp; r++) {
+		struct rank_memory memory;
+		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
+		pipelined->estimate = memory.total > pipelined->estimate ? memory.total : pipelined->estimate;
+	}
+	model->limit = -1;
+	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
+	for (uint32_t k = 0; k < pieces_of(piping) && status == OK; k++)
+		pipelined->moved |= free_cut[k] != piping->first[k];
+	return status;
+}
+
+static enum status cut(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	struct config_model model = model_of(piping);
+	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pieces_of(piping);
+	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
+	if (!piece_of || !piping->first)
+		return NO_MEMORY;
+	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
+	if (status == INFEASIBLE)
+		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
+			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.blocks);
+	for (uint32_t k = 0; k < pieces && status == OK; k++)
+		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
+			piece_of[b] = k;
+	pipelined->blocks = piping->blocks.blocks;
+	if (status == OK)
+		status = estimate(piping, &model);
+	if (status == OK)
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, &piping->blocks, piece_of, piping->config.pp, pieces, &pipelined->cut);
+	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------------------------------------- */
+
+/* What a rank's graph says of it. */
+static enum status measure(struct piping *piping, struct pipeline_rank *rank)
+{
+	const struct graph *graph = rank->graph;
+	struct memory_rules rules = { piping->scenario->value[K_alignment], piping->scenario->value[K_workspace], NULL, 0 };
+	struct problem problem;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		if (storage->allocator != NONE)
+			continue;
+		if (storage->kind == KIND_PARAMETER)
+			rank->parameters += storage->bytes;
+		else if (storage->kind == KIND_OPTIMIZER)
+			rank->optimizer += storage->bytes;
+		else if (storage->kind == KIND_GRADIENT)
+			rank->gradients += storage->bytes;
+		else if (storage->persistent)
+			rank->inputs += storage->bytes;
+	}
+	enum status status = problem_of_graph(graph, &rules, &problem, piping->error);
+	if (status != OK)
+		return status;
+	rank->peak = problem_peak(&problem, problem.program, NULL, NULL);
+	problem_free(&problem);
+	return rank->peak < 0 ? NO_MEMORY : OK;
+}
+
+/* Structure without names, without the copies in flight. */
+static uint64_t shape_of(const struct graph *graph)
+{
+	uint64_t hash = graph->ops;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool flush = strcmp(graph->op[op].type, "pipeline.flush") == 0;
+		for (const char *c = graph->op[op].type; *c; c++)
+			hash = hash_join(hash, (unsigned char)*c);
+		hash = hash_join(hash, (uint64_t)graph->op[op].workspace);
+		FOR_ROW(i, &graph->pred, op)
+			hash = hash_join(hash, op - graph->pred.item[i]);
+		FOR_ROW(i, &graph->touches, op) {
+			const struct storage *storage = &graph->storage[graph->touches.item[i]];
+			hash = hash_join(hash, flush ? 1 : (uint64_t)storage->bytes << 4 | storage->kind);
+		}
+	}
+	return hash;
+}
+
+static void find_alike(struct piping *piping, uint64_t *shape)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+		struct pipeline_rank *rank = &pipelined->rank[r];
+		shape[r] = hash_join(shape_of(rank->graph), (uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
+		rank->alike = r;
+		for (uint32_t other = 0; other < r && rank->alike == r; other++)
+			rank->alike = shape[other] == shape[r] ? other : r;
+	}
+}
+
+static enum status build_ranks(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t pieces = pieces_of(piping);
+	uint32_t *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
+	int64_t *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
+	uint64_t *shape = arena_alloc(&piping->arena, pipelined->ranks, sizeof *shape);
+	enum status status = in_flight && kept && shape ? OK : NO_MEMORY;
+	for (uint32_t k = 0; k < pieces && status == OK; k++)
+		pipelined->piece[k].in_flight = in_flight[k] = config_in_flight(&piping->config, k % pipelined->ranks, k / pipelined->ranks);
+	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
+		struct pipeline_rank *rank = &pipelined->rank[r];
+		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error, &status);
+		if (status == OK)
+			status = measure(piping, rank);
+		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
+			pipelined->reported = r;
+	}
+	for (uint32_t k = 0; k < pieces && status == OK; k++) {
+		pipelined->piece[k].kept = kept[k];
+		pipelined->rank[k % pipelined->ranks].kept += kept[k] * in_flight[k];
+	}
+	if (status == OK)
+		find_alike(piping, shape);
+	return status;
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------------------ */
+
+/* The larger of what goes to the next piece and what comes back. */
+static void measure_sends(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	uint32_t pieces = pieces_of(piping);
+	struct config_model model = model_of(piping);
+	for (int side = SIDE_FORWARD; side <= SIDE_BACKWARD; side++)
+		for (uint32_t k = 0; k + 1 < pieces; k++) {
+			int64_t bytes = 0;
+			for (uint32_t i = 0; i < piping->flow.transfers; i++) {
+				const struct transfer *transfer = &piping->flow.transfer[i];
+				uint32_t writer = transfer->state ? NONE : cut->graph->tensor[transfer->tensor].writer;
+				if (writer != NONE && transfer->side == side && cut->piece[writer] == (side == SIDE_FORWARD ? k : k + 1))
+					bytes += cut->graph->tensor[transfer->tensor].bytes;
+			}
+			if (bytes > pipelined->piece[k].sent)
+				pipelined->piece[k].sent = bytes;
+		}
+	for (uint32_t k = 0; k + 1 < pieces; k++)
+		pipelined->send[k] = pipelined->piece[k].send = config_send_time(&model, &piping->config, pipelined->piece[k].sent);
+}
+
+/* Collectives that run beside computation: what they take beyond that; and the update: all states are read and written once. */
+static void measure_rest(struct piping *piping, uint32_t r)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	struct pipeline_rank *rank = &pipelined->rank[r];
+	int64_t once = 0, each = 0, backward = 0, compute = 0;
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		bool link = piping->times.hidden[op] || piping->times.link[op] || piping->times.host[op];
+		int64_t time = piping->times.time[op];
+		if (cut_rank(cut, op) != r)
+			continue;
+		if (cut->side[op] == SIDE_UPDATE)
+			once += link ? time : 0;
+		else if (piping->times.hidden[op])
+			each += time;
+		compute += cut->side[op] != SIDE_UPDATE && !link ? time : 0;
+		backward += cut->side[op] == SIDE_BACKWARD && !link ? time : 0;
+	}
+	int64_t hidden = backward / 1000 * piping->overheads.overlap, hidden_each = compute / 1000 * piping->overheads.overlap;
+	rank->exposed = (once > hidden ? once - hidden : 0) + pipelined->microbatches * (each > hidden_each ? each - hidden_each : 0);
+	int64_t bytes = 2 * rank->optimizer + rank->gradients + rank->parameters;
+	rank->update = machine_time(&piping->machine, false, FORMAT_F32, bytes / 8, bytes);
+	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
+	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
+}
+
+static enum status play(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
+	if (!host)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
+		const struct op *of = &cut->graph->op[op];
+		if (cut->side[op] == SIDE_UPDATE)
+			continue;
+		piece->ops++;
+		if (!piping->times.hidden[op] && !piping->times.host[op])
+			*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += piping->times.time[op];
+		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
+		if (of->phase == PHASE_FORWARD && *of->module) {
+			piece->first = piece->first ? piece->first : of->module;
+			piece->last = of->module;
+		}
+	}
+	for (uint32_t k = 0; k < pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
+		struct pipeline_piece *piece = &pipelined->piece[k];
+		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
+		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
+		pipelined->forward[k] = pipelined->piece[k].forward;
+		pipelined->backward[k] = pipelined->piece[k].backward;
+	}
+	measure_sends(piping);
+	for (uint32_t r = 0; r < pipelined->ranks; r++)
+		measure_rest(piping, r);
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
+	enum status status = pipeline_run(&pipeline, &pipelined->timing, piping->error);
+	if (status != OK)
+		return status;
+	pipelined->time = pipelined->timing.time + pipelined->exposed + pipelined->update;
+	pipelined->bubble = pipelined->timing.time - pipelined->timing.ideal;
+	return OK;
+}
+
+/* ---- the stage --------------------------------------------------------------------------------------------------------------- */
+
+static bool start(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t pieces = pieces_of(piping);
+	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
+	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
+	pipelined->forward = arena_alloc(&pipelined->arena, 3 * (size_t)pieces, sizeof *pipelined->forward);
+	if (!pipelined->piece || !pipelined->rank || !pipelined->forward)
+		return false;
+	pipelined->backward = pipelined->forward + pieces;
+	pipelined->send = pipelined->backward + pieces;
+	return true;
+}
+
+/* Schedules that can't be: before anything is cut. */
+static enum status check_schedule(const struct piping *piping)
+{
+	const struct config *config = &piping->config;
+	if (config->chunks > 1 && config->microbatches % config->pp != 0)
+		return fail(piping->error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", config->pp,
+			config->microbatches);
+	return OK;
+}
+
+static enum status run(struct piping *piping)
+{
+	enum status status = check_schedule(piping);
+	if (status == OK && !start(piping))
+		status = NO_MEMORY;
+	if (status == OK)
+		status = cost_blocks(piping);
+	if (status == OK)
+		status = cut(piping);
+	if (status == OK)
+		status = build_ranks(piping);
+	if (status == OK)
+		status = play(piping);
+	return out_of_memory(piping, status);
+}
+
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, struct error *error,
+	enum status *status)
+{
+	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
+	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .pipelined = pipelined, .overheads = overheads_all, .error = error };
+	if (!pipelined) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
+	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = degree(scenario, K_pp), .cp = 1, .ep = 1,
+		.microbatches = degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
+	atomic_store(&pipelined->references, 1);
+	pipelined->device = graph_retain(sharded->device);
+	pipelined->ranks = piping.config.pp;
+	pipelined->chunks = piping.config.chunks;
+	pipelined->microbatches = piping.config.microbatches;
+	pipelined->schedule = piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
+	scenario_machine(scenario, &piping.machine);
+	*status = run(&piping);
+	pipeline_flow_free(&piping.flow);
+	blocks_free(&piping.blocks);
+	device_times_free(&piping.times);
+	arena_free(&piping.arena);
+	if (*status == OK)
+		return pipelined;
+	pipelined_release(pipelined);
+	return NULL;
+}

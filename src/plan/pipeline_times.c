@@ -1,0 +1,82 @@
+/* pipeline_times.c: the times of a device's ops. */
+#include <string.h>
+
+#include "pipeline_times.h"
+#include "plan_time.h"
+#include "solver/cost/op_time.h"
+#include "traffic.h"
+
+/* The tensor of the whole step that a collective moves: what the first of a chain reads. */
+static uint32_t moved_tensor(const struct sharded *sharded, uint32_t op)
+{
+	const struct graph *device = sharded->device;
+	for (uint32_t steps = 0; steps < device->ops && csr_length(&device->reads, op) > 0; steps++) {
+		uint32_t tensor = device->reads.item[device->reads.start[op]], whole = sharded_tensor(sharded, device, tensor);
+		if (whole != NONE || device->tensor[tensor].writer == NONE)
+			return whole;
+		op = device->tensor[tensor].writer;
+	}
+	return NONE;
+}
+
+static int64_t compute_time(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, uint32_t op, uint32_t of)
+{
+	const struct graph *device = sharded->device;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct split split = sharded->sharding.split[of];
+	int64_t flops = work[of].flops, bytes = 0;
+	if (work[of].view)
+		return 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (split.on[a] >= 0)
+			flops /= mesh->axis[a].size;
+	FOR_ROW(i, &device->reads, op)
+		if (!work[of].gathers || i > device->reads.start[op] || device->op[op].phase != PHASE_FORWARD)
+			bytes += device->tensor[device->reads.item[i]].bytes;
+	FOR_ROW(i, &device->writes, op)
+		bytes += device->tensor[device->writes.item[i]].bytes;
+	if (!work[of].matrix)
+		bytes = bytes / 1000 * machine->fused;
+	return machine_time(machine, work[of].matrix, (enum machine_format)work[of].format, flops, bytes)
+		+ op_inside_time(&sharded->shared->units, mesh, of, split, NULL, NULL);
+}
+
+enum status device_times_find(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, struct device_times *times)
+{
+	const struct graph *device = sharded->device, *whole = sharded->shared->graph;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct arena scratch = { 0 };
+	struct csr readers;
+	*times = (struct device_times) { 0 };
+	times->time = arena_alloc(&times->arena, device->ops, sizeof *times->time);
+	times->hidden = arena_alloc(&times->arena, device->ops, sizeof *times->hidden);
+	times->link = arena_alloc(&times->arena, device->ops, sizeof *times->link);
+	times->host = arena_alloc(&times->arena, device->ops, sizeof *times->host);
+	bool fine = times->host && times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
+	for (uint32_t op = 0; fine && op < device->ops; op++) {
+		enum collective collective;
+		uint32_t axis, of = graph_find_op(whole, device->op[op].name);
+		int64_t bytes;
+		if (plan_time_host(device, op, &bytes)) {
+			times->time[op] = machine_host_time(machine, bytes);
+			times->host[op] = true;
+		} else if (of != NONE) {
+			times->time[op] = compute_time(sharded, work, machine, op, of);
+		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
+			uint32_t tensor = moved_tensor(sharded, op);
+			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
+			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers);
+			times->link[op] = !times->hidden[op];
+		}
+	}
+	arena_free(&scratch);
+	if (!fine)
+		device_times_free(times);
+	return fine ? OK : NO_MEMORY;
+}
+
+void device_times_free(struct device_times *times)
+{
+	arena_free(&times->arena);
+	*times = (struct device_times) { 0 };
+}

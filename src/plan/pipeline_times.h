@@ -1,0 +1,20 @@
+/* pipeline_times.h: how long the ops of a device's graph take, as `tidemark search` counts: fused kernels, collectives by their links. */
+#ifndef TIDEMARK_PLAN_PIPELINE_TIMES_H
+#define TIDEMARK_PLAN_PIPELINE_TIMES_H
+
+#include "sharded.h"
+#include "solver/pipeline/block_costs.h"
+
+struct device_times {
+	int64_t *time;             /* [ops of the device's graph] picoseconds, collectives inside included */
+	bool *hidden;              /* [ops] a collective of gradients or parameters, which runs beside computation */
+	bool *link;                /* [ops] any other collective */
+	bool *host;                /* [ops] a copy to the host's memory or back, beside computation */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY. O(size). */
+enum status device_times_find(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, struct device_times *times);
+void device_times_free(struct device_times *times);
+
+#endif

@@ -1,0 +1,125 @@
+/* plan.h: the immutable result of one scenario on one graph. The screen, reports and exports read nothing else. */
+#ifndef TIDEMARK_PLAN_PLAN_H
+#define TIDEMARK_PLAN_PLAN_H
+
+#include "src/scenario/scenario.h"
+#include "pipelined.h"
+#include "plan_time.h"
+#include "sharded.h"
+#include "traffic.h"
+#include "solver/graph/graph.h"
+#include "solver/layout/layout.h"
+#include "solver/order/order.h"
+
+/* How a stage's sub-problems came about. */
+struct stage_run {
+	double seconds;
+	uint32_t reused, solved;
+};
+
+/* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
+ * follow its order. */
+struct plan_stage {
+	int64_t peak, arena;          /* bytes; arena < 0: the rank was not laid out itself */
+	int64_t bytes[KIND_COUNT], workspace; /* at the peak */
+};
+
+struct plan {
+	struct graph *input;          /* as read */
+	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
+	struct scenario scenario;
+	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
+	const struct pipelined *pipelined; /* how it is cut into microbatches and pipeline ranks; NULL: it is not */
+	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
+	uint32_t rank;                /* the pipeline rank that graph is of */
+	struct plan_stage *stage;     /* [pipelined->ranks] or NULL */
+
+	/* order; positions count from 0 */
+	const char *order_winner;     /* which step of the strategy found it */
+	uint32_t *order;              /* [ops] op at each position */
+	uint32_t *position;           /* [ops] position of each op */
+	int64_t *live;                /* [ops] live bytes at each position, persistent included */
+	int64_t persistent_bytes;     /* rounded up to the alignment */
+	int64_t peak_bytes;
+	uint32_t peak_position;       /* NONE in a graph without ops */
+	int64_t program_peak_bytes;   /* of the program order */
+	int64_t order_bound_bytes;    /* no order has a lower peak */
+	bool order_proved;
+	const struct order_certificate *order_certificate;
+	const struct order_roam *roam;             /* segments and branches of order=roam, else empty */
+
+	/* layout, by storage of graph */
+	const char *layout_winner;
+	uint32_t *first, *last;       /* [storages] positions, inclusive; NONE: never there (0 bytes or untouched) */
+	int64_t *bytes;               /* [storages] rounded up to the alignment */
+	int64_t *offset;              /* [storages] -1 where first is NONE */
+	int64_t arena_bytes;
+	int64_t layout_bound_bytes;
+	bool layout_proved;
+	const struct layout *layout;               /* the solver's result, with the proof of its bound */
+	int64_t fit_margin;           /* as in struct stage_context: choices were made with the cap less this */
+	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
+
+	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
+
+	struct stage_run run[STAGE_COUNT];
+	bool limited;                 /* cut short by --time, a cancel or a signal */
+	bool complete;                /* false: a better plan of the same scenario may follow */
+	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
+	uint64_t serial;              /* rises with every plan that a session publishes */
+
+	const char *notes;            /* what was assumed on the way from input to graph: sentences, one a line */
+	struct transformed *transformed; /* the stages' results, which hold the arrays above (stages.h) */
+	struct ordered *ordered;
+	struct laid_out *laid_out;
+	atomic_uint references;
+};
+
+struct plan *plan_retain(struct plan *plan);
+void plan_release(struct plan *plan);
+
+/* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
+int64_t plan_step_time(const struct plan *plan);
+/* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name
+ * has at most so many bytes, else numbered. Return text. */
+char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
+char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
+/* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
+int64_t plan_budget(const struct plan *plan);
+
+/* The highest live bytes of the plan's order without the ops' workspace: its storages alone. O(ops). */
+int64_t plan_storage_peak(const struct plan *plan);
+/* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
+void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
+
+/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. */
+enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
+enum fits plan_fits(const struct plan *plan);
+extern const char *const fits_text[];
+
+/* The storage behind an item of the order's problem (certificates speak of items). */
+uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
+
+/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many. */
+uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
+
+/* Why a storage is alive at a position. */
+enum alive_reason {
+	ALIVE_PERSISTENT,   /* parameter, optimizer state, input: always */
+	ALIVE_PRODUCED,     /* this op writes it */
+	ALIVE_USED,         /* this op reads it */
+	ALIVE_CERTAIN,      /* in every order: made before this op, needed after it */
+	ALIVE_CUT,          /* in the min cut that proves the bound: something as large must be */
+	ALIVE_CHOICE        /* another order would free it earlier or make it later */
+};
+enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage);
+/* The same for many storages at once: reason[i] of storage[i]. kept: what one position leaves to the next of the same plan, made at the first
+ * (*kept NULL), freed by order_explainer_free(); or NULL. O(graph + count) and a max-flow. */
+void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
+	enum alive_reason *reason);
+extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "in the cut", "by this order" */
+
+/* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
+char *bytes_text(int64_t bytes, char *text, size_t size);
+
+#endif

@@ -1,0 +1,127 @@
+/* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "plan_time.h"
+#include "solver/pipeline/blocks.h"
+#include "solver/cost/op_time.h"
+#include "traffic.h"
+
+struct timing {
+	const struct graph *graph;       /* as planned */
+	const struct sharded *sharded;   /* NULL: one device runs the whole step */
+	const struct rules *rules;
+	struct machine machine;
+	struct blocks blocks;            /* of the whole step's graph */
+	struct step_costs costs;
+	struct arena arena;
+};
+
+/* A view takes no time. */
+static bool is_view(const struct graph *graph, uint32_t op)
+{
+	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	return view;
+}
+
+static int64_t computes(const struct timing *timing, uint32_t op)
+{
+	const struct graph *graph = timing->graph;
+	const struct rule *rule = rules_find(timing->rules, graph->op[op].type);
+	int64_t bytes = 0, flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+	if (rule ? rule->cost == COST_NONE : is_view(graph, op))
+		return 0;
+	FOR_ROW(i, &graph->reads, op)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	return machine_time(&timing->machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
+}
+
+bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
+{
+	bool out = strcmp(graph->op[op].type, "tidemark.offload") == 0, back = strcmp(graph->op[op].type, "tidemark.fetch") == 0;
+	const struct csr *moved = out ? &graph->reads : &graph->writes;
+	*bytes = (out || back) && csr_length(moved, op) > 0 ? graph->tensor[moved->item[moved->start[op]]].bytes : 0;
+	return out || back;
+}
+
+static const struct mesh no_mesh;
+
+static void time_op(struct timing *timing, uint32_t op)
+{
+	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
+	struct step_costs *costs = &timing->costs;
+	enum collective collective;
+	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op) : NONE;
+	int64_t bytes;
+	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
+	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
+		costs->stream[op] = 1 + axis;
+		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
+		return;
+	}
+	if (plan_time_host(timing->graph, op, &bytes)) {
+		costs->stream[op] = 1 + mesh->axes;
+		costs->time[op] = machine_host_time(&timing->machine, bytes);
+		return;
+	}
+	costs->time[op] = computes(timing, op);
+	if (whole != NONE)
+		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
+			costs->inside + (size_t)op * costs->axes, NULL);
+}
+
+static bool find_costs(struct timing *timing)
+{
+	struct step_costs *costs = &timing->costs;
+	uint32_t ops = timing->graph->ops;
+	int64_t ignored;
+	bool host = false;
+	for (uint32_t op = 0; op < ops; op++)
+		host |= plan_time_host(timing->graph, op, &ignored);
+	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + host;
+	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
+	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
+	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
+	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
+	if (!costs->stream || !costs->time || !costs->layer || !costs->inside
+		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
+		return false;
+	for (uint32_t op = 0; op < ops; op++)
+		time_op(timing, op);
+	blocks_free(&timing->blocks);
+	return true;
+}
+
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct plan_time *time = mem_alloc(1, sizeof *time);
+	scenario_machine(scenario, &timing.machine);
+	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+		&& step_time_find(&time->model, &time->time) == OK;
+	arena_free(&timing.arena);
+	if (fine)
+		return time;
+	plan_time_free(time);
+	return NULL;
+}
+
+void plan_time_free(struct plan_time *time)
+{
+	if (!time)
+		return;
+	step_time_free(&time->time);
+	step_model_free(&time->model);
+	mem_free(time);
+}
+
+const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
+{
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : "host";
+}

@@ -1,0 +1,26 @@
+/* plan_time.h: how long a plan's step takes on a device that computes and communicates at once, simulated in the plan's order. */
+#ifndef TIDEMARK_PLAN_PLAN_TIME_H
+#define TIDEMARK_PLAN_PLAN_TIME_H
+
+#include "src/scenario/scenario.h"
+#include "sharded.h"
+#include "solver/rules/rules.h"
+#include "solver/cost/step_time.h"
+
+struct plan_time {
+	struct step_model model;
+	struct step_time time;
+};
+
+/* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
+ * gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. sharded: NULL where one device runs the whole step.
+ * NULL when out of memory. O(size). */
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules);
+void plan_time_free(struct plan_time *time);
+/* "computation", an axis of the mesh, or "host": the link over which tensors are offloaded and fetched. */
+const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
+/* The op moves a tensor to the host's memory or back: how many bytes. */
+bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);
+
+#endif

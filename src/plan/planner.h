@@ -1,0 +1,31 @@
+/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. */
+#ifndef TIDEMARK_PLAN_PLANNER_H
+#define TIDEMARK_PLAN_PLANNER_H
+
+#include "transform.h"
+
+struct planner {
+	struct store *store;
+	const char *rules_file;     /* a user's operator rules, or NULL */
+	struct rules *rules;        /* made at the first need, freed by planner_done() */
+	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */
+	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
+	struct control control;     /* the caller sets cancel and report; ticks accumulate */
+};
+
+enum planner_depth {
+	PLAN_STORED,                /* the complete plan if nothing has to be solved for it, else NULL with status LIMIT */
+	PLAN_QUICK,                 /* heuristics alone: a plan to show at once; complete is false */
+	PLAN_COMPLETE               /* what the scenario asks for */
+};
+
+/* Frees what the planner owns: store and rules. */
+void planner_done(struct planner *planner);
+
+/* The plan of a scenario, with recompute=auto the best of a few rounds: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
+ * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.
+ * A cancelled run that has a plan returns it with limited set. */
+struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,
+	struct error *error, enum status *status);
+
+#endif

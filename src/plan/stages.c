@@ -1,0 +1,468 @@
+/* stages.c: the stages between graph and plan. */
+#include <string.h>
+#include <time.h>
+
+#include "group_pins.h"
+#include "solver/layout/links.h"
+#include "stages.h"
+
+static double seconds_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Ticks of an effort knob: each level is four times the one before. */
+static uint64_t effort_ticks(int64_t level, uint64_t normal)
+{
+	for (; level < EFFORT_DEFAULT; level++)
+		normal /= 4;
+	for (; level > EFFORT_DEFAULT; level--)
+		normal *= 4;
+	return normal;
+}
+
+/* Whether a cancelled run is for nobody; else it finishes quickly what it has. */
+static bool abandoned(const struct stage_context *stage)
+{
+	return stage->abandoned && atomic_load(stage->abandoned);
+}
+
+/* ---- life ------------------------------------------------------------------------- */
+
+struct ordered *ordered_retain(struct ordered *ordered)
+{
+	atomic_fetch_add(&ordered->references, 1);
+	return ordered;
+}
+
+void ordered_release(void *pointer)
+{
+	struct ordered *ordered = pointer;
+	if (!ordered || atomic_fetch_sub(&ordered->references, 1) > 1)
+		return;
+	graph_release(ordered->graph);
+	problem_free(&ordered->problem);
+	order_result_free(&ordered->result);
+	arena_free(&ordered->arena);
+	mem_free(ordered);
+}
+
+struct laid_out *laid_out_retain(struct laid_out *laid_out)
+{
+	atomic_fetch_add(&laid_out->references, 1);
+	return laid_out;
+}
+
+void laid_out_release(void *pointer)
+{
+	struct laid_out *laid_out = pointer;
+	if (!laid_out || atomic_fetch_sub(&laid_out->references, 1) > 1)
+		return;
+	layout_free(&laid_out->layout);
+	arena_free(&laid_out->arena);
+	mem_free(laid_out);
+}
+
+/* ---- order ------------------------------------------------------------------------------ */
+
+static struct key order_key(const struct graph *graph, const struct scenario *scenario, bool quick)
+{
+	struct key key = key_of(quick ? "quick order" : "order");
+	key_add(&key, graph->fingerprint);
+	key_add(&key, (uint64_t)scenario->value[K_alignment]);
+	key_add(&key, (uint64_t)scenario->value[K_workspace]);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_ORDER)
+			continue;
+		key_add_bytes(&key, pin->a, strlen(pin->a));
+		key_add_bytes(&key, pin->b, strlen(pin->b));
+	}
+	if (!quick) {
+		key_add(&key, (uint64_t)scenario->value[K_order]);
+		key_add(&key, (uint64_t)scenario->value[K_order_effort]);
+	}
+	return key;
+}
+
+enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
+{
+	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
+	if (!pin)
+		return fail(error, NO_MEMORY, "out of memory");
+	uint32_t pins = 0;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_ORDER) {
+			struct order_pin next = { graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
+			if (next.before != NONE && next.after != NONE)    /* else on another pipeline rank */
+				pin[pins++] = next;
+		}
+	struct memory_rules rules = { scenario->value[K_alignment], scenario->value[K_workspace], pin, pins };
+	enum status status = problem_of_graph(graph, &rules, problem, error);
+	mem_free(pin);
+	return status;
+}
+
+static void log_improvement(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner)
+{
+	struct ordered *ordered = context;
+	if (ordered->improvements < IMPROVEMENTS_MOST)
+		ordered->improvements++;
+	ordered->improvement[ordered->improvements - 1] = (struct improvement){ ticks, peak, bound, winner };
+}
+
+static size_t find_blob(void *store, const uint64_t key[2], void *data, size_t bytes)
+{
+	return store_find_blob(store, key, data, bytes);
+}
+
+static void keep_blob(void *store, const uint64_t key[2], const void *data, size_t bytes)
+{
+	store_keep_blob(store, key, data, bytes);
+}
+
+static enum status run_order(struct stage_context *stage, const struct scenario *scenario, bool quick, struct ordered *ordered)
+{
+	if (quick)
+		return order_quick(&ordered->problem, stage->control, &ordered->result);
+	struct order_store store = { stage->store, find_blob, keep_blob };
+	struct order_options options = {
+		.strategy = (enum order_strategy)scenario->value[K_order],
+		.ticks = effort_ticks(scenario->value[K_order_effort], ORDER_EFFORT_DEFAULT),
+		.store = &store,
+		.improved = log_improvement,
+		.context = ordered,
+	};
+	ordered->improvement = arena_alloc(&ordered->arena, IMPROVEMENTS_MOST, sizeof *ordered->improvement);
+	if (!ordered->improvement)
+		return NO_MEMORY;
+	order_solver *solve = stage->order_solver ? stage->order_solver : order_solve;
+	enum status status = solve(&ordered->problem, &options, stage->control, &ordered->result);
+	if (status == CANCELLED && !ordered->result.order && !abandoned(stage)) {
+		struct control unstoppable = { 0 };
+		status = order_quick(&ordered->problem, &unstoppable, &ordered->result);
+		ordered->cut_short = true;
+	}
+	return status;
+}
+
+/* What the plan needs of an order besides the solver's result. */
+static enum status evaluate(struct ordered *ordered)
+{
+	const struct problem *problem = &ordered->problem;
+	ordered->live = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->live);
+	ordered->position = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->position);
+	if (!ordered->live || !ordered->position)
+		return NO_MEMORY;
+	int64_t peak = problem_peak(problem, ordered->result.order, ordered->live, &ordered->peak_position);
+	ordered->program_peak = problem_peak(problem, problem->program, NULL, NULL);
+	for (uint32_t i = 0; i < problem->ops; i++)
+		ordered->position[ordered->result.order[i]] = i;
+	return peak < 0 || ordered->program_peak < 0 ? NO_MEMORY : OK;
+}
+
+struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status)
+{
+	struct key key = order_key(graph, scenario, quick);
+	struct ordered *ordered = store_find(stage->store, &key);
+	*status = OK;
+	stage->order_reused = ordered != NULL;
+	if (ordered)
+		return ordered_retain(ordered);
+	if (stage->only_stored) {
+		*status = LIMIT;
+		return NULL;
+	}
+	double begin = seconds_now();
+	ordered = mem_alloc(1, sizeof *ordered);
+	if (!ordered) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	atomic_store(&ordered->references, 1);
+	ordered->graph = graph_retain(graph);
+	ordered->key = key;
+	*status = scenario_problem(graph, scenario, &ordered->problem, error);
+	if (*status == OK) {
+		*status = run_order(stage, scenario, quick, ordered);
+		ordered->cut_short |= *status == CANCELLED;
+		if (*status == LIMIT || (*status == CANCELLED && ordered->result.order))
+			*status = OK;
+		if (*status == OK)
+			*status = evaluate(ordered);
+		if (*status != OK)
+			fail(error, *status, *status == CANCELLED ? "cancelled" : "out of memory");
+	}
+	if (*status != OK) {
+		ordered_release(ordered);
+		return NULL;
+	}
+	ordered->run = (struct stage_run){ seconds_now() - begin, ordered->result.reused, ordered->result.solved + 1 };
+	if (!ordered->cut_short)
+		store_keep(stage->store, &key, ordered_retain(ordered), ordered->problem.arena.bytes + ordered->arena.bytes +
+			ordered->problem.ops * sizeof(uint32_t) + ordered->result.certificate.arcs * sizeof(struct order_arc), ordered_release);
+	return ordered;
+}
+
+/* ---- layout --------------------------------------------------------------------------------- */
+
+static struct key layout_key(const struct ordered *ordered, const struct scenario *scenario, bool quick)
+{
+	struct key key = key_of(quick ? "quick layout" : "layout");
+	key_add_key(&key, &ordered->key);
+	key_add(&key, (uint64_t)scenario->value[K_expandable]);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind == PIN_BEHIND) {
+			key_add_bytes(&key, pin->a, strlen(pin->a));
+			key_add_bytes(&key, pin->b, strlen(pin->b));
+		}
+		if (pin->kind != PIN_OFFSET)
+			continue;
+		key_add_bytes(&key, pin->a, strlen(pin->a));
+		key_add(&key, (uint64_t)pin->number);
+	}
+	if (!quick) {
+		key_add(&key, (uint64_t)scenario->value[K_layout]);
+		key_add(&key, (uint64_t)scenario->value[K_layout_effort]);
+	}
+	return key;
+}
+
+/* first, last and bytes of every storage under the order. */
+static enum status lifetimes(const struct ordered *ordered, int64_t alignment, struct laid_out *laid_out)
+{
+	const struct graph *graph = ordered->graph;
+	const struct problem *problem = &ordered->problem;
+	struct arena *arena = &laid_out->arena;
+	laid_out->first = arena_alloc(arena, graph->storages, sizeof *laid_out->first);
+	laid_out->last = arena_alloc(arena, graph->storages, sizeof *laid_out->last);
+	laid_out->bytes = arena_alloc(arena, graph->storages, sizeof *laid_out->bytes);
+	laid_out->offset = arena_alloc(arena, graph->storages, sizeof *laid_out->offset);
+	uint32_t *first = mem_alloc(problem->items, sizeof *first);
+	uint32_t *last = mem_alloc(problem->items, sizeof *last);
+	enum status status = NO_MEMORY;
+	if (laid_out->first && laid_out->last && laid_out->bytes && laid_out->offset && first && last)
+		status = problem_lifetimes(problem, ordered->result.order, first, last);
+	for (uint32_t s = 0; status == OK && s < graph->storages; s++) {
+		bool there = graph->storage[s].persistent && graph->storage[s].bytes > 0;
+		laid_out->bytes[s] = align_up(graph->storage[s].bytes, alignment);
+		laid_out->first[s] = there ? 0 : NONE;
+		laid_out->last[s] = there ? (graph->ops ? graph->ops - 1 : 0) : NONE;
+		laid_out->offset[s] = -1;
+	}
+	for (uint32_t item = 0; status == OK && item < problem->items; item++) {
+		laid_out->first[problem->storage[item]] = first[item];
+		laid_out->last[problem->storage[item]] = last[item];
+	}
+	mem_free(first);
+	mem_free(last);
+	return status;
+}
+
+/* The layout stage's input: one buffer per storage that is there, in order of storages. */
+struct layout_input {
+	struct buffers buffers;
+	struct layout_links links;
+	uint32_t *storage;          /* of each buffer */
+	uint32_t *buffer;           /* of each storage, or NONE */
+	struct arena arena;
+};
+
+static enum status collect_buffers(const struct ordered *ordered, const struct laid_out *laid_out, struct layout_input *input)
+{
+	uint32_t storages = ordered->graph->storages;
+	struct buffers *buffers = &input->buffers;
+	buffers->lower = arena_alloc(&input->arena, storages, sizeof *buffers->lower);
+	buffers->upper = arena_alloc(&input->arena, storages, sizeof *buffers->upper);
+	buffers->size = arena_alloc(&input->arena, storages, sizeof *buffers->size);
+	input->storage = arena_alloc(&input->arena, storages, sizeof *input->storage);
+	input->buffer = arena_alloc(&input->arena, storages, sizeof *input->buffer);
+	if (!buffers->lower || !buffers->upper || !buffers->size || !input->storage || !input->buffer)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < storages; s++) {
+		input->buffer[s] = NONE;
+		if (laid_out->first[s] == NONE)
+			continue;
+		uint32_t i = buffers->n++;
+		buffers->lower[i] = laid_out->first[s];
+		buffers->upper[i] = (int64_t)laid_out->last[s] + 1;
+		buffers->size[i] = laid_out->bytes[s];
+		input->storage[i] = s;
+		input->buffer[s] = i;
+	}
+	return OK;
+}
+
+/* The caching allocator is simulated: it takes no wishes. */
+static bool is_simulated(const struct scenario *scenario)
+{
+	return scenario->value[K_layout] == LAYOUT_CACHING || scenario->value[K_layout] == LAYOUT_EXPANDABLE;
+}
+
+static enum status fix_offsets(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_OFFSET)
+			continue;
+		if (is_simulated(scenario))
+			return fail(error, INFEASIBLE, "the caching allocator puts no tensor at a wanted offset: set another layout");
+		struct buffers *buffers = &input->buffers;
+		if (!buffers->fixed) {
+			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
+			if (!buffers->fixed)
+				return fail(error, NO_MEMORY, "out of memory");
+			for (uint32_t b = 0; b < buffers->n; b++)
+				buffers->fixed[b] = -1;
+		}
+		uint32_t tensor = graph_find_tensor(ordered->graph, pin->a);
+		if (tensor == NONE)     /* on another pipeline rank */
+			continue;
+		uint32_t buffer = input->buffer[ordered->graph->tensor[tensor].storage];
+		if (buffer == NONE)
+			return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it can't be pinned at an offset", pin->a);
+		if (pin->number % scenario->value[K_alignment])
+			return fail(error, INFEASIBLE, "tensor \"%.100s\" is pinned at %lld, which is not a multiple of the alignment", pin->a,
+				(long long)pin->number);
+		if (buffers->fixed[buffer] >= 0 && buffers->fixed[buffer] != pin->number)
+			return fail(error, INFEASIBLE, "tensor \"%.100s\" shares memory that is pinned at another offset", pin->a);
+		buffers->fixed[buffer] = pin->number;
+	}
+	return OK;
+}
+
+static enum status link_groups(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
+{
+	const struct graph *graph = ordered->graph;
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		for (int side = 0; side < 2 && pin->kind == PIN_BEHIND; side++) {
+			const char *name = side ? pin->b : pin->a;
+			uint32_t tensor = graph_find_tensor(graph, name);
+			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
+				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it lies behind or before nothing", name);
+		}
+	}
+	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);
+	if (status == OK && input->links.behind && is_simulated(scenario))
+		status = fail(error, INFEASIBLE, "the caching allocator lays no tensor behind another: set another layout");
+	return status;
+}
+
+static bool lookup_blob(void *store, const uint64_t key[2], void *value, size_t bytes)
+{
+	return store_find_blob(store, key, value, bytes) == bytes;
+}
+
+/* The pin's name for a storage, for the reason why pins contradict each other. */
+static const char *pinned_name(const struct graph *graph, const struct scenario *scenario, uint32_t storage)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_OFFSET
+		    && graph->tensor[graph_find_tensor(graph, scenario->pin[i].a)].storage == storage)
+			return scenario->pin[i].a;
+	return graph->tensor[graph->storage[storage].root].name;
+}
+
+static enum status name_clash(const struct graph *graph, const struct scenario *scenario, const struct layout_input *input,
+	const struct layout *layout, struct error *error)
+{
+	struct error numbered = *error;
+	const char *reason = strstr(numbered.text, " are pinned");
+	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\"%.250s", pinned_name(graph, scenario, input->storage[layout->clash[0]]),
+		pinned_name(graph, scenario, input->storage[layout->clash[1]]), reason ? reason : " are pinned to overlapping places");
+}
+
+static enum status lay_out(const struct layout_input *input, const struct layout_options *options, struct control *control,
+	struct layout *layout, struct error *error)
+{
+	struct linked_layout linked;
+	if (!input->links.behind)
+		return layout_solve(&input->buffers, options, control, layout, error);
+	enum status status = layout_solve_linked(&input->buffers, &input->links, options, control, &linked, error);
+	if (status == NO_MEMORY || status == BAD_INPUT)
+		return status;
+	enum status flattened = linked_layout_flatten(&linked, input->buffers.n, layout);
+	linked_layout_free(&linked);
+	return flattened == OK ? status : fail(error, flattened, "out of memory");
+}
+
+static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
+	const struct layout_input *input, struct laid_out *laid_out, struct error *error)
+{
+	struct layout_cache cache = { lookup_blob, keep_blob, stage->store };
+	struct layout_options options = {
+		.strategy = quick ? LAYOUT_BEST : (enum layout_strategy)scenario->value[K_layout],
+		.alignment = scenario->value[K_alignment],
+		.effort = quick || scenario->value[K_layout_effort] == 0 ? 0
+			: effort_ticks(scenario->value[K_layout_effort], LAYOUT_EFFORT_DEFAULT),
+		.cache = &cache,
+	};
+	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
+	laid_out->cut_short = status == CANCELLED;
+	if (status == CANCELLED && !laid_out->layout.offset && !abandoned(stage)) {
+		/* Stopped while the order was being sought: offsets by the cheap strategies make it a plan. */
+		struct control unstoppable = { 0 };
+		options.strategy = LAYOUT_BEST;
+		options.effort = 0;
+		status = lay_out(input, &options, &unstoppable, &laid_out->layout, error);
+	}
+	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
+		status = OK;
+	if (status == INFEASIBLE && error && laid_out->layout.clash[0] != NONE)
+		status = name_clash(graph, scenario, input, &laid_out->layout, error);
+	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
+		laid_out->offset[input->storage[i]] = laid_out->layout.offset[i];
+	return status;
+}
+
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status)
+{
+	struct key key = layout_key(ordered, scenario, quick);
+	bool keep = !ordered->cut_short;
+	struct laid_out *laid_out = keep ? store_find(stage->store, &key) : NULL;
+	*status = OK;
+	stage->layout_reused = laid_out != NULL;
+	if (laid_out)
+		return laid_out_retain(laid_out);
+	if (stage->only_stored) {
+		*status = LIMIT;
+		return NULL;
+	}
+	double begin = seconds_now();
+	laid_out = mem_alloc(1, sizeof *laid_out);
+	if (!laid_out) {
+		*status = fail(error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	atomic_store(&laid_out->references, 1);
+	struct layout_input input = { 0 };
+	*status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
+	if (*status == OK)
+		*status = collect_buffers(ordered, laid_out, &input);
+	if (*status != OK)
+		fail(error, *status, "out of memory");
+	if (*status == OK)
+		*status = fix_offsets(ordered, scenario, &input, error);
+	if (*status == OK)
+		*status = link_groups(ordered, scenario, &input, error);
+	if (*status == OK)
+		*status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
+	if (*status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
+		*status = fail(error, NO_MEMORY, "out of memory");
+	arena_free(&input.arena);
+	if (*status != OK) {
+		laid_out_release(laid_out);
+		return NULL;
+	}
+	laid_out->run = (struct stage_run){ seconds_now() - begin, 0, 1 };
+	if (keep && !laid_out->cut_short)
+		store_keep(stage->store, &key, laid_out_retain(laid_out), laid_out->arena.bytes + input.buffers.n * sizeof(int64_t),
+			laid_out_release);
+	return laid_out;
+}

@@ -1,0 +1,89 @@
+/* stages.h: the stages between graph and plan: pure functions of their inputs and of the knobs that they declare. */
+#ifndef TIDEMARK_PLAN_STAGES_H
+#define TIDEMARK_PLAN_STAGES_H
+
+#include "plan.h"
+#include "solver/rules/rules.h"
+#include "store.h"
+
+/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the best. */
+struct improvement {
+	uint64_t ticks;
+	int64_t peak, bound;
+	const char *winner;
+};
+#define IMPROVEMENTS_MOST 200u      /* kept; of more, the first ones and the last */
+
+/* The result of the order stage, shared between plans. */
+struct ordered {
+	struct graph *graph;
+	struct problem problem;
+	struct order_result result;
+	int64_t *live;              /* [ops] by position */
+	uint32_t *position;         /* [ops] of each op */
+	uint32_t peak_position;
+	int64_t program_peak;
+	struct improvement *improvement; /* [improvements] in the order found; none for quick results */
+	uint32_t improvements;
+	struct stage_run run;
+	bool cut_short;             /* cancelled: must not be kept under its key */
+	struct key key;             /* of everything that it depends on */
+	struct arena arena;
+	atomic_uint references;
+};
+
+/* The result of the layout stage. */
+struct laid_out {
+	uint32_t *first, *last;     /* [storages] */
+	int64_t *bytes, *offset;    /* [storages] */
+	struct layout layout;
+	int64_t caching;
+	struct stage_run run;
+	bool cut_short;
+	struct arena arena;
+	atomic_uint references;
+};
+
+struct ordered *ordered_retain(struct ordered *ordered);
+void ordered_release(void *ordered);
+struct laid_out *laid_out_retain(struct laid_out *laid_out);
+void laid_out_release(void *laid_out);
+
+/* An orderer as order_solve() is one: tests put others in its place. */
+typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
+
+/* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
+typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
+
+#define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
+
+/* What a stage runs with. */
+struct stage_context {
+	struct store *store;
+	struct control *control;
+	const struct rules *rules;
+	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
+	order_solver *order_solver;         /* NULL: order_solve() */
+	shard_decider *shard_decider;       /* NULL: what the strategy says */
+	void *shard_context;
+	int64_t fit_margin;                 /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	bool least;                         /* auto, where nothing else fits the cap: what minred finds */
+	uint32_t rival;                     /* minred: 0: what the search finds; else, from 1, one of the rivals of: */
+	const struct sharded *first;
+	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
+	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
+};
+
+/* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
+enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
+
+/* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
+struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status);
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status);
+
+/* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
+enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
+
+#endif

@@ -1,0 +1,29 @@
+/* timeline.h: live bytes over the steps of a plan, by groups that a reader can tell apart, and thinned for figures. */
+#ifndef TIDEMARK_PLAN_TIMELINE_H
+#define TIDEMARK_PLAN_TIMELINE_H
+
+#include "plan.h"
+
+#define TIMELINE_GROUPS(X) /* name, colour: Okabe and Ito's, safe for colour-blind readers */ \
+	X(STATE, "parameters and state", "#999999") \
+	X(ACTIVATION, "activations", "#56B4E9") \
+	X(GRADIENT, "gradients", "#CC79A7") \
+	X(TEMPORARY, "temporaries", "#E69F00") \
+	X(WORKSPACE, "workspace", "#F0E442")
+#define X(id, name, colour) GROUP_##id,
+enum timeline_group { TIMELINE_GROUPS(X) GROUP_COUNT };
+#undef X
+extern const char *const group_names[GROUP_COUNT], *const group_colours[GROUP_COUNT];
+
+/* The group of a kind of storage. */
+enum timeline_group group_of_kind(enum kind kind);
+
+/* Bytes of each group at each position: [ops], in sum the live bytes. mem_free() it; NULL when out of memory.
+ * O(storages + ops). */
+int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT];
+
+/* Positions to draw, at most `most` >= 8 of them, ascending: of each stretch its lowest and its highest point, and the
+ * first and the last of all; the peak (the first highest point of all) is one of them. keep: [most]. O(count). */
+uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint32_t *keep);
+
+#endif

@@ -1,0 +1,90 @@
+/* traffic.c: see traffic.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/cost/op_time.h"
+#include "traffic.h"
+
+/* The axis that a collective of the device's graph runs over. */
+static uint32_t axis_of(const struct mesh *mesh, const struct op *op)
+{
+	const char *at = op->extra ? strstr(op->extra, "\"axis\":\"") : NULL;
+	char name[sizeof mesh->axis[0].name];
+	if (!at)
+		return NONE;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, "\""), at + 8);
+	return mesh_axis_named(mesh, name);
+}
+
+static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
+{
+	int64_t bytes = 0;
+	FOR_ROW(i, tensors, op)
+		bytes += graph->tensor[tensors->item[i]].bytes;
+	return bytes;
+}
+
+bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes)
+{
+	if (strncmp(graph->op[op].type, "comm.", 5) != 0)
+		return false;
+	int found = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
+	*axis = axis_of(mesh, &graph->op[op]);
+	if (found < 0 || *axis == NONE)
+		return false;
+	*collective = (enum collective)found;
+	*bytes = collective_of(&mesh->axis[*axis], *collective, bytes_of(graph, &graph->reads, op), bytes_of(graph, &graph->writes, op));
+	return true;
+}
+
+/* The collectives that an op makes itself. */
+static void add_inside(struct traffic_sum *sum, const struct sharded *sharded, uint32_t whole)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct split split = sharded->sharding.split[whole];
+	int64_t time[MESH_AXES] = { 0 }, bytes[MESH_AXES] = { 0 };
+	op_inside_time(units, mesh, whole, split, time, bytes);
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		struct traffic *traffic = &sum->of[a][COLLECTIVE_ALL_REDUCE];
+		traffic->count += split.on[a] >= 0 ? units->unit[units->unit_start[whole] + (uint32_t)split.on[a]].inside : 0;
+		traffic->bytes += bytes[a];
+		traffic->time += time[a];
+	}
+}
+
+int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op)
+{
+	struct traffic_sum sum = { 0 };
+	uint32_t whole = sharded_op(sharded, graph, op);
+	int64_t bytes = 0;
+	if (whole != NONE)
+		add_inside(&sum, sharded, whole);
+	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+		bytes += sum.of[a][COLLECTIVE_ALL_REDUCE].bytes;
+	return bytes;
+}
+
+void traffic_find(const struct sharded *sharded, const struct graph *graph, struct traffic_sum *sum)
+{
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	enum collective collective;
+	uint32_t axis, whole;
+	int64_t bytes;
+	*sum = (struct traffic_sum) { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (traffic_collective(mesh, graph, op, &axis, &collective, &bytes)) {
+			struct traffic *traffic = &sum->of[axis][collective];
+			traffic->count++;
+			traffic->bytes += collective_bytes(&mesh->axis[axis], collective, bytes);
+			traffic->time += collective_time(&mesh->axis[axis], collective, bytes);
+		} else if ((whole = sharded_op(sharded, graph, op)) != NONE) {
+			add_inside(sum, sharded, whole);
+		}
+	}
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+			sum->bytes += sum->of[a][c].bytes;
+			sum->time += sum->of[a][c].time;
+		}
+}

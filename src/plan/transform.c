@@ -1,0 +1,520 @@
+/* transform.c: the stages between reading and ordering.
+ *
+ * Every step is a row of a table: whether the scenario asks for it, what its result depends on, and the call. Each
+ * result is kept under the fingerprint of its input graph and of just the knobs that it reads.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "pipeline_stage.h"
+#include "shard_stage.h"
+#include "solver/step/optimizer.h"
+#include "solver/step/recompute_auto.h"
+#include "solver/step/scale.h"
+#include "solver/step/train.h"
+#include "transform.h"
+
+#define NOTES_BYTES 2000
+
+struct transformed *transformed_retain(struct transformed *transformed)
+{
+	atomic_fetch_add(&transformed->references, 1);
+	return transformed;
+}
+
+void transformed_release(void *pointer)
+{
+	struct transformed *transformed = pointer;
+	if (!transformed || atomic_fetch_sub(&transformed->references, 1) > 1)
+		return;
+	graph_release(transformed->graph);
+	sharded_release(transformed->sharded);
+	pipelined_release(transformed->pipelined);
+	mem_free(transformed->notes);
+	mem_free(transformed);
+}
+
+/* Takes over graph; notes are copied, sharded and pipelined (may be NULL) are retained. */
+static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, struct pipelined *pipelined, int64_t fit_peak)
+{
+	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
+	char *copy = mem_alloc(strlen(notes) + 1, 1);
+	if (!transformed || !copy) {
+		mem_free(transformed);
+		mem_free(copy);
+		graph_release(graph);
+		return NULL;
+	}
+	memcpy(copy, notes, strlen(notes));
+	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
+		.sharded = sharded ? sharded_retain(sharded) : NULL, .pipelined = pipelined ? pipelined_retain(pipelined) : NULL };
+	atomic_store(&transformed->references, 1);
+	return transformed;
+}
+
+/* ---- the steps -------------------------------------------------------------------------- */
+
+struct job {
+	struct stage_context *stage;
+	struct graph *graph;                /* the step's input */
+	const struct scenario *scenario;
+	char notes[NOTES_BYTES];
+	struct sharded *sharded;            /* a reference, once the step is split over devices */
+	struct pipelined *pipelined;        /* a reference, once it is cut into microbatches or ranks */
+	int64_t fit_peak;
+	bool quick;
+	struct error *error;
+	enum status status;
+};
+
+static int64_t value(const struct job *job, enum knob_id knob)
+{
+	return job->scenario->value[knob];
+}
+
+static void note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct job *job, const char *format, ...)
+{
+	size_t used = strlen(job->notes);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(job->notes + used, sizeof job->notes - used - 1, format, arguments);
+	va_end(arguments);
+	used = strlen(job->notes);
+	memcpy(job->notes + used, "\n", 2);
+}
+
+static struct update_options update_options(const struct job *job, enum optimizer given)
+{
+	bool mixed = value(job, K_precision) == PRECISION_MIXED;
+	/* The knob's words are "given" and then the optimizers after OPTIMIZER_NONE, in the same order. */
+	return (struct update_options){
+		.optimizer = value(job, K_optimizer) ? (enum optimizer)value(job, K_optimizer) : given,
+		.master = mixed,
+		.loss_scaling = mixed,
+		.accumulate = value(job, K_accumulation) > 1,
+	};
+}
+
+static bool wants_train(const struct job *job)
+{
+	return value(job, K_train) != 0;
+}
+
+static struct graph *run_train(struct job *job)
+{
+	bool step_given = train_has_step(job->graph);
+	struct graph *forward = step_given ? train_forward_part(job->graph, job->error, &job->status) : graph_retain(job->graph);
+	if (forward && value(job, K_precision)) {
+		struct graph *converted = precision_apply(forward, (enum precision)value(job, K_precision), job->error, &job->status);
+		graph_release(forward);
+		forward = converted;
+	}
+	if (!forward)
+		return NULL;
+	enum optimizer own = step_given ? optimizer_of(job->graph) : OPTIMIZER_NONE;
+	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
+	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
+		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
+	struct graph *step = train_step(forward, &options, job->error, &job->status);
+	graph_release(forward);
+	if (step)
+		note(job, "the backward pass and the weight update were made by rules%s (%s), with %s",
+			step_given ? " in place of the graph's own" : "", options.policy == GRADIENT_EAGER
+			? "eager: what PyTorch saves" : "ideal: only what derivatives need", optimizer_names[options.update.optimizer]);
+	return step;
+}
+
+static bool wants_scale(const struct job *job)
+{
+	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1;
+}
+
+static void note_scale(struct job *job, const struct scale_report *report)
+{
+	if (report->copies)
+		note(job, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
+			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
+	if (report->unfused)
+		note(job, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
+			report->unfused == 1 ? " has" : "s have");
+	if (report->capacities)
+		note(job, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
+			report->capacities == 1 ? " is" : "s are");
+	if (report->sums)
+		note(job, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
+			report->sums == 1 ? "its" : "their");
+	if (report->whole_slices)
+		note(job, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
+			report->whole_slices == 1 ? " is" : "s are", report->whole_slices == 1 ? "it" : "them");
+	if (report->workspaces)
+		note(job, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
+			report->workspaces == 1 ? "its" : "their");
+	if (report->ambiguous)
+		note(job, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
+}
+
+static void release_factors(void *pointer)
+{
+	struct factors *factors = pointer;
+	factors_free(factors);
+	mem_free(factors);
+}
+
+/* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL when
+ * out of memory. */
+static struct factors *find_factors(struct job *job, bool *owned)
+{
+	struct key key = key_of("factors");
+	key_add(&key, job->graph->fingerprint);
+	struct factors *factors = store_find(job->stage->store, &key);
+	*owned = false;
+	if (factors)
+		return factors;
+	factors = mem_alloc(1, sizeof *factors);
+	if (!factors || factors_find(job->graph, job->stage->rules, factors) != OK) {
+		mem_free(factors);
+		return NULL;
+	}
+	size_t bytes = factors->arena.bytes;
+	*owned = bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
+	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors))
+		return NULL;
+	return factors;
+}
+
+/* Samples of a microbatch; 0: as the graph has it. */
+static int64_t microbatch(struct job *job, const struct factors *factors)
+{
+	int64_t batch = value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch), count = value(job, K_microbatches);
+	for (uint32_t i = 0; i < factors->factors && batch == 0 && count > 1; i++)
+		batch = factors->factor[i].role == ROLE_BATCH ? factors->factor[i].size : 0;
+	if (batch % count == 0 && (batch > 0 || count == 1))
+		return batch / count;
+	job->status = batch == 0 ? fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches")
+		: fail(job->error, BAD_INPUT, "a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
+			(long long)count);
+	return -1;
+}
+
+static struct graph *run_scale(struct job *job)
+{
+	bool owned;
+	struct factors *factors = find_factors(job, &owned);
+	if (!factors) {
+		job->status = fail(job->error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
+	struct scale_report report;
+	struct graph *scaled = NULL;
+	if (request.batch >= 0)
+		job->status = graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error);
+	if (job->status == OK)
+		note_scale(job, &report);
+	if (owned)
+		release_factors(factors);
+	return job->status == OK ? scaled : NULL;
+}
+
+static bool wants_optimizer(const struct job *job)
+{
+	return value(job, K_train) == 0 && (value(job, K_precision) || value(job, K_optimizer) || value(job, K_accumulation) > 1);
+}
+
+static struct graph *run_optimizer(struct job *job)
+{
+	enum optimizer own = optimizer_of(job->graph);
+	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1)
+		return precision_apply(job->graph, (enum precision)value(job, K_precision), job->error, &job->status);
+	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
+		.precision = (enum precision)value(job, K_precision) };
+	struct graph *graph = optimizer_replace(job->graph, &change, job->error, &job->status);
+	if (graph)
+		note(job, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+	return graph;
+}
+
+static bool wants_fit(const struct job *job)
+{
+	return value(job, K_recompute) == RECOMPUTE_AUTO && !scenario_shards(job->scenario);
+}
+
+static bool wants_fit_of_device(const struct job *job)
+{
+	return value(job, K_recompute) == RECOMPUTE_AUTO && job->sharded;
+}
+
+static bool wants_recompute(const struct job *job)
+{
+	if (value(job, K_recompute) == RECOMPUTE_AUTO)
+		return false;
+	for (uint32_t i = 0; i < job->scenario->pins; i++)
+		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
+			return true;
+	return value(job, K_recompute) != RECOMPUTE_NONE;
+}
+
+/* The pins that recomputation reads, resolved: layers by number, tensors by name. */
+static enum status read_pins(struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
+{
+	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
+	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
+	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
+	if (!layer || !resident || !offload)
+		return fail(job->error, NO_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < job->scenario->pins; i++) {
+		const struct pin *pin = &job->scenario->pin[i];
+		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
+		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
+			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number, activations->layers);
+		if (pin->kind == PIN_RECOMPUTE)
+			layer[options->layers++] = (uint32_t)number;
+		else if (pin->kind == PIN_RESIDENT)
+			resident[options->residents++] = graph_find_tensor(job->graph, pin->a);
+		else if (pin->kind == PIN_OFFLOAD)
+			offload[options->offloads++] = graph_find_tensor(job->graph, pin->a);
+	}
+	options->layer = layer;
+	options->resident = resident;
+	options->offload = offload;
+	return OK;
+}
+
+/* Recomputes just what brings the program-order peak below the memory cap less the margin, or as near to it as it gets. */
+static struct graph *recompute_to_cap(struct job *job, const struct activations *activations, const struct recompute_options *options)
+{
+	struct recompute_point point;
+	int64_t cap = scenario_budget(job->scenario);
+	if (cap < 0) {
+		job->status = fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		return NULL;
+	}
+	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->stage->fit_margin, job->stage->control, &point,
+		job->error, &job->status);
+	char saved[32], margin[32];
+	if (graph)
+		note(job, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
+			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
+			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
+	if (graph && job->stage->fit_margin && job->status == OK)
+		note(job, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
+	if (graph) {
+		job->fit_peak = point.peak;
+		job->status = OK;
+	}
+	return graph;
+}
+
+static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
+{
+	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
+	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
+	struct recompute_cost cost;
+	job->status = drop ? read_pins(job, activations, arena, &options) : fail(job->error, NO_MEMORY, "out of memory");
+	if (job->status != OK)
+		return NULL;
+	if (options.mode == RECOMPUTE_AUTO)
+		return recompute_to_cap(job, activations, &options);
+	recompute_choose(job->graph, activations, &options, drop);
+	job->status = recompute_cost(job->graph, activations, drop, &cost, NULL, job->error);
+	if (job->status != OK)
+		return NULL;
+	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error, &job->status);
+	char saved[32];
+	if (graph && cost.bytes)
+		note(job, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
+			(double)cost.flops / 1e9);
+	return graph;
+}
+
+static struct graph *run_recompute(struct job *job)
+{
+	struct activations activations;
+	struct arena arena = { 0 };
+	job->status = activations_find(job->graph, job->stage->rules, &activations, job->error);
+	if (job->status != OK)
+		return NULL;
+	struct graph *graph = apply_recompute(job, &activations, &arena);
+	arena_free(&arena);
+	activations_free(&activations);
+	return graph;
+}
+
+static bool wants_shard(const struct job *job)
+{
+	return scenario_shards(job->scenario);
+}
+
+static struct graph *run_shard(struct job *job)
+{
+	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->quick, job->error, &job->status);
+	if (!job->sharded)
+		return NULL;
+	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
+		note(job, "%.*s", (int)strcspn(at, "\n"), at);
+	if (scenario_searches(job->scenario) && value(job, K_recompute) != RECOMPUTE_AUTO)
+		job->fit_peak = job->sharded->cost.usage;
+	return graph_retain(job->sharded->device);
+}
+
+static bool wants_pipeline(const struct job *job)
+{
+	return scenario_pipelines(job->scenario);
+}
+
+static struct graph *run_pipeline(struct job *job)
+{
+	if (value(job, K_recompute) == RECOMPUTE_AUTO) {
+		job->status = fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
+		return NULL;
+	}
+	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->error, &job->status);
+	if (!job->pipelined)
+		return NULL;
+	int64_t rank = value(job, K_rank);
+	if (rank >= job->pipelined->ranks) {
+		job->status = fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
+		return NULL;
+	}
+	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks, idle = value(job, K_devices) - used;
+	if (idle > 0)
+		note(job, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
+	if (job->pipelined->moved)
+		note(job, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
+	job->fit_peak = job->pipelined->ranks > 1 ? job->pipelined->estimate : -1;
+	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
+}
+
+static bool wants_separate(const struct job *job)
+{
+	return !value(job, K_in_place);
+}
+
+static struct graph *run_separate(struct job *job)
+{
+	return graph_without_inplace(job->graph, job->error, &job->status);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* In a step's list of knobs: it reads the pins of recomputation, the context's margin, or what sharding reads, too. */
+enum { READS_PINS = KNOB_COUNT, READS_MARGIN, READS_SHARD, READS_PIPELINE };
+
+static const struct step {
+	const char *name;
+	bool (*wanted)(const struct job *job);
+	struct graph *(*run)(struct job *job);
+	int knobs[6];               /* what the result depends on besides the graph; ends with -1 */
+} steps[] = {
+	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
+	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
+	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
+	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },
+	{ "in_place", wants_separate, run_separate, { -1 } },
+};
+
+static void add_pins(struct key *key, const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_RECOMPUTE && pin->kind != PIN_RESIDENT && pin->kind != PIN_OFFLOAD)
+			continue;
+		key_add(key, pin->kind);
+		key_add_bytes(key, pin->a, strlen(pin->a));
+	}
+}
+
+static struct key step_key(const struct step *step, const struct job *job)
+{
+	struct key key = key_of(step->name);
+	key_add(&key, job->graph->fingerprint);
+	key_add_bytes(&key, job->notes, strlen(job->notes));
+	if (job->sharded)
+		key_add_key(&key, &job->sharded->key);
+	if (job->pipelined)
+		key_add_key(&key, &job->pipelined->key);
+	for (int i = 0; step->knobs[i] >= 0; i++) {
+		if (step->knobs[i] == READS_PINS)
+			add_pins(&key, job->scenario);
+		else if (step->knobs[i] == READS_MARGIN)
+			key_add(&key, (uint64_t)job->stage->fit_margin);
+		else if (step->knobs[i] == READS_PIPELINE)
+			pipeline_key_add(&key, job->scenario, job->stage->fit_margin);
+		else if (step->knobs[i] == READS_SHARD)
+			shard_key_add(&key, job->scenario, job->stage, job->quick);
+		else
+			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
+	}
+	return key;
+}
+
+/* One step's result: from the store, or run and kept there. A new reference. */
+static struct transformed *step_result(const struct step *step, struct job *job)
+{
+	struct key key = step_key(step, job);
+	struct transformed *result = store_find(job->stage->store, &key);
+	if (result)
+		return transformed_retain(result);
+	if (job->stage->only_stored) {
+		job->status = LIMIT;
+		return NULL;
+	}
+	struct graph *graph = step->run(job);
+	if (!graph)
+		return NULL;
+	if (job->sharded && step->run == run_shard)
+		job->sharded->key = key;
+	if (job->pipelined && step->run == run_pipeline)
+		job->pipelined->key = key;
+	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fit_peak);
+	if (!result) {
+		job->status = fail(job->error, NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0)
+		+ (job->pipelined && step->run == run_pipeline ? pipelined_bytes(job->pipelined) : 0);
+	store_keep(job->stage->store, &key, transformed_retain(result), bytes, transformed_release);
+	return result;
+}
+
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
+	struct error *error, enum status *status)
+{
+	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
+	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
+	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
+		if (!steps[i].wanted(&job))
+			continue;
+		struct transformed *next = step_result(&steps[i], &job);
+		transformed_release(result);
+		result = next;
+		if (!next)
+			break;
+		job.graph = next->graph;
+		job.fit_peak = next->fit_peak;
+		if (next->sharded != job.sharded) {
+			sharded_release(job.sharded);
+			job.sharded = next->sharded ? sharded_retain(next->sharded) : NULL;
+		}
+		if (next->pipelined != job.pipelined) {
+			pipelined_release(job.pipelined);
+			job.pipelined = next->pipelined ? pipelined_retain(next->pipelined) : NULL;
+		}
+		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
+	}
+	*status = job.status;
+	sharded_release(job.sharded);
+	pipelined_release(job.pipelined);
+	if (job.status != OK) {
+		transformed_release(result);
+		return NULL;
+	}
+	return result;
+}

@@ -1,0 +1,599 @@
+/* buffers_csv.c: MiniMalloc's CSV of buffers. */
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "buffers_csv.h"
+#include "solver/base/names.h"
+
+#define COLUMNS_MOST 64
+
+enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS,
+	      COLUMN_GROUP, COLUMN_INPLACE, COLUMN_POOL, COLUMN_SPILL_COST, COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
+
+static const struct { const char *name; enum column column; bool inclusive; } column_names[] = {
+	{ "id", COLUMN_ID, false }, { "buffer", COLUMN_ID, false }, { "buffer_id", COLUMN_ID, false },
+	{ "lower", COLUMN_LOWER, false }, { "start", COLUMN_LOWER, false }, { "begin", COLUMN_LOWER, false },
+	{ "upper", COLUMN_UPPER, false }, { "end", COLUMN_UPPER, true }, { "size", COLUMN_SIZE, false },
+	{ "alignment", COLUMN_ALIGNMENT, false }, { "hint", COLUMN_HINT, false }, { "offset", COLUMN_OFFSET, false },
+	{ "gaps", COLUMN_GAPS, false }, { "group", COLUMN_GROUP, false }, { "inplace", COLUMN_INPLACE, false },
+	{ "pool", COLUMN_POOL, false }, { "spill_cost", COLUMN_SPILL_COST, false },
+};
+
+struct reader {
+	struct buffers_csv *csv;
+	struct error *error;
+	const char *next, *end;
+	unsigned line;
+	int at[COLUMN_KINDS];      /* where each column stands, -1: nowhere */
+	bool inclusive;            /* ends of lives and gaps are inclusive */
+	uint32_t pieces;
+	size_t piece_room;
+	struct names groups, ids;
+	uint32_t *latest;          /* of each group the latest buffer */
+	size_t group_room;
+	uint32_t group_count;
+	struct slice *inplace;     /* [n] */
+	uint32_t *donor, donors;
+	size_t donor_room;
+	struct names pools;
+	bool declared;             /* no other pools than those */
+	size_t pool_room, candidate_room;
+	uint32_t candidates;
+};
+
+#define NOWHERE ((struct slice){ "", 0 })
+
+/* Says what is wrong, and in which cell if any. */
+static enum status fail_at(struct reader *reader, const char *what, struct slice cell)
+{
+	enum status status = fail(reader->error, BAD_INPUT, "%s%s%.*s", what, cell.length ? ": " : "",
+				  (int)(cell.length > 60 ? 60 : cell.length), cell.text);
+	if (reader->error)
+		reader->error->line = reader->line;
+	return status;
+}
+
+static enum status no_memory(struct reader *reader)
+{
+	return fail(reader->error, NO_MEMORY, "out of memory");
+}
+
+static struct slice trim(struct slice slice)
+{
+	while (slice.length && (slice.text[0] == ' ' || slice.text[0] == '\t')) {
+		slice.text++;
+		slice.length--;
+	}
+	while (slice.length && memchr(" \t\r", slice.text[slice.length - 1], 3))
+		slice.length--;
+	return slice;
+}
+
+/* Splits off what stands before the separator; false when nothing is left. A missing separator ends the rest. */
+static bool split(struct slice *rest, char separator, struct slice *part)
+{
+	if (!rest->text)
+		return false;
+	const char *found = memchr(rest->text, separator, rest->length);
+	*part = *rest;
+	if (found) {
+		part->length = (size_t)(found - rest->text);
+		rest->text += part->length + 1;
+		rest->length -= part->length + 1;
+	} else {
+		*rest = (struct slice){ NULL, 0 };
+	}
+	return true;
+}
+
+static bool parse_number(struct slice cell, int64_t *number)
+{
+	cell = trim(cell);
+	size_t i = cell.length && (cell.text[0] == '-' || cell.text[0] == '+');
+	int64_t value = 0;
+	if (i == cell.length)
+		return false;
+	for (; i < cell.length; i++) {
+		if (cell.text[i] < '0' || cell.text[i] > '9' || __builtin_mul_overflow(value, 10, &value)
+		    || __builtin_add_overflow(value, cell.text[i] - '0', &value))
+			return false;
+	}
+	*number = cell.text[0] == '-' ? -value : value;
+	return true;
+}
+
+/* ---- header ------------------------------------------------------------------------------------- */
+
+static enum status read_column_name(struct reader *reader, struct slice cell, int index)
+{
+	cell = trim(cell);
+	for (size_t i = 0; i < sizeof column_names / sizeof *column_names; i++) {
+		if (strlen(column_names[i].name) != cell.length || memcmp(column_names[i].name, cell.text, cell.length))
+			continue;
+		enum column column = column_names[i].column;
+		if (reader->at[column] >= 0)
+			return fail_at(reader, "a column stands there twice", cell);
+		reader->at[column] = index;
+		reader->inclusive |= column_names[i].inclusive;
+	}
+	return OK;
+}
+
+static enum status read_header(struct reader *reader, struct slice line)
+{
+	static const char *const required[] = { "id", "lower", "upper or end", "size" };
+	struct slice rest = line, cell;
+	int columns = 0;
+	for (int i = 0; i < COLUMN_KINDS; i++)
+		reader->at[i] = -1;
+	while (split(&rest, ',', &cell)) {
+		if (columns == COLUMNS_MOST)
+			return fail_at(reader, "too many columns", line);
+		enum status status = read_column_name(reader, cell, columns++);
+		if (status != OK)
+			return status;
+	}
+	for (int i = 0; i <= COLUMN_SIZE; i++)
+		if (reader->at[i] < 0)
+			return fail_at(reader, "the header lacks a column", (struct slice){ required[i], strlen(required[i]) });
+	struct buffers_csv *csv = reader->csv;
+	csv->header = line;
+	csv->columns = columns;
+	csv->offset_column = reader->at[COLUMN_OFFSET] < 0 ? columns : reader->at[COLUMN_OFFSET];
+	csv->inplace_column = reader->at[COLUMN_INPLACE];
+	csv->pool_column = reader->at[COLUMN_POOL];
+	return OK;
+}
+
+/* Arrays for at most so many rows. */
+static enum status allocate(struct reader *reader, uint32_t rows)
+{
+	struct buffers_csv *csv = reader->csv;
+	struct buffers *buffers = &csv->buffers;
+	struct arena *arena = &csv->arena;
+	csv->row = arena_alloc(arena, rows, sizeof *csv->row);
+	csv->id = arena_alloc(arena, rows, sizeof *csv->id);
+	csv->line = arena_alloc(arena, rows, sizeof *csv->line);
+	buffers->lower = arena_alloc(arena, rows, sizeof *buffers->lower);
+	buffers->upper = arena_alloc(arena, rows, sizeof *buffers->upper);
+	buffers->size = arena_alloc(arena, rows, sizeof *buffers->size);
+	bool done = csv->row && csv->id && csv->line && buffers->lower && buffers->upper && buffers->size;
+	if (reader->at[COLUMN_ALIGNMENT] >= 0)
+		done &= (buffers->alignment = arena_alloc(arena, rows, sizeof *buffers->alignment)) != NULL;
+	if (reader->at[COLUMN_HINT] >= 0)
+		done &= (buffers->hint = arena_alloc(arena, rows, sizeof *buffers->hint)) != NULL;
+	if (reader->at[COLUMN_OFFSET] >= 0)
+		done &= (buffers->fixed = arena_alloc(arena, rows, sizeof *buffers->fixed)) != NULL;
+	if (reader->at[COLUMN_GAPS] >= 0)
+		done &= (buffers->piece_start = arena_alloc(arena, (size_t)rows + 1, sizeof *buffers->piece_start)) != NULL;
+	if (reader->at[COLUMN_GROUP] >= 0)
+		done &= (csv->links.behind = arena_alloc(arena, rows, sizeof *csv->links.behind)) != NULL;
+	if (reader->at[COLUMN_INPLACE] >= 0)
+		done &= (reader->inplace = arena_alloc(arena, rows, sizeof *reader->inplace)) != NULL;
+	if (reader->at[COLUMN_POOL] >= 0)
+		done &= (csv->candidates.start = arena_alloc(arena, (size_t)rows + 1, sizeof *csv->candidates.start)) != NULL;
+	if (reader->at[COLUMN_SPILL_COST] >= 0)
+		done &= (csv->spill_cost = arena_alloc(arena, rows, sizeof *csv->spill_cost)) != NULL;
+	return done ? OK : no_memory(reader);
+}
+
+/* ---- gaps ---------------------------------------------------------------------------------------- */
+
+static int compare_gaps(const void *left, const void *right)
+{
+	const struct piece *a = left, *b = right;
+	return a->lower < b->lower ? -1 : a->lower > b->lower;
+}
+
+static enum status add_piece(struct reader *reader, struct piece piece)
+{
+	struct buffers *buffers = &reader->csv->buffers;
+	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
+		return no_memory(reader);
+	buffers->piece[reader->pieces++] = piece;
+	return OK;
+}
+
+/* a-b or a-b@lo:hi. Without a window `to` is 0. */
+static enum status read_gap(struct reader *reader, struct slice cell, uint32_t i, struct piece *gap)
+{
+	const struct buffers *buffers = &reader->csv->buffers;
+	struct slice rest = cell, life, window = { NULL, 0 }, lower, upper, from, to;
+	split(&rest, '@', &life);
+	bool windowed = split(&rest, '@', &window);
+	*gap = (struct piece){ 0 };
+	if (!split(&life, '-', &lower) || !split(&life, '-', &upper) || life.text || rest.text
+	    || !parse_number(lower, &gap->lower) || !parse_number(upper, &gap->upper))
+		return fail_at(reader, "a gap is not of the form a-b or a-b@lo:hi", cell);
+	if (windowed && (!split(&window, ':', &from) || !split(&window, ':', &to) || window.text
+			 || !parse_number(from, &gap->from) || !parse_number(to, &gap->to)))
+		return fail_at(reader, "a gap is not of the form a-b or a-b@lo:hi", cell);
+	gap->upper += reader->inclusive && gap->upper < BYTES_MAX;
+	if (gap->lower >= gap->upper || gap->lower < buffers->lower[i] || gap->upper > buffers->upper[i])
+		return fail_at(reader, "a gap is empty or outside its buffer's life", cell);
+	if (gap->from < 0 || gap->from > gap->to || gap->to > buffers->size[i] || (windowed && gap->from == gap->to && gap->from))
+		return fail_at(reader, "a gap's window is outside its buffer", cell);
+	return OK;
+}
+
+/* The pieces between and within the sorted gaps. */
+static enum status pieces_between(struct reader *reader, uint32_t i, const struct piece *gap, uint32_t gaps)
+{
+	struct buffers *buffers = &reader->csv->buffers;
+	int64_t step = buffers->lower[i];
+	enum status status = OK;
+	for (uint32_t k = 0; k < gaps && status == OK; k++) {
+		if (gap[k].lower < step)
+			return fail_at(reader, "gaps overlap", NOWHERE);
+		if (gap[k].lower > step)
+			status = add_piece(reader, (struct piece){ step, gap[k].lower, 0, buffers->size[i] });
+		if (status == OK && gap[k].to > gap[k].from)
+			status = add_piece(reader, gap[k]);
+		step = gap[k].upper;
+	}
+	if (status == OK && step < buffers->upper[i])
+		status = add_piece(reader, (struct piece){ step, buffers->upper[i], 0, buffers->size[i] });
+	/* A buffer that is never there takes no place. */
+	if (status == OK && reader->pieces == buffers->piece_start[i])
+		buffers->size[i] = 0;
+	return status;
+}
+
+static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t i)
+{
+	uint32_t gaps = 0, most = 1;
+	struct slice rest = trim(cell), part;
+	for (size_t k = 0; k < rest.length; k++)
+		most += rest.text[k] == ' ';
+	struct piece *gap = mem_alloc(most, sizeof *gap);
+	enum status status = gap ? OK : no_memory(reader);
+	while (status == OK && split(&rest, ' ', &part)) {
+		part = trim(part);
+		if (part.length)
+			status = read_gap(reader, part, i, &gap[gaps++]);
+	}
+	if (status == OK && gaps) {
+		qsort(gap, gaps, sizeof *gap, compare_gaps);
+		status = pieces_between(reader, i, gap, gaps);
+	}
+	reader->csv->buffers.piece_start[i + 1] = reader->pieces;
+	mem_free(gap);
+	return status;
+}
+
+/* ---- links ----------------------------------------------------------------------------------------- */
+
+/* The number of a name; a new one's is `number`. NONE: out of memory. */
+static uint32_t number_of(struct reader *reader, struct names *names, struct slice name, uint32_t number)
+{
+	const char *text = arena_text(&reader->csv->arena, name.text, name.length);
+	return text ? names_add(names, text, number) : NONE;
+}
+
+/* A buffer of a group lies behind the latest one. */
+static enum status read_group(struct reader *reader, struct slice cell, uint32_t i)
+{
+	uint32_t *behind = &reader->csv->links.behind[i];
+	*behind = NONE;
+	cell = trim(cell);
+	if (cell.length == 0)
+		return OK;
+	uint32_t group = number_of(reader, &reader->groups, cell, reader->group_count);
+	if (group == NONE || !mem_reserve(&reader->latest, &reader->group_room, reader->group_count + 1, sizeof *reader->latest))
+		return no_memory(reader);
+	*behind = group == reader->group_count ? i : reader->latest[group];
+	reader->group_count += group == reader->group_count;
+	reader->latest[group] = i;
+	return OK;
+}
+
+static enum status add_donor(struct reader *reader, uint32_t donor)
+{
+	if (!mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor))
+		return no_memory(reader);
+	reader->donor[reader->donors++] = donor;
+	return OK;
+}
+
+/* The buffers whose place the buffer may take. */
+static enum status read_inplace(struct reader *reader, uint32_t i)
+{
+	struct slice rest = trim(reader->inplace[i]), part;
+	enum status status = OK;
+	reader->line = reader->csv->line[i];
+	while (rest.length && status == OK && split(&rest, '|', &part)) {
+		part = trim(part);
+		char *text = arena_text(&reader->csv->arena, part.text, part.length);
+		if (!text)
+			return no_memory(reader);
+		uint32_t donor = names_find(&reader->ids, text);
+		if (donor == NONE || donor == i)
+			return fail_at(reader, donor == i ? "a buffer can't take its own place" : "inplace names no other buffer", part);
+		status = add_donor(reader, donor);
+	}
+	reader->csv->links.donors.start[i + 1] = reader->donors;
+	return status;
+}
+
+static enum status read_all_inplace(struct reader *reader)
+{
+	struct buffers_csv *csv = reader->csv;
+	struct csr *donors = &csv->links.donors;
+	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+		uint32_t number = number_of(reader, &reader->ids, csv->id[i], i);
+		reader->line = csv->line[i];
+		if (number != i)
+			return number == NONE ? no_memory(reader) : fail_at(reader, "two buffers have the same id, so inplace can't tell them apart",
+									     csv->id[i]);
+	}
+	donors->start = arena_alloc(&csv->arena, (size_t)csv->buffers.n + 1, sizeof *donors->start);
+	enum status status = donors->start ? OK : no_memory(reader);
+	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
+		status = read_inplace(reader, i);
+	if (status != OK)
+		return status;
+	donors->item = arena_alloc(&csv->arena, reader->donors, sizeof *donors->item);
+	if (!donors->item)
+		return no_memory(reader);
+	if (reader->donors)
+		memcpy(donors->item, reader->donor, reader->donors * sizeof *donors->item);
+	return OK;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------------- */
+
+/* The number of a pool, NONE with the reason in *status. */
+static uint32_t find_pool(struct reader *reader, struct slice name, enum status *status)
+{
+	struct buffers_csv *csv = reader->csv;
+	uint32_t number = name.length ? number_of(reader, &reader->pools, name, csv->pools) : NONE;
+	if (name.length && number == NONE)
+		*status = no_memory(reader);
+	else if (name.length == 0)
+		*status = fail_at(reader, "an empty name in a list of pools", NOWHERE);
+	else if (number < csv->pools)
+		return number;
+	else if (reader->declared)
+		*status = fail_at(reader, "no such pool was declared", name);
+	else if (csv->pools == POOLS_MOST)
+		*status = fail_at(reader, "too many pools", name);
+	else if (!mem_reserve(&csv->pool, &reader->pool_room, csv->pools + 1, sizeof *csv->pool))
+		*status = no_memory(reader);
+	if (*status != OK)
+		return NONE;
+	csv->pool[csv->pools++] = name;
+	return number;
+}
+
+static enum status read_pools(struct reader *reader, struct slice cell, uint32_t i)
+{
+	struct csr *candidates = &reader->csv->candidates;
+	struct slice rest = trim(cell), part;
+	enum status status = OK;
+	while (rest.length && split(&rest, '|', &part)) {
+		uint32_t pool = find_pool(reader, trim(part), &status);
+		for (uint32_t k = candidates->start[i]; k < reader->candidates && status == OK; k++)
+			if (candidates->item[k] == pool)
+				return fail_at(reader, "a pool stands twice in a list", part);
+		if (status == OK && !mem_reserve(&candidates->item, &reader->candidate_room, reader->candidates + 1, sizeof *candidates->item))
+			status = no_memory(reader);
+		if (status != OK)
+			return status;
+		candidates->item[reader->candidates++] = pool;
+	}
+	candidates->start[i + 1] = reader->candidates;
+	return OK;
+}
+
+static enum status read_spill_cost(struct reader *reader, struct slice cell, uint32_t i)
+{
+	int64_t *cost = &reader->csv->spill_cost[i];
+	*cost = reader->csv->buffers.size[i];
+	if (trim(cell).length && !parse_number(cell, cost))
+		return fail_at(reader, "spill_cost is not a number", cell);
+	return *cost < 0 || *cost > BYTES_MAX ? fail_at(reader, "spill_cost is negative or too large", cell) : OK;
+}
+
+static enum status declare_pools(struct reader *reader, const struct slice *declared, uint32_t pools)
+{
+	enum status status = OK;
+	for (uint32_t p = 0; p < pools && status == OK; p++)
+		find_pool(reader, declared[p], &status);
+	reader->declared = declared != NULL;
+	return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static enum status read_cell(struct reader *reader, const struct slice *cell, enum column column, int64_t *number)
+{
+	static const char *const wrong[] = { [COLUMN_LOWER] = "lower is not a number", [COLUMN_UPPER] = "upper is not a number",
+		[COLUMN_SIZE] = "size is not a number", [COLUMN_ALIGNMENT] = "alignment is not a number",
+		[COLUMN_HINT] = "hint is not a number", [COLUMN_OFFSET] = "offset is not a number" };
+	struct slice value = cell[reader->at[column]];
+	bool optional = column == COLUMN_HINT || column == COLUMN_OFFSET;
+	*number = -1;
+	if (optional && trim(value).length == 0)
+		return OK;
+	if (!parse_number(value, number))
+		return fail_at(reader, wrong[column], value);
+	if (*number > BYTES_MAX || *number < -BYTES_MAX)
+		return fail_at(reader, "a number is out of range", value);
+	return OK;
+}
+
+static enum status read_numbers(struct reader *reader, const struct slice *cell, uint32_t i)
+{
+	struct buffers *buffers = &reader->csv->buffers;
+	int64_t *const value[COLUMN_KINDS] = { [COLUMN_LOWER] = buffers->lower, [COLUMN_UPPER] = buffers->upper,
+		[COLUMN_SIZE] = buffers->size, [COLUMN_ALIGNMENT] = buffers->alignment, [COLUMN_HINT] = buffers->hint,
+		[COLUMN_OFFSET] = buffers->fixed };
+	for (enum column column = COLUMN_LOWER; column <= COLUMN_OFFSET; column++) {
+		if (reader->at[column] < 0)
+			continue;
+		enum status status = read_cell(reader, cell, column, &value[column][i]);
+		if (status != OK)
+			return status;
+	}
+	buffers->upper[i] += reader->inclusive;
+	if (buffers->size[i] < 0)
+		return fail_at(reader, "size is negative", cell[reader->at[COLUMN_SIZE]]);
+	if (buffers->lower[i] >= buffers->upper[i])
+		return fail_at(reader, "a life is empty", reader->csv->id[i]);
+	if (buffers->alignment && buffers->alignment[i] < 1)
+		return fail_at(reader, "alignment is less than 1", cell[reader->at[COLUMN_ALIGNMENT]]);
+	return OK;
+}
+
+static enum status read_row(struct reader *reader, struct slice line)
+{
+	struct buffers_csv *csv = reader->csv;
+	struct slice cell[COLUMNS_MOST], rest = line, part;
+	int columns = 0;
+	while (split(&rest, ',', &part)) {
+		if (columns == csv->columns)
+			return fail_at(reader, "more columns than the header", line);
+		cell[columns++] = part;
+	}
+	if (columns < csv->columns)
+		return fail_at(reader, "fewer columns than the header", line);
+	uint32_t i = csv->buffers.n;
+	csv->row[i] = line;
+	csv->line[i] = reader->line;
+	csv->id[i] = trim(cell[reader->at[COLUMN_ID]]);
+	enum status status = read_numbers(reader, cell, i);
+	if (status == OK && reader->at[COLUMN_GAPS] >= 0)
+		status = read_gaps(reader, cell[reader->at[COLUMN_GAPS]], i);
+	if (status == OK && reader->at[COLUMN_GROUP] >= 0)
+		status = read_group(reader, cell[reader->at[COLUMN_GROUP]], i);
+	if (status == OK && reader->at[COLUMN_POOL] >= 0)
+		status = read_pools(reader, cell[reader->at[COLUMN_POOL]], i);
+	if (status == OK && reader->at[COLUMN_SPILL_COST] >= 0)
+		status = read_spill_cost(reader, cell[reader->at[COLUMN_SPILL_COST]], i);
+	if (reader->inplace)
+		reader->inplace[i] = cell[reader->at[COLUMN_INPLACE]];
+	csv->buffers.n += status == OK;
+	return status;
+}
+
+static bool next_line(struct reader *reader, struct slice *line)
+{
+	if (reader->next == reader->end)
+		return false;
+	const char *found = memchr(reader->next, '\n', (size_t)(reader->end - reader->next));
+	const char *stop = found ? found : reader->end;
+	*line = (struct slice){ reader->next, (size_t)(stop - reader->next) };
+	if (line->length && line->text[line->length - 1] == '\r')
+		line->length--;
+	reader->next = found ? found + 1 : reader->end;
+	reader->line++;
+	return true;
+}
+
+static enum status read_all(struct reader *reader)
+{
+	struct slice line = { NULL, 0 };
+	uint64_t rows = 0;
+	if (memchr(reader->next, '\0', (size_t)(reader->end - reader->next)))
+		return fail_at(reader, "a NUL byte", NOWHERE);
+	for (const char *c = reader->next; c < reader->end; c++)
+		rows += *c == '\n';
+	if (rows >= UINT32_MAX / 4)
+		return fail_at(reader, "too many rows", NOWHERE);
+	while (trim(line).length == 0)
+		if (!next_line(reader, &line))
+			return fail_at(reader, "the file is empty", NOWHERE);
+	enum status status = read_header(reader, line);
+	if (status == OK)
+		status = allocate(reader, (uint32_t)rows + 1);
+	while (status == OK && next_line(reader, &line))
+		if (trim(line).length)
+			status = read_row(reader, line);
+	return status == OK && reader->inplace ? read_all_inplace(reader) : status;
+}
+
+enum status buffers_csv_read(const char *text, size_t size, const struct slice *declared, uint32_t pools, struct buffers_csv *csv,
+			     struct error *error)
+{
+	*csv = (struct buffers_csv){ 0 };
+	if (error)
+		*error = (struct error){ 0 };
+	char *copy = arena_text(&csv->arena, text, size);
+	if (!copy)
+		return fail(error, NO_MEMORY, "out of memory");
+	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
+	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
+		reader.next += 3;
+	enum status status = declare_pools(&reader, declared, pools);
+	if (status == OK)
+		status = read_all(&reader);
+	names_free(&reader.groups);
+	names_free(&reader.ids);
+	names_free(&reader.pools);
+	mem_free(reader.donor);
+	mem_free(reader.latest);
+	return status;
+}
+
+void buffers_csv_free(struct buffers_csv *csv)
+{
+	mem_free(csv->buffers.piece);
+	mem_free(csv->pool);
+	mem_free(csv->candidates.item);
+	arena_free(&csv->arena);
+	*csv = (struct buffers_csv){ 0 };
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------- */
+
+/* What a column's cell is replaced by. */
+struct cell { int column; struct slice text; };
+
+/* A line with some of its cells replaced; those of columns that it does not have come behind, in their order. */
+static void write_line(const struct buffers_csv *csv, struct slice line, const struct cell *cells, size_t count, FILE *stream)
+{
+	struct slice text;
+	for (int column = 0; column < csv->columns + (int)count; column++) {
+		bool there = split(&line, ',', &text);
+		for (size_t i = 0; i < count; i++) {
+			if (cells[i].column != column)
+				continue;
+			text = cells[i].text;
+			there = true;
+		}
+		if (there && column > 0)
+			putc(',', stream);
+		if (there)
+			fwrite(text.text, 1, text.length, stream);
+	}
+	putc('\n', stream);
+}
+
+static struct slice text_slice(const char *text)
+{
+	return (struct slice){ text, strlen(text) };
+}
+
+bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_result *result, FILE *stream)
+{
+	int pool_column = csv->pool_column >= 0 ? csv->pool_column : csv->columns + (csv->offset_column == csv->columns);
+	struct cell cells[3] = { { csv->offset_column, text_slice("offset") } };
+	size_t count = 1, inplace = 0, pool = 0;
+	if (result->donor && csv->inplace_column >= 0)
+		cells[inplace = count++] = (struct cell){ csv->inplace_column, text_slice("inplace") };
+	if (result->pool)
+		cells[pool = count++] = (struct cell){ pool_column, text_slice("pool") };
+	write_line(csv, csv->header, cells, count, stream);
+	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+		char text[24];
+		snprintf(text, sizeof text, "%" PRId64, result->offset[i]);
+		if (inplace)
+			cells[inplace].text = result->donor[i] != NONE ? csv->id[result->donor[i]] : NOWHERE;
+		if (pool)
+			cells[pool].text = csv->pool[result->pool[i]];
+		cells[0].text = text_slice(text);
+		write_line(csv, csv->row[i], cells, count, stream);
+	}
+	return !ferror(stream);
+}

@@ -1,0 +1,34 @@
+/* detect.h: what an input is, by its content and never by its name. */
+#ifndef TIDEMARK_READ_DETECT_H
+#define TIDEMARK_READ_DETECT_H
+
+#include <stddef.h>
+
+#define INPUT_KINDS(X) /* name for people; what to do with one that is no graph to open */ \
+	X(NATIVE, "native graph", NULL) \
+	X(DOT, "DOT graph", NULL) \
+	X(ONNX, "ONNX model", "this version doesn't read it yet: capture the training step with samples/capture.py") \
+	X(HLO, "XLA HLO proto", "this version doesn't read it yet") \
+	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
+	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
+	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
+	X(HLO_TEXT, "XLA HLO text", "dump a proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
+	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
+	X(PICKLE, "Python pickle", "capture the training step instead: samples/capture.py writes a graph") \
+	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: samples/capture.py writes a graph") \
+	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
+	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format") \
+	X(EMPTY, "empty file", "there is nothing in it") \
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO protos, MiniMalloc CSV, IOPDDL JSON")
+
+#define X(id, name, advice) INPUT_##id,
+enum input_kind { INPUT_KINDS(X) INPUT_KIND_COUNT };
+#undef X
+
+/* The kind of an input from its first bytes, uncompressed (64 KiB are enough). O(size). */
+enum input_kind input_detect(const char *data, size_t size);
+const char *input_kind_name(enum input_kind kind);
+/* What to do with a kind that is not a graph to open, NULL for those that are. */
+const char *input_kind_advice(enum input_kind kind);
+
+#endif

@@ -1,0 +1,104 @@
+/* dot_child.c: finds and runs tidemark-dot. */
+#include <unistd.h>
+
+#include "src/base/child.h"
+#include "dot_child.h"
+#include "native.h"
+
+#define PROGRAM "tidemark-dot"
+
+/* The program beside the running one, else the name alone, for PATH. */
+static void find_program(char *path, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", path, size - sizeof PROGRAM - 1);
+	char *slash = NULL;
+	if (length > 0) {
+		path[length] = '\0';
+		slash = strrchr(path, '/');
+	}
+	if (slash) {
+		snprintf(slash + 1, sizeof PROGRAM, "%s", PROGRAM);
+		if (access(path, X_OK) == 0)
+			return;
+	}
+	snprintf(path, size, "%s", PROGRAM);
+}
+
+/* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text". */
+static enum status pass_on(const struct child_result *result, struct error *error)
+{
+	const char *text = result->message;
+	if (strncmp(text, PROGRAM ": -:", sizeof PROGRAM + 3) == 0)
+		text += sizeof PROGRAM + 3;
+	char *end;
+	unsigned long line = strtoul(text, &end, 10);
+	if (end > text && *end == ':') {
+		error->line = (unsigned)line;
+		text = end + 1;
+	}
+	text += *text == ' ';
+	int length = (int)strcspn(text, "\n");
+	enum status status = result->code == 3 ? BAD_INPUT : result->code == 4 ? LIMIT : BAD_INPUT;
+	if (length == 0)
+		return fail(error, BAD_INPUT, PROGRAM " ended with status %d", result->code);
+	return fail(error, status, "%.*s", length, text);
+}
+
+static enum status run(const char *format, bool positions, const char *text, size_t size, const struct dot_limits *limits,
+	struct child_result *result, struct error *error)
+{
+	char program[4096], memory[40], edges[40], seconds[40];
+	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
+	struct child_limits child = { .milliseconds = all.milliseconds ? all.milliseconds : 60000, .cancel = all.cancel };
+	find_program(program, sizeof program);
+	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
+	snprintf(edges, sizeof edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
+	snprintf(seconds, sizeof seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
+	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds, positions ? "--positions" : NULL, NULL };
+	struct error unused = { 0 };
+	error = error ? error : &unused;
+	enum status status = child_run(arguments, text, size, &child, result, error);
+	if (status == OK && result->code != 0)
+		status = pass_on(result, error);
+	if (status != OK) {
+		mem_free(result->output);
+		result->output = NULL;
+	}
+	return status;
+}
+
+/* A text in memory as a source. */
+struct text { const char *at; size_t left; };
+
+static ssize_t read_text(void *context, void *buffer, size_t size, struct error *error)
+{
+	(void)error;
+	struct text *text = context;
+	size_t count = text->left < size ? text->left : size;
+	memcpy(buffer, text->at, count);
+	text->at += count;
+	text->left -= count;
+	return (ssize_t)count;
+}
+
+struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error, enum status *status)
+{
+	struct child_result result;
+	*status = run("native", false, text, size, limits, &result, error);
+	if (*status != OK)
+		return NULL;
+	struct source source = { read_text, &(struct text){ result.output, result.length } };
+	struct graph *graph = native_read(&source, error, status);
+	mem_free(result.output);
+	return graph;
+}
+
+enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
+	char **picture, size_t *length, struct error *error)
+{
+	struct child_result result;
+	enum status status = run(format, positions, text, size, limits, &result, error);
+	*picture = status == OK ? result.output : NULL;
+	*length = status == OK ? result.length : 0;
+	return status;
+}

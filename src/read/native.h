@@ -1,0 +1,29 @@
+/* native.h: the native graph format: JSON Lines, one record a line (tidemark(5), DESIGN section 6). */
+#ifndef TIDEMARK_READ_NATIVE_H
+#define TIDEMARK_READ_NATIVE_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "solver/graph/graph.h"
+
+#define NATIVE_LINE_MAX (16u << 20)   /* bytes in a line */
+
+/* Where bytes come from: like read(2), but -1 sets error->text. */
+struct source {
+	ssize_t (*read)(void *context, void *buffer, size_t size, struct error *error);
+	void *context;
+};
+
+/* Reads a graph to its `end` record; what follows is an error. NULL with *status and *error (line included):
+ * BAD_INPUT for anything that tidemark(5) forbids, truncation included; NO_MEMORY. O(file). */
+struct graph *native_read(struct source *source, struct error *error, enum status *status);
+
+/* Writes a graph so that reading it gives the same graph and writing that the same bytes: known keys in a fixed
+ * order, unknown keys as they were. False when the stream has an error. */
+bool native_write(const struct graph *graph, FILE *stream);
+
+/* Writes text as a JSON string with quotes. */
+void json_write_text(FILE *stream, const char *text);
+
+#endif

@@ -1,0 +1,147 @@
+/* rules_file.c: operator rules from a text file, for ops that Tidemark doesn't know, or to replace a rule it has.
+ *
+ * One rule a line; # starts a comment.
+ *
+ *     TYPE: FACTORS [; cost = none|element|contraction|attention] [; gradients = LIST] [; saved = LIST] [; backward = TYPE]
+ *
+ *     my.fused_mlp: ... h+, h f, f o -> ... o ; cost = contraction ; gradients = 0 1 2 ; saved = i0 i1 i2
+ *     my.norm:      ... h^, h -> ... h        ; gradients = 0 1    ; saved = i0 i1 x:f32(...)
+ *
+ * TYPE is the op's type as in the graph, with or without overload; FACTORS, gradients, saved and backward are as in
+ * solver/rules/rules.h. Default: cost element, no gradients, nothing saved.
+ */
+#include <string.h>
+
+#include "rules_file.h"
+#include "input.h"
+
+#define FILE_LIMIT ((size_t)1 << 20)
+
+/* Cuts blanks at both ends, in place. */
+static char *trim(char *text)
+{
+	while (*text == ' ' || *text == '\t')
+		text++;
+	size_t length = strlen(text);
+	while (length > 0 && strchr(" \t\r", text[length - 1]))
+		text[--length] = '\0';
+	return text;
+}
+
+static bool read_cost(const char *word, enum rule_cost *cost)
+{
+	static const struct { const char *name; enum rule_cost cost; } costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT },
+		{ "contraction", COST_CONTRACTION }, { "attention", COST_ATTENTION } };
+	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+		if (strcmp(word, costs[i].name) == 0) {
+			*cost = costs[i].cost;
+			return true;
+		}
+	return false;
+}
+
+/* key = value */
+static enum status read_setting(char *text, struct rule *rule, struct error *error)
+{
+	char *value = strchr(text, '=');
+	if (!value)
+		return fail(error, BAD_INPUT, "\"%.100s\" is no \"key = value\"", text);
+	*value++ = '\0';
+	const char *key = trim(text);
+	value = trim(value);
+	if (strcmp(key, "gradients") == 0)
+		rule->gradients = value;
+	else if (strcmp(key, "saved") == 0)
+		rule->saved = value;
+	else if (strcmp(key, "backward") == 0)
+		rule->backward = value;
+	else if (strcmp(key, "cost") != 0)
+		return fail(error, BAD_INPUT, "unknown key \"%.100s\"", key);
+	else if (!read_cost(value, &rule->cost))
+		return fail(error, BAD_INPUT, "cost must be none, element, contraction or attention");
+	return OK;
+}
+
+/* One line, which is changed. */
+static enum status read_line(struct rules *rules, char *line, struct error *error)
+{
+	line[strcspn(line, "#")] = '\0';
+	line = trim(line);
+	if (*line == '\0')
+		return OK;
+	char *factors = strstr(line, ": ");
+	if (!factors)
+		return fail(error, BAD_INPUT, "\"TYPE: FACTORS\" is expected");
+	*factors = '\0';
+	factors += 2;
+	struct rule rule = { .cost = COST_ELEMENT, .gradients = "", .saved = "" };
+	char *settings = strchr(factors, ';');
+	enum status status = OK;
+	while (settings && status == OK) {
+		*settings++ = '\0';
+		char *next = strchr(settings, ';');
+		if (next)
+			*next = '\0';
+		status = read_setting(settings, &rule, error);
+		settings = next;
+	}
+	rule.type = trim(line);
+	rule.factors = trim(factors);
+	if (status == OK && *rule.type == '\0')
+		return fail(error, BAD_INPUT, "the op's type is missing");
+	return status == OK ? rules_add(rules, &rule, error) : status;
+}
+
+enum status rules_read_text(struct rules *rules, const char *text, struct error *error)
+{
+	enum status status = OK;
+	for (unsigned number = 1; *text && status == OK; number++) {
+		size_t length = strcspn(text, "\n");
+		char *line = mem_alloc(length + 1, 1);
+		if (!line)
+			return NO_MEMORY;
+		memcpy(line, text, length);
+		status = read_line(rules, line, error);
+		if (status != OK && error)
+			error->line = number;
+		mem_free(line);
+		text += length + (text[length] == '\n');
+	}
+	return status;
+}
+
+enum status rules_read_file(struct rules *rules, const char *path, struct error *error)
+{
+	struct input *input = input_open(path, error);
+	if (!input)
+		return BAD_INPUT;
+	size_t size;
+	char *content = input_all(input, FILE_LIMIT, &size, error);
+	input_close(input);
+	if (!content)
+		return BAD_INPUT;
+	char *text = mem_resize(content, size + 1, 1);
+	if (!text) {
+		mem_free(content);
+		return NO_MEMORY;
+	}
+	text[size] = '\0';
+	enum status status = memchr(text, '\0', size) ? fail(error, BAD_INPUT, "not a text file") : rules_read_text(rules, text, error);
+	mem_free(text);
+	return status;
+}
+
+struct rules *rules_load(const char *path, struct error *error, enum status *status)
+{
+	struct rules *rules = rules_new();
+	struct error problem = { 0 };
+	*status = rules ? OK : fail(error, NO_MEMORY, "out of memory");
+	if (rules && path)
+		*status = rules_read_file(rules, path, &problem);
+	if (rules && *status != OK) {
+		fail(error, *status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
+		rules_free(rules);
+		return NULL;
+	}
+	return rules;
+}

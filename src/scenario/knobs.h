@@ -1,0 +1,113 @@
+/* knobs.h: the knob table. One row is the only place that knows a knob: --set, the control panel, the
+ * :set prompt with completion, scenario and session files and the man page are generated from it.
+ *
+ * A value is an int64_t in the knob's unit; words ("auto", "given", choices) are small negative numbers
+ * or indices, see knob_parse() and knob_text().
+ */
+#ifndef TIDEMARK_SCENARIO_KNOBS_H
+#define TIDEMARK_SCENARIO_KNOBS_H
+
+#include "device_table.h"
+#include "solver/layout/layout.h"
+#include "solver/order/order.h"
+#include "solver/shard/find.h"
+
+/* Stages of the pipeline, in data-flow order (DESIGN section 2). */
+#define STAGES(X) \
+	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, "order") X(LAYOUT, "layout")
+#define X(id, name) STAGE_##id,
+enum stage { STAGES(X) STAGE_COUNT };
+#undef X
+extern const char *const stage_names[STAGE_COUNT];
+
+enum knob_type {
+	KNOB_CHOICE,   /* one of words; value = its index */
+	KNOB_SWITCH,   /* off, on */
+	KNOB_NUMBER,   /* a plain integer */
+	KNOB_BYTES,    /* 4MiB, 80GiB, 1500000 */
+	KNOB_RATE,     /* bytes per second: 300GB/s (10^9), 250GiB/s */
+	KNOB_TIME,     /* nanoseconds: 2.7us */
+	KNOB_PERCENT   /* 5% */
+};
+
+#define KNOB_GIVEN (-1)   /* "given": as the graph or the device preset has it; also "none" and "auto": see words */
+
+/* The words of a solver's strategies, from its own table. */
+#define STRATEGY_WORD(id, name, help) name "|"
+
+#define EFFORT_DEFAULT 3  /* of order_effort and layout_effort: the solvers' own default */
+#define EFFORT_MAX 10
+
+/* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
+ * words: of a choice "a|b|c" (a last "|" is fine); of the others a single word for -1 ("given", "auto", "none") or NULL. */
+#define KNOBS(X) \
+	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
+	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
+	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset: memory, peak FLOP/s, memory bandwidth and links of a device; none: any memory, else an a100-80gb") \
+	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap per device: a plan above it breaks a constraint") \
+	X(reserve, "devices", BYTES, NULL, 0, BYTES_MAX, 0, SHARD, "memory kept free for contexts, libraries and fragmentation") \
+	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \
+	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
+	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop within a node") \
+	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop between nodes") \
+	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's: tidemark search --calibrate finds it") \
+	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel in estimates of whole steps, in thousandths of the preset's") \
+	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops in estimates of whole steps, in thousandths of the preset's") \
+	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
+	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
+	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \
+	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "pipeline parallel degree") \
+	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "context parallel degree") \
+	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
+	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism of the parts that tensor parallelism leaves whole") \
+	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut what doesn't divide, as 50257 words or 25 heads by 8, into pieces of which the last are smaller; every device counts the largest") \
+	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too") \
+	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "microbatches a step's batch is cut into") \
+	X(schedule, "parallelism", CHOICE, "gpipe|1f1b|interleaved", 0, 2, 1, SHARD, "pipeline schedule") \
+	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank of the interleaved schedule; auto: 2") \
+	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank whose device is planned; worst: the one with the largest arena") \
+	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest plan is allowed in exchange for memory") \
+	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "minred: also the least time at each amount of memory, a few searches more") \
+	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make backward pass and weight update from the forward ops, saving what PyTorch saves or only what derivatives need") \
+	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
+	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
+	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
+	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, and with it the state per parameter") \
+	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "which activations are computed again in the backward pass instead of kept") \
+	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "gradient accumulation steps") \
+	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
+	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order: each step is about four times the one before") \
+	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into their input's memory where the graph says so") \
+	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops where it is known") \
+	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, "how offsets are chosen") \
+	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout: each step is about four times the one before") \
+	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "sizes are rounded up to it in peak, bound and arena alike") \
+	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments") \
+	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, "memory for results that are kept, so that going back costs nothing")
+
+#define X(id, group, type, words, minimum, maximum, normal, stage, help) K_##id,
+enum knob_id { KNOBS(X) KNOB_COUNT };
+#undef X
+
+struct knob {
+	const char *name, *group, *words, *help;
+	enum knob_type type;
+	enum stage stage;
+	int64_t minimum, maximum, normal;
+};
+extern const struct knob knobs[KNOB_COUNT];
+
+/* The knob of that name ('-' and '_' are alike), or KNOB_COUNT. */
+enum knob_id knob_find(const char *name);
+/* Why the knob can't be turned yet on any graph, or NULL when it can. Static text. */
+const char *knob_unavailable(enum knob_id knob);
+/* Text to value. BAD_INPUT with the range or the words that are allowed. */
+enum status knob_parse(enum knob_id knob, const char *text, int64_t *value, struct error *error);
+/* Value to the text that knob_parse() reads back. Returns text. */
+char *knob_text(enum knob_id knob, int64_t value, char *text, size_t size);
+/* The i-th word of "a|b|c" into word; false when there are fewer. */
+bool knob_word(const char *words, int i, char *word, size_t size);
+/* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */
+int64_t knob_step(enum knob_id knob, int64_t value, int direction);
+
+#endif

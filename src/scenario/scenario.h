@@ -1,0 +1,46 @@
+/* scenario.h: all knobs and pins together: what a plan depends on besides the graph. */
+#ifndef TIDEMARK_SCENARIO_SCENARIO_H
+#define TIDEMARK_SCENARIO_SCENARIO_H
+
+#include "knobs.h"
+
+/* Pins, in the words of the prompt and of session files (DESIGN section 4). */
+#define PINS(X) \
+	X(ORDER, "pin op A before B", "op A runs before op B") \
+	X(OFFSET, "pin tensor T at OFFSET", "tensor T's memory starts at that offset of the arena") \
+	X(BEHIND, "pin tensor A behind B", "tensor A's memory starts where tensor B's ends") \
+	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
+	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
+	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
+	X(OFFLOAD, "offload T", "tensor T waits in host memory between its uses")
+#define X(id, syntax, help) PIN_##id,
+enum pin_kind { PINS(X) PIN_KINDS };
+#undef X
+
+struct pin {
+	enum pin_kind kind;
+	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N */
+	int64_t number;        /* offset or dim */
+};
+
+struct scenario {
+	int64_t value[KNOB_COUNT];
+	struct pin *pin;
+	uint32_t pins;
+};
+
+void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
+void scenario_done(struct scenario *scenario);
+enum status scenario_copy(struct scenario *to, const struct scenario *from);
+/* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
+int64_t scenario_budget(const struct scenario *scenario);
+/* "knob=value". BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
+enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
+/* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
+enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
+/* Removes pin number n (from 1, as the list shows them). */
+enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
+/* The pin's words, as scenario_pin() reads them. Returns text. */
+char *pin_text(const struct pin *pin, char *text, size_t size);
+
+#endif

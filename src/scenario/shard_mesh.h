@@ -1,0 +1,47 @@
+/* shard_mesh.h: the mesh that the knobs ask for. */
+#ifndef TIDEMARK_SCENARIO_SHARD_MESH_H
+#define TIDEMARK_SCENARIO_SHARD_MESH_H
+
+#include "scenario.h"
+#include "solver/cost/mesh.h"
+#include "solver/shard/split_roles.h"
+
+/* Degrees of parallelism, all at least 1; their product is the number of devices. */
+struct degrees { int64_t dp, tp, cp, ep, pp; };
+
+/* What the knobs say, with "auto" filled in for the strategies that experts write by hand: data and zero put all devices that
+ * are left into dp; megatron makes tp as large as a node and the model's heads and ffn allow. BAD_INPUT where the product can't
+ * be the number of devices. */
+enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error);
+
+#define DEGREES_MAX 64
+/* The degrees that a search may choose from: dp beside tp or cp, as far as the knobs leave them open; meshes whose inner axis fills a
+ * node come first. At most `most` of them; returns how many. */
+uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most);
+
+/* The mesh: axes of more than one member, dp outermost, then ep, cp, tp; the innermost fill a node first. Links as the knobs and the
+ * device's preset have them. roles[i] is what an expert splits on axis i. */
+void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
+
+/* What an expert splits on the axes of such a mesh. */
+void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, struct axis_roles roles[MESH_AXES]);
+
+/* The least extent of a unit with that role: what a degree has to divide. 0 where no op has one. O(units). */
+int64_t least_extent(const struct units *units, enum factor_role role);
+
+/* The step is cut into microbatches or over pipeline ranks. */
+static inline bool scenario_pipelines(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] > 1 || scenario->value[K_microbatches] > 1;
+}
+/* There is a mesh: several devices and a strategy, or a pipeline, whose stages may have one device each. */
+bool scenario_shards(const struct scenario *scenario);
+/* The strategy of a scenario that shards: the knob's words are "none" (a pipeline alone) and then the strategies. */
+static inline enum shard_strategy scenario_strategy(const struct scenario *scenario)
+{
+	return (enum shard_strategy)(scenario->value[K_strategy] > 0 ? scenario->value[K_strategy] - 1 : 0);
+}
+/* The strategy decides by itself: tap, minred, auto. */
+bool scenario_searches(const struct scenario *scenario);
+
+#endif

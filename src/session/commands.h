@@ -1,0 +1,109 @@
+/* commands.h: the command table. One row is the only place that knows a command: its keys, its footer
+ * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files.
+ */
+#ifndef TIDEMARK_SESSION_COMMANDS_H
+#define TIDEMARK_SESSION_COMMANDS_H
+
+#include <stdbool.h>
+
+/* Where a command is valid: a set of views, or everywhere. */
+enum context {
+	IN_OVERVIEW = 1 << 0, IN_MAP = 1 << 1, IN_ORDER = 1 << 2, IN_TENSORS = 1 << 3, IN_GRAPH = 1 << 4, IN_DEVICES = 1 << 5,
+	IN_RUNS = 1 << 6, IN_PANEL = 1 << 7, IN_ANY = (1 << 8) - 1
+};
+
+/* X(id, word, keys, footer, context, arguments, help)
+ * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of the footer.
+ * arguments: what follows the word at the prompt; rows with session words are run by session_command(). */
+#define COMMANDS(X) \
+	X(PEAK, "peak", "p", "peak", IN_ANY & ~IN_PANEL, "", "go to the op at the peak") \
+	X(PREVIOUS_PEAK, "previous-peak", "[ H", "", IN_ANY & ~IN_PANEL, "", "go to the previous local peak") \
+	X(NEXT_PEAK, "next-peak", "] L", "", IN_ANY & ~IN_PANEL, "", "go to the next local peak") \
+	X(ACTIVATE, "activate", "Enter", "", IN_ANY, "", "show or change what is under the cursor: a tensor's ops, a fold, a knob's value") \
+	X(ZOOM_IN, "zoom-in", "+ =", "zoom", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom into the order, or the schedule, around the cursor") \
+	X(ZOOM_OUT, "zoom-out", "-", "", IN_OVERVIEW | IN_MAP | IN_DEVICES, "", "zoom out") \
+	X(ZOOM_IN_ADDRESS, "zoom-in-address", ">", "addresses", IN_MAP, "", "zoom into the addresses around the tensor under the cursor") \
+	X(ZOOM_OUT_ADDRESS, "zoom-out-address", "<", "", IN_MAP, "", "zoom out of the addresses") \
+	X(PERSISTENT, "persistent", "z", "persistent", IN_OVERVIEW | IN_MAP, "", "show or hide what lives through the whole step") \
+	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
+	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
+	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
+	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op: what it allocates, what it frees, why it and not another") \
+	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \
+	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, by hand, and see the peak") \
+	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, by hand, and see the peak") \
+	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose among the ops that can run, Enter runs one, comma takes it back") \
+	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: what the best order that is still possible runs next, and why") \
+	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
+	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
+	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
+	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, differences") \
+	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
+	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "evaluate every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; ranked in the Devices view") \
+	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
+	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
+	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
+	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows that contain the text") \
+	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
+	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
+	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
+	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
+	X(UP, "up", "k up wheel-up", "", IN_ANY, "", "move up") \
+	X(DOWN, "down", "j down wheel-down", "", IN_ANY, "", "move down") \
+	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, run the footer's command; again: change it") \
+	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
+	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
+	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the left") \
+	X(COLUMN_RIGHT, "column-right", ") S-right", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the right") \
+	X(PAGE_UP, "page-up", "PgUp ^B", "", IN_ANY, "", "move a page up or left") \
+	X(PAGE_DOWN, "page-down", "PgDn ^F", "", IN_ANY, "", "move a page down or right") \
+	X(FIRST, "first", "g Home", "", IN_ANY, "", "go to the first op or row") \
+	X(LAST, "last", "G End", "", IN_ANY, "", "go to the last op or row") \
+	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
+	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
+	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "pin this plan as the baseline that others are compared with") \
+	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
+	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
+	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
+	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen: what is seen now, as text or SVG") \
+	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
+	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
+	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
+	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
+	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
+	X(OPEN, "open", "", "", IN_ANY, "FILE", "open another graph") \
+	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
+	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
+	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \
+	X(GLYPHS, "glyphs", "a", "", IN_ANY, "", "switch between UTF-8 and ASCII drawing") \
+	X(MOUSE, "mouse", "m", "", IN_ANY, "", "leave the mouse to the terminal, to select text, and back") \
+	X(COLOURS, "colours", "C", "", IN_ANY, "", "switch between the themes and monochrome") \
+	X(REDRAW, "redraw", "^L", "", IN_ANY, "", "draw the screen anew") \
+	X(SUSPEND, "suspend", "^Z", "", IN_ANY, "", "suspend; fg comes back") \
+	X(CANCEL, "cancel", "Esc ^C", "", IN_ANY, "", "stop solving and keep the best plan so far, or close what is open") \
+	X(CLOSE, "close", "q", "", IN_ANY, "", "leave the overlay or the panel; at the top leave the program") \
+	X(QUIT, "quit", "Q", "quit", IN_ANY, "", "leave the program") \
+	X(HELP, "help", "? F1", "help", IN_ANY, "", "list the commands that are valid here; type to narrow, Enter runs one")
+
+#define X(id, word, keys, footer, context, arguments, help) COMMAND_##id,
+enum command_id { COMMANDS(X) COMMAND_COUNT };
+#undef X
+
+struct command {
+	const char *word, *keys, *footer, *arguments, *help;
+	unsigned context;
+};
+extern const struct command commands[COMMAND_COUNT];
+
+/* The command of that word (of the line's first word), or COMMAND_COUNT. */
+enum command_id command_find(const char *line);
+/* What follows the line's first word, without blanks in front. */
+const char *command_arguments(const char *line);
+/* The command that a key runs in one of the contexts, or COMMAND_COUNT. */
+enum command_id command_of_key(const char *key, unsigned context);
+/* The first key of a command, into text ("" where it has none). Returns text. */
+char *command_key(enum command_id command, char text[16]);
+
+#endif

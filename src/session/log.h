@@ -1,0 +1,24 @@
+/* log.h: the commands of a session, in memory and, as it goes, in a file that survives a crash. */
+#ifndef TIDEMARK_SESSION_LOG_H
+#define TIDEMARK_SESSION_LOG_H
+
+#include "solver/base/base.h"
+
+struct session_log;
+
+/* A log in memory; with_file: also under $XDG_STATE_HOME/tidemark/sessions (or ~/.local/state). A log that can't have
+ * a file has none. NULL when out of memory. */
+struct session_log *log_new(bool with_file);
+/* Marks the file as ended and closes it. */
+void log_free(struct session_log *log);
+/* Appends one line and flushes it. */
+void log_add(struct session_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The lines so far, each with its newline. */
+const char *log_text(const struct session_log *log);
+/* The file's path, or NULL. */
+const char *log_path(const struct session_log *log);
+
+/* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free(). */
+char *log_newest(bool *ended);
+
+#endif

@@ -1,0 +1,685 @@
+/* session.c: a graph, a scenario, its history, and the worker that plans it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/write/export.h"
+#include "export_line.h"
+#include "src/read/input.h"
+#include "src/plan/planner.h"
+#include "session.h"
+#include "log.h"
+#include "src/scenario/shard_mesh.h"
+#include "src/plan/stages.h"
+#include "worker.h"
+
+#define RUNS_MAX 500          /* plans kept for the Runs view; older ones are forgotten */
+
+/* One point of the undo history. */
+struct moment {
+	struct scenario scenario;
+	uint32_t op, tensor;        /* the screen's cursor */
+};
+
+/* What a knob's other value would come to. */
+struct question {
+	enum knob_id knob;
+	int64_t value;
+	uint64_t number;            /* of the worker's preview while it is unanswered, else 0 */
+	struct preview preview;
+};
+#define QUESTIONS_MOST 64u
+
+struct session {
+	struct graph *graph;
+	struct moment *moment;      /* history: [0, moments), now stands at the present one */
+	uint32_t moments, now;
+	size_t moment_room;
+	struct worker *worker;
+	uint64_t request;           /* the newest */
+	struct plan *plan;          /* the newest published, perhaps of an older request */
+	uint64_t plan_request;
+	struct plan *baseline;
+	struct plan *run[RUNS_MAX];
+	uint32_t runs;
+	uint64_t run_request;       /* that the newest run belongs to */
+	struct session_log *log;
+	const char *rules_file;     /* the caller's, or NULL */
+	bool interactive;
+	uint32_t op, tensor;
+	struct question question[QUESTIONS_MOST];   /* about the present scenario */
+	uint32_t questions;
+	struct error problem;       /* why the present scenario has no plan */
+	char message[300];
+};
+
+static struct scenario *present(const struct session *session)
+{
+	return &session->moment[session->now].scenario;
+}
+
+static void say(struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct session *session, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(session->message, sizeof session->message, format, arguments);
+	va_end(arguments);
+}
+
+static void start(struct session *session)
+{
+	session->problem.text[0] = '\0';
+	session->questions = 0;
+	if (session->graph)
+		session->request = worker_request(session->worker, session->graph, present(session), session->interactive);
+}
+
+/* ---- history ------------------------------------------------------------------------- */
+
+static void forget_after(struct session *session, uint32_t kept)
+{
+	while (session->moments > kept)
+		scenario_done(&session->moment[--session->moments].scenario);
+}
+
+/* Takes over scenario as the new present; what was undone is forgotten. */
+static enum status remember(struct session *session, struct scenario *scenario)
+{
+	if (session->moments) {
+		forget_after(session, session->now + 1);
+		session->moment[session->now].op = session->op;
+		session->moment[session->now].tensor = session->tensor;
+	}
+	if (!mem_reserve(&session->moment, &session->moment_room, session->moments + 1, sizeof *session->moment)) {
+		scenario_done(scenario);
+		return NO_MEMORY;
+	}
+	session->now = session->moments;
+	session->moment[session->moments++] = (struct moment){ *scenario, session->op, session->tensor };
+	return OK;
+}
+
+static enum status travel(struct session *session, int direction, struct error *error)
+{
+	if (direction < 0 ? session->now == 0 : session->now + 1 >= session->moments)
+		return fail(error, BAD_INPUT, direction < 0 ? "nothing to undo" : "nothing to redo");
+	session->moment[session->now].op = session->op;
+	session->moment[session->now].tensor = session->tensor;
+	session->now = direction < 0 ? session->now - 1 : session->now + 1;
+	session->op = session->moment[session->now].op;
+	session->tensor = session->moment[session->now].tensor;
+	start(session);
+	return OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static void drop_plans(struct session *session)
+{
+	plan_release(session->plan);
+	plan_release(session->baseline);
+	session->plan = session->baseline = NULL;
+	while (session->runs)
+		plan_release(session->run[--session->runs]);
+}
+
+/* Name as a word of a session file. */
+static const char *quoted(const char *word)
+{
+	return strpbrk(word, " \t") ? "\"" : "";
+}
+
+static void log_start(struct session *session, const char *path)
+{
+	/* The whole path: a session may be taken up from elsewhere. */
+	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
+	if (whole || path)
+		log_add(session->log, "open %s%s%s", quoted(whole ? whole : path), whole ? whole : path, quoted(whole ? whole : path));
+	free(whole);
+	const struct scenario *scenario = present(session);
+	char text[512];
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (scenario->value[knob] != knobs[knob].normal)
+			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		log_add(session->log, "%s", pin_text(&scenario->pin[i], text, sizeof text));
+}
+
+struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
+	const struct session_options *options, struct error *error)
+{
+	struct session *session = mem_alloc(1, sizeof *session);
+	struct scenario first;
+	if (session) {
+		session->graph = graph;
+		session->interactive = options->interactive;
+		session->rules_file = options->rules_file;
+		session->log = log_new(options->interactive);
+		session->worker = worker_new(options->order_solver, options->rules_file);
+	}
+	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || remember(session, &first) != OK) {
+		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
+		if (session)
+			session_free(session);
+		else
+			graph_release(graph);
+		return NULL;
+	}
+	log_start(session, path);
+	start(session);
+	return session;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	worker_free(session->worker);
+	drop_plans(session);
+	graph_release(session->graph);
+	forget_after(session, 0);
+	mem_free(session->moment);
+	log_free(session->log);
+	mem_free(session);
+}
+
+/* ---- plans ------------------------------------------------------------------------------------ */
+
+int session_wake_fd(const struct session *session)
+{
+	return worker_wake_fd(session->worker);
+}
+
+static void keep_run(struct session *session, struct plan *plan)
+{
+	if (!plan->complete)
+		return;
+	/* A better plan of the same request takes the place of the one before, with whatever effort it was found. */
+	bool same = session->runs && (session->run_request == session->plan_request || session->run[session->runs - 1]->fingerprint == plan->fingerprint);
+	session->run_request = session->plan_request;
+	if (same)
+		plan_release(session->run[--session->runs]);
+	if (session->runs == RUNS_MAX) {
+		plan_release(session->run[0]);
+		memmove(session->run, session->run + 1, --session->runs * sizeof *session->run);
+	}
+	session->run[session->runs++] = plan_retain(plan);
+}
+
+/* ---- previews -------------------------------------------------------------------------------- */
+
+/* Questions before an answer that have none were given up. */
+static void take_answers(struct session *session)
+{
+	struct preview preview;
+	uint32_t kept = 0;
+	if (!worker_take_preview(session->worker, &preview))
+		return;
+	for (uint32_t i = 0; i < session->questions; i++) {
+		struct question *question = &session->question[i];
+		if (question->number == preview.number)
+			question->preview = preview;
+		if (question->number > 0 && question->number < preview.number)
+			continue;
+		if (question->number == preview.number)
+			question->number = 0;
+		session->question[kept++] = *question;
+	}
+	session->questions = kept;
+}
+
+static struct question *unanswered(struct session *session)
+{
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].number)
+			return &session->question[i];
+	return NULL;
+}
+
+/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
+static bool modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
+{
+	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks,
+		K_recompute };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i] == knob)
+			return scenario_shards(now) || scenario_shards(then);
+	return false;
+}
+
+const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value)
+{
+	struct scenario scenario;
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].knob == knob && session->question[i].value == value)
+			return session->question[i].number ? NULL : &session->question[i].preview;
+	struct question *open = unanswered(session);
+	if (!session->graph || session->plan_request != session->request || (open && open->knob == knob) ||
+	    scenario_copy(&scenario, present(session)) != OK)
+		return NULL;
+	if (!open && session->questions == QUESTIONS_MOST)
+		session->questions = 0;
+	if (!open)
+		open = &session->question[session->questions++];
+	scenario.value[knob] = value;
+	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario,
+		modelled(present(session), &scenario, knob) ? session->plan : NULL) };
+	if (!open->number)
+		session->questions--;
+	scenario_done(&scenario);
+	return NULL;
+}
+
+bool session_previewing(const struct session *session)
+{
+	for (uint32_t i = 0; i < session->questions; i++)
+		if (session->question[i].number)
+			return true;
+	return false;
+}
+
+void session_wait_preview(struct session *session)
+{
+	worker_wait_preview(session->worker);
+	take_answers(session);
+}
+
+bool session_poll(struct session *session)
+{
+	uint64_t request;
+	struct error error;
+	take_answers(session);
+	struct plan *plan = worker_take(session->worker, &request, &error);
+	if (request == session->request && error.text[0])
+		session->problem = error;
+	if (!plan)
+		return false;
+	plan_release(session->plan);
+	session->plan = plan;
+	session->plan_request = request;
+	keep_run(session, plan);
+	return true;
+}
+
+const struct plan *session_plan(const struct session *session)
+{
+	return session->plan;
+}
+
+const struct plan *session_baseline(const struct session *session)
+{
+	return session->baseline;
+}
+
+uint32_t session_runs(const struct session *session)
+{
+	return session->runs;
+}
+
+const struct plan *session_run(const struct session *session, uint32_t i)
+{
+	return session->run[i];
+}
+
+const char *session_rules_file(const struct session *session)
+{
+	return session->rules_file;
+}
+
+const struct scenario *session_scenario(const struct session *session)
+{
+	return present(session);
+}
+
+const char *session_problem(const struct session *session)
+{
+	return session->problem.text;
+}
+
+const char *session_log_path(const struct session *session)
+{
+	return log_path(session->log);
+}
+
+void session_status(const struct session *session, struct session_status *status)
+{
+	struct worker_state state;
+	worker_state(session->worker, &state);
+	*status = (struct session_status){ .solving = state.busy, .stale = session->plan_request != session->request,
+		.fraction = state.progress.fraction, .best = state.progress.best, .bound = state.progress.bound };
+	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
+	snprintf(status->message, sizeof status->message, "%s", session->message);
+	snprintf(status->problem, sizeof status->problem, "%s", session->problem.text);
+	for (int stage = 0; session->plan && stage < STAGE_COUNT; stage++) {
+		status->reused += session->plan->run[stage].reused;
+		status->solved += session->plan->run[stage].solved;
+	}
+}
+
+void session_cancel(struct session *session)
+{
+	worker_cancel(session->worker);
+}
+
+void session_wait(struct session *session)
+{
+	if (session->graph)
+		worker_wait(session->worker, session->request);
+	session_poll(session);
+}
+
+void session_set_cursor(struct session *session, uint32_t op, uint32_t tensor)
+{
+	session->op = op;
+	session->tensor = tensor;
+}
+
+void session_cursor(const struct session *session, uint32_t *op, uint32_t *tensor)
+{
+	*op = session->op;
+	*tensor = session->tensor;
+}
+
+/* ---- commands -------------------------------------------------------------------------------------- */
+
+/* Changes a copy of the present scenario and, where that works, makes it the present. */
+static enum status change(struct session *session, enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument,
+	struct error *error)
+{
+	struct scenario scenario;
+	if (scenario_copy(&scenario, present(session)) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	enum status status = edit(&scenario, argument, error);
+	if (status != OK) {
+		scenario_done(&scenario);
+		return status;
+	}
+	if (remember(session, &scenario) != OK)
+		return fail(error, NO_MEMORY, "out of memory");
+	start(session);
+	return OK;
+}
+
+static enum status edit_unpin(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char *end;
+	unsigned long n = strtoul(argument, &end, 10);
+	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?") : scenario_unpin(scenario, (uint32_t)n, error);
+}
+
+static enum status edit_reset(struct scenario *scenario, const char *argument, struct error *error)
+{
+	if (!*argument) {
+		scenario_done(scenario);
+		scenario_init(scenario);
+		return OK;
+	}
+	enum knob_id knob = knob_find(argument);
+	if (knob == KNOB_COUNT)
+		return fail(error, BAD_INPUT, "there is no knob \"%.60s\"", argument);
+	scenario->value[knob] = knobs[knob].normal;
+	return OK;
+}
+
+/* "k=v l=w ...": an assignment reaches to the word with the next '='. */
+static enum status edit_set(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char assignment[200];
+	enum status status = OK;
+	do {
+		const char *end = argument;
+		size_t length;
+		do
+			end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
+		while (*end && strcspn(end, "=") > strcspn(end, " \t"));
+		for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
+			;
+		if (length >= sizeof assignment)
+			return fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long");
+		snprintf(assignment, sizeof assignment, "%.*s", (int)length, argument);
+		status = scenario_set(scenario, assignment, error);
+		argument = end;
+	} while (status == OK && *argument);
+	return status;
+}
+
+static enum status do_set(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, edit_set, argument, error);
+}
+
+static enum status do_reset(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, edit_reset, argument, error);
+}
+
+/* Pins are checked against the graph at once, so that a typing error changes nothing. */
+static enum status do_pin(struct session *session, const char *line, struct error *error)
+{
+	struct scenario probe;
+	enum status status = scenario_copy(&probe, present(session));
+	if (status != OK)
+		return fail(error, status, "out of memory");
+	status = scenario_pin(&probe, line, error);
+	if (status == OK && session->graph)
+		status = check_pins(session->graph, &probe, error);
+	scenario_done(&probe);
+	return status == OK ? change(session, scenario_pin, line, error) : status;
+}
+
+static enum status do_unpin(struct session *session, const char *argument, struct error *error)
+{
+	return change(session, edit_unpin, argument, error);
+}
+
+static enum status do_undo(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	return travel(session, -1, error);
+}
+
+static enum status do_redo(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	return travel(session, +1, error);
+}
+
+/* The newest plan, if it is one of the present scenario and as good as was asked for. */
+static enum status finished_plan(struct session *session, struct error *error)
+{
+	if (!session->interactive)
+		session_wait(session);
+	if (session->problem.text[0])
+		return fail(error, BAD_INPUT, "there is no plan: %s", session->problem.text);
+	if (!session->plan)
+		return fail(error, BAD_INPUT, session->graph ? "there is no plan yet" : "no graph is open");
+	if (session->plan_request != session->request || !session->plan->complete)
+		return fail(error, BAD_INPUT, "the plan is not finished yet: wait, or stop it with Esc");
+	return OK;
+}
+
+static enum status do_baseline(struct session *session, const char *argument, struct error *error)
+{
+	(void)argument;
+	enum status status = finished_plan(session, error);
+	if (status != OK)
+		return status;
+	plan_release(session->baseline);
+	session->baseline = plan_retain(session->plan);
+	say(session, "this plan is the baseline now");
+	return OK;
+}
+
+/* The effort that the background has reached stands in the log around an export, so that a replay writes the same bytes. */
+static void log_export(struct session *session, const char *line)
+{
+	static const enum knob_id efforts[] = { K_order_effort, K_layout_effort };
+	const struct scenario *planned = &session->plan->scenario, *asked = present(session);
+	for (int i = 0; i < 2; i++)
+		if (planned->value[efforts[i]] != asked->value[efforts[i]])
+			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)planned->value[efforts[i]]);
+	if (session->plan->limited)
+		log_add(session->log, "# the plan was cut short: a replay may write a better one");
+	log_add(session->log, "%s", line);
+	for (int i = 0; i < 2; i++)
+		if (planned->value[efforts[i]] != asked->value[efforts[i]])
+			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
+}
+
+/* argument: KIND FILE [--view V] [--stage S] */
+static enum status do_export(struct session *session, const char *argument, struct error *error)
+{
+	struct export_line words;
+	char line[5300];
+	enum status status = export_line_parse(argument, &words, error);
+	const struct export_kind *kind = status == OK ? export_find(words.kind) : NULL;
+	if (status == OK && !kind)
+		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
+	if (status == OK)
+		status = finished_plan(session, error);
+	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
+					  .stage = *words.stage ? words.stage : NULL };
+	if (status == OK)
+		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
+	if (status == OK) {
+		log_export(session, export_line_text(&words, line, sizeof line));
+		say(session, "wrote %s", words.path);
+	}
+	return status;
+}
+
+static enum status do_save(struct session *session, const char *argument, struct error *error)
+{
+	if (!*argument)
+		return fail(error, BAD_INPUT, "save FILE: which file?");
+	FILE *file = fopen(argument, session->interactive ? "wxe" : "we");
+	if (!file)
+		return fail(error, BAD_INPUT, "can't write %s (an existing file is not replaced)", argument);
+	bool written = fputs(log_text(session->log), file) >= 0;
+	if (fclose(file) != 0 || !written)
+		return fail(error, LIMIT, "can't write %s", argument);
+	say(session, "saved %s", argument);
+	return OK;
+}
+
+static enum status do_open(struct session *session, const char *argument, struct error *error)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s", *argument == '"' ? argument + 1 : argument);
+	size_t length = strlen(path);
+	if (*argument == '"' && length && path[length - 1] == '"')
+		path[length - 1] = '\0';
+	enum status status;
+	struct scenario scenario;
+	struct graph *graph = graph_open(path, error, &status);
+	if (!graph)
+		return status;
+	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
+	if (scenario_copy(&scenario, present(session)) != OK) {
+		graph_release(graph);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	while (scenario.pins)
+		scenario_unpin(&scenario, 1, NULL);
+	session_cancel(session);
+	drop_plans(session);
+	graph_release(session->graph);
+	session->graph = graph;
+	forget_after(session, 0);
+	session->now = 0;
+	session->op = session->tensor = 0;
+	session->questions = 0;
+	status = remember(session, &scenario);
+	start(session);
+	return status;
+}
+
+/* Words that only move on the screen: a replay takes them as they are. */
+static enum status do_nothing(struct session *session, const char *argument, struct error *error)
+{
+	(void)session;
+	(void)argument;
+	(void)error;
+	return OK;
+}
+
+static const struct word {
+	const char *word;
+	enum status (*run)(struct session *session, const char *argument, struct error *error);
+	bool whole_line;            /* the word is part of the argument */
+	bool logged;                /* `export` logs itself */
+} words[] = {
+	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
+	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
+	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "export", do_export, false, false },
+	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "view", do_nothing, false, true },
+	{ "go", do_nothing, false, true },
+};
+
+static enum status run_line(struct session *session, const char *line, bool execute_exports, struct error *error)
+{
+	line += strspn(line, " \t");
+	size_t length = strcspn(line, " \t");
+	if (!*line || *line == '#')
+		return OK;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (strlen(words[i].word) != length || strncmp(words[i].word, line, length) != 0)
+			continue;
+		if (!execute_exports && (words[i].run == do_export || words[i].run == do_save))
+			return OK;
+		const char *argument = words[i].whole_line ? line : line + length + strspn(line + length, " \t");
+		enum status status = words[i].run(session, argument, error);
+		if (status == OK && words[i].logged)
+			log_add(session->log, "%s", line);
+		return status;
+	}
+	return fail(error, BAD_INPUT, "there is no command \"%.*s\"", (int)(length > 60 ? 60 : length), line);
+}
+
+enum status session_command(struct session *session, const char *line, struct error *error)
+{
+	struct error unused = { 0 };
+	error = error ? error : &unused;
+	session->message[0] = '\0';
+	*error = (struct error){ 0 };
+	enum status status = run_line(session, line, true, error);
+	if (status != OK)
+		say(session, "%s", error->text);
+	return status;
+}
+
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error)
+{
+	char line[8192];
+	size_t used = 0;
+	unsigned number = 0;
+	*error = (struct error){ 0 };
+	for (;;) {
+		char byte;
+		ssize_t got = source->read(source->context, &byte, 1, error);
+		if (got < 0)
+			return BAD_INPUT;
+		if (got == 1 && byte != '\n') {
+			if (byte == '\0' || used + 1 >= sizeof line) {
+				error->line = number + 1;
+				return fail(error, BAD_INPUT, byte ? "the line is too long" : "the line contains a NUL byte");
+			}
+			line[used++] = byte;
+			continue;
+		}
+		line[used] = '\0';
+		if (used && line[used - 1] == '\r')
+			line[used - 1] = '\0';
+		number++;
+		enum status status = run_line(session, line, execute_exports, error);
+		if (status != OK) {
+			error->line = number;
+			return status;
+		}
+		used = 0;
+		if (got == 0)
+			return OK;
+	}
+}

@@ -1,0 +1,524 @@
+/* worker.c: the thread that solves.
+ *
+ * One mutex guards everything that both sides see (struct worker below the line); the planner belongs to the
+ * thread alone. The cancel flag is the only thing read without the mutex, by solvers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/configs/outlook.h"
+#include "src/plan/planner.h"
+#include "worker.h"
+
+#define REPORT_SECONDS 0.05   /* between two wake-ups for progress alone */
+
+struct request {
+	uint64_t number;            /* 0: none */
+	struct graph *graph;
+	struct scenario scenario;
+	bool raise_effort;
+	struct plan *from;          /* of a preview by the model, or NULL */
+};
+
+struct worker {
+	struct planner planner;     /* the thread's own */
+	struct outlook *base;       /* what previews by the model start from; the thread's own */
+	double reported;            /* when progress woke the reader last; the thread's own */
+	pthread_t thread;
+	atomic_bool cancel;         /* stop at once: superseded, ended, or the user wants it */
+	atomic_bool superseded;     /* the first two alone: quick plans are not for the user to stop */
+	int wake[2];
+	/* ---- guarded by the mutex ---- */
+	pthread_mutex_t mutex;
+	pthread_cond_t work, done;
+	struct request next;        /* waits to be taken */
+	uint64_t numbers, previews; /* given out so far */
+	bool quit, user_cancelled;
+	struct worker_state state;
+	struct plan *published;
+	uint64_t published_request;
+	struct request preview;     /* waits to be made */
+	bool previewing, raising;   /* what the thread is doing */
+	struct preview made;        /* number 0: nothing new */
+	struct error error;
+	bool has_error;
+	uint64_t serial;
+};
+
+static void wake_reader(struct worker *worker)
+{
+	/* A full pipe is readable already. */
+	ssize_t written = write(worker->wake[1], "", 1);
+	(void)written;
+}
+
+static double now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void report(void *context, const struct progress *progress)
+{
+	struct worker *worker = context;
+	pthread_mutex_lock(&worker->mutex);
+	worker->state.progress = *progress;
+	pthread_mutex_unlock(&worker->mutex);
+	if (now() - worker->reported < REPORT_SECONDS)
+		return;
+	worker->reported = now();
+	wake_reader(worker);
+}
+
+/* Publishes a plan (its reference is taken over), unless it is superseded. */
+static void publish(struct worker *worker, struct plan *plan, uint64_t request)
+{
+	pthread_mutex_lock(&worker->mutex);
+	bool stale = worker->next.number || worker->quit;
+	struct plan *old = stale ? plan : worker->published;
+	if (!stale) {
+		plan->serial = ++worker->serial;
+		worker->published = plan;
+		worker->published_request = request;
+		worker->has_error = false;
+	}
+	pthread_mutex_unlock(&worker->mutex);
+	plan_release(old);
+	wake_reader(worker);
+}
+
+static void publish_error(struct worker *worker, const struct error *error, uint64_t request)
+{
+	pthread_mutex_lock(&worker->mutex);
+	if (!worker->next.number) {
+		worker->error = *error;
+		worker->has_error = true;
+		worker->published_request = request;
+	}
+	pthread_mutex_unlock(&worker->mutex);
+	wake_reader(worker);
+}
+
+/* The request is served, but for what raising the effort may still find. */
+static void finish(struct worker *worker, uint64_t request, bool goes_on)
+{
+	pthread_mutex_lock(&worker->mutex);
+	worker->state.busy = goes_on;
+	worker->state.finished = request;
+	pthread_cond_broadcast(&worker->done);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+static bool better(const struct plan *plan, const struct plan *than)
+{
+	if (plan->peak_bytes != than->peak_bytes)
+		return plan->peak_bytes < than->peak_bytes;
+	if (plan->arena_bytes != than->arena_bytes)
+		return plan->arena_bytes < than->arena_bytes;
+	return plan->order_bound_bytes > than->order_bound_bytes || plan->layout_bound_bytes > than->layout_bound_bytes;
+}
+
+/* ---- previews -------------------------------------------------------------------------- */
+
+static void request_done(struct request *request)
+{
+	graph_release(request->graph);
+	plan_release(request->from);
+	scenario_done(&request->scenario);
+	*request = (struct request){ 0 };
+}
+
+/* The next preview, moved out; false when there is none, or something more important waits. */
+static bool take_preview(struct worker *worker, struct request *request)
+{
+	pthread_mutex_lock(&worker->mutex);
+	bool more = worker->preview.number && !worker->next.number && !worker->quit;
+	worker->previewing = more;
+	if (more) {
+		*request = worker->preview;
+		worker->preview = (struct request){ 0 };
+	}
+	/* What was set to get here is taken back, but for what ends everything. */
+	atomic_store(&worker->cancel, worker->next.number || worker->quit || (worker->user_cancelled && !more));
+	pthread_cond_broadcast(&worker->done);
+	pthread_mutex_unlock(&worker->mutex);
+	return more;
+}
+
+/* Fills in what is as far from a plan as the model's two outlooks are apart; false where the model has none. */
+static bool model_preview(struct worker *worker, const struct request *request, struct preview *preview)
+{
+	struct planner *planner = &worker->planner;
+	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned };
+	const struct plan *from = request->from;
+	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
+	struct error error;
+	enum status status;
+	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
+		outlook_release(worker->base);
+		worker->base = NULL;
+	}
+	if (!worker->base)
+		worker->base = outlook_find(&stage, request->graph, &from->scenario, mesh, &error, &status);
+	const struct outlook *now = worker->base;
+	/* What a search chose stays unless the devices' degrees are what is asked about. */
+	bool same = true;
+	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
+	struct outlook *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error, &status) : NULL;
+	if (then) {
+		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
+		preview->known = true;
+		preview->peak_bytes = from->peak_bytes + change > 0 ? from->peak_bytes + change : 0;
+		preview->arena_bytes = from->arena_bytes + change > 0 ? from->arena_bytes + change : 0;
+		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
+	}
+	outlook_release(then);
+	return then;
+}
+
+static void make_preview(struct worker *worker, struct request *request)
+{
+	struct error error;
+	enum status status;
+	struct planner *planner = &worker->planner;
+	planner->control.report = NULL;
+	planner->abandoned = &worker->cancel;
+	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
+	struct preview preview = { .number = request->number, .exact = plan };
+	bool modelled = !plan && status == LIMIT && request->from && model_preview(worker, request, &preview);
+	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
+	if (!plan && status == LIMIT && !modelled)
+		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+	planner->control.report = report;
+	planner->abandoned = &worker->superseded;
+	if (plan && !plan->limited) {
+		preview.known = true;
+		preview.peak_bytes = plan->peak_bytes;
+		preview.arena_bytes = plan->arena_bytes;
+		preview.time = plan_step_time(plan);
+	}
+	plan_release(plan);
+	pthread_mutex_lock(&worker->mutex);
+	worker->made = preview;
+	pthread_mutex_unlock(&worker->mutex);
+	wake_reader(worker);
+}
+
+static void make_previews(struct worker *worker)
+{
+	struct request request;
+	while (take_preview(worker, &request)) {
+		make_preview(worker, &request);
+		request_done(&request);
+	}
+}
+
+static void set_raising(struct worker *worker, bool raising)
+{
+	pthread_mutex_lock(&worker->mutex);
+	worker->raising = raising;
+	if (raising && worker->preview.number)
+		atomic_store(&worker->cancel, true);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+/* There is something better to do than to raise the effort. */
+static bool stopped(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	bool stop = worker->next.number || worker->quit || worker->user_cancelled;
+	pthread_mutex_unlock(&worker->mutex);
+	return stop;
+}
+
+/* Runs the planner; for previews the run is broken off and begun again. A new reference or NULL. */
+static struct plan *run_raised(struct worker *worker, struct request *request)
+{
+	for (;;) {
+		struct error error;
+		enum status status;
+		set_raising(worker, true);
+		struct plan *plan = planner_run(&worker->planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+		set_raising(worker, false);
+		if ((plan && !plan->limited) || (!plan && status != CANCELLED) || stopped(worker))
+			return plan;
+		plan_release(plan);
+		make_previews(worker);
+	}
+}
+
+/* Solves again with more effort until nothing is left to prove, publishing what is better. Takes over best's reference. */
+static void raise_effort(struct worker *worker, struct request *request, struct plan *best)
+{
+	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
+	while (!stopped(worker)) {
+		bool more_order = !best->order_proved && *order < EFFORT_MAX && request->scenario.value[K_order] == ORDER_BEST;
+		bool more_layout = !best->layout_proved && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
+		if (!more_order && !more_layout)
+			break;
+		*order += more_order;
+		*layout += more_layout;
+		struct plan *plan = run_raised(worker, request);
+		if (!plan)
+			break;
+		if (better(plan, best)) {
+			plan_release(best);
+			best = plan_retain(plan);
+			publish(worker, plan, request->number);
+		} else {
+			plan_release(plan);
+		}
+	}
+	plan_release(best);
+}
+
+static void serve(struct worker *worker, struct request *request)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct planner *planner = &worker->planner;
+	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
+	if (!plan && status == LIMIT) {
+		planner->control.cancel = &worker->superseded;
+		struct plan *quick = planner_run(planner, request->graph, &request->scenario, PLAN_QUICK, &error, &status);
+		planner->control.cancel = &worker->cancel;
+		if (quick)
+			publish(worker, quick, request->number);
+		if (quick || status == CANCELLED)
+			plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+	}
+	struct plan *best = plan ? plan_retain(plan) : NULL;
+	if (plan)
+		publish(worker, plan, request->number);
+	else if (status != CANCELLED)
+		publish_error(worker, &error, request->number);
+	bool goes_on = best && request->raise_effort && !best->limited;
+	finish(worker, request->number, goes_on);
+	if (goes_on)
+		raise_effort(worker, request, best);
+	else
+		plan_release(best);
+}
+
+/* The next request, moved out; false when the worker shall end. */
+static bool take_request(struct worker *worker, struct request *request)
+{
+	pthread_mutex_lock(&worker->mutex);
+	worker->state.busy = false;
+	while (!worker->next.number && !worker->quit) {
+		if (worker->preview.number) {
+			pthread_mutex_unlock(&worker->mutex);
+			make_previews(worker);
+			pthread_mutex_lock(&worker->mutex);
+		} else
+			pthread_cond_wait(&worker->work, &worker->mutex);
+	}
+	bool more = !worker->quit;
+	if (more) {
+		*request = worker->next;
+		worker->next = (struct request){ 0 };
+		worker->state.busy = true;
+		worker->state.progress = (struct progress){ "", -1, -1, -1 };
+		atomic_store(&worker->superseded, false);
+		atomic_store(&worker->cancel, worker->user_cancelled);
+	}
+	pthread_mutex_unlock(&worker->mutex);
+	return more;
+}
+
+static void *run(void *argument)
+{
+	struct worker *worker = argument;
+	struct request request;
+	while (take_request(worker, &request)) {
+		serve(worker, &request);
+		request_done(&request);
+		pthread_mutex_lock(&worker->mutex);
+		worker->state.busy = false;
+		pthread_mutex_unlock(&worker->mutex);
+		wake_reader(worker);
+	}
+	return NULL;
+}
+
+static bool open_pipe(struct worker *worker)
+{
+	if (pipe(worker->wake) != 0)
+		return false;
+	for (int end = 0; end < 2; end++) {
+		fcntl(worker->wake[end], F_SETFL, O_NONBLOCK);
+		fcntl(worker->wake[end], F_SETFD, FD_CLOEXEC);
+	}
+	return true;
+}
+
+/* The thread takes no signals: they belong to the screen. */
+static bool start_thread(struct worker *worker)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+struct worker *worker_new(order_solver *solver, const char *rules_file)
+{
+	struct worker *worker = mem_alloc(1, sizeof *worker);
+	if (!worker)
+		return NULL;
+	worker->planner.store = store_new();
+	worker->planner.order_solver = solver;
+	worker->planner.rules_file = rules_file;
+	worker->planner.abandoned = &worker->superseded;
+	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = report, .context = worker };
+	pthread_mutex_init(&worker->mutex, NULL);
+	pthread_cond_init(&worker->work, NULL);
+	pthread_cond_init(&worker->done, NULL);
+	bool piped = worker->planner.store && open_pipe(worker);
+	if (piped && start_thread(worker))
+		return worker;
+	if (piped) {
+		close(worker->wake[0]);
+		close(worker->wake[1]);
+	}
+	store_free(worker->planner.store);
+	mem_free(worker);
+	return NULL;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	pthread_mutex_lock(&worker->mutex);
+	worker->quit = true;
+	atomic_store(&worker->superseded, true);
+	atomic_store(&worker->cancel, true);
+	pthread_cond_broadcast(&worker->work);
+	pthread_mutex_unlock(&worker->mutex);
+	pthread_join(worker->thread, NULL);
+	request_done(&worker->next);
+	request_done(&worker->preview);
+	plan_release(worker->published);
+	outlook_release(worker->base);
+	planner_done(&worker->planner);
+	close(worker->wake[0]);
+	close(worker->wake[1]);
+	pthread_cond_destroy(&worker->work);
+	pthread_cond_destroy(&worker->done);
+	pthread_mutex_destroy(&worker->mutex);
+	mem_free(worker);
+}
+
+uint64_t worker_request(struct worker *worker, struct graph *graph, const struct scenario *scenario, bool raise)
+{
+	struct request request = { .graph = graph, .raise_effort = raise };
+	if (scenario_copy(&request.scenario, scenario) != OK)
+		return 0;
+	graph_retain(graph);
+	pthread_mutex_lock(&worker->mutex);
+	request.number = ++worker->numbers;
+	struct request old = worker->next;
+	worker->next = request;
+	worker->user_cancelled = false;
+	atomic_store(&worker->superseded, true);
+	atomic_store(&worker->cancel, true);
+	struct request old_preview = worker->preview;   /* of a scenario that is no longer on the screen */
+	worker->preview = (struct request){ 0 };
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->mutex);
+	request_done(&old);
+	request_done(&old_preview);
+	return request.number;
+}
+
+uint64_t worker_preview(struct worker *worker, struct graph *graph, const struct scenario *scenario, const struct plan *from)
+{
+	struct request request = { .graph = graph };
+	if (scenario_copy(&request.scenario, scenario) != OK)
+		return 0;
+	request.from = from ? plan_retain((struct plan *)(uintptr_t)from) : NULL;
+	graph_retain(graph);
+	pthread_mutex_lock(&worker->mutex);
+	request.number = ++worker->previews;
+	struct request old = worker->preview;
+	worker->preview = request;
+	if (worker->raising || worker->previewing)
+		atomic_store(&worker->cancel, true);
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->mutex);
+	request_done(&old);
+	return request.number;
+}
+
+bool worker_take_preview(struct worker *worker, struct preview *preview)
+{
+	pthread_mutex_lock(&worker->mutex);
+	*preview = worker->made;
+	worker->made.number = 0;
+	pthread_mutex_unlock(&worker->mutex);
+	return preview->number != 0;
+}
+
+void worker_wait_preview(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	while (worker->preview.number || worker->previewing)
+		pthread_cond_wait(&worker->done, &worker->mutex);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+void worker_cancel(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	worker->user_cancelled = true;
+	atomic_store(&worker->cancel, true);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+int worker_wake_fd(const struct worker *worker)
+{
+	return worker->wake[0];
+}
+
+struct plan *worker_take(struct worker *worker, uint64_t *request, struct error *error)
+{
+	char bytes[64];
+	while (read(worker->wake[0], bytes, sizeof bytes) > 0)
+		;
+	pthread_mutex_lock(&worker->mutex);
+	struct plan *plan = worker->published;
+	worker->published = NULL;
+	*request = plan || worker->has_error ? worker->published_request : 0;
+	*error = worker->has_error ? worker->error : (struct error){ 0 };
+	worker->has_error = false;
+	pthread_mutex_unlock(&worker->mutex);
+	return plan;
+}
+
+void worker_state(struct worker *worker, struct worker_state *state)
+{
+	pthread_mutex_lock(&worker->mutex);
+	*state = worker->state;
+	state->busy = worker->state.busy || worker->next.number;
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+void worker_wait(struct worker *worker, uint64_t n)
+{
+	pthread_mutex_lock(&worker->mutex);
+	while (worker->state.finished < n)
+		pthread_cond_wait(&worker->done, &worker->mutex);
+	pthread_mutex_unlock(&worker->mutex);
+}

@@ -1,0 +1,145 @@
+/* dot.c: writes DOT in the full dialect. All nodes come first, in the graph's order, and then the edges op by
+ * op: reading keeps both orders, and with them the order of the arguments. */
+#include <inttypes.h>
+
+#include "src/base/dot_text.h"
+#include "dot.h"
+
+/* Ops and tensors are one name space in DOT: an op gives way to a tensor of its name. */
+static void op_node(const struct graph *graph, uint32_t op, FILE *stream)
+{
+	const char *name = graph->op[op].name;
+	if (graph_find_tensor(graph, name) == NONE) {
+		dot_write_text(stream, name, NULL);
+		return;
+	}
+	for (unsigned i = 1; ; i++) {
+		char other[600];
+		snprintf(other, sizeof other, "op %u.%u", op, i);
+		if (graph_find_tensor(graph, other) != NONE || graph_find_op(graph, other) != NONE)
+			continue;
+		dot_write_text(stream, other, NULL);
+		return;
+	}
+}
+
+static void attribute(FILE *stream, const char *key, const char *text)
+{
+	fprintf(stream, ", %s=", key);
+	dot_write_text(stream, text, NULL);
+}
+
+static void write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
+{
+	fputs("  ", stream);
+	dot_write_text(stream, tensor->name, NULL);
+	fprintf(stream, " [kind=%s", kind_names[tensor->kind]);
+	if (tensor->has_bytes)
+		fprintf(stream, ", bytes=%" PRId64, tensor->bytes);
+	if (tensor->has_dtype)
+		fprintf(stream, ", dtype=%s", dtype_names[tensor->dtype]);
+	if (tensor->has_shape) {
+		fputs(tensor->rank ? ", dims=\"" : ", dims=\"scalar", stream);
+		for (int i = 0; i < tensor->rank; i++)
+			fprintf(stream, "%s%" PRId64, i ? "," : "", tensor->shape[i]);
+		putc('"', stream);
+	}
+	if (tensor->alias != NONE)
+		attribute(stream, "alias_of", graph->tensor[tensor->alias].name);
+	if (tensor->extra)
+		attribute(stream, "extra", tensor->extra);
+	fputs("];\n", stream);
+}
+
+static void write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
+{
+	uint32_t begin = graph->inplace_start[op], end = graph->inplace_start[op + 1];
+	if (begin == end)
+		return;
+	fputs(", inplace=\"", stream);
+	for (uint32_t i = begin; i < end; i++) {
+		if (i > begin)
+			putc(',', stream);
+		if (graph->inplace[i].out != NONE)
+			dot_write_part(stream, graph->tensor[graph->inplace[i].out].name, ":, ");
+		putc(':', stream);
+		dot_write_part(stream, graph->tensor[graph->inplace[i].in].name, ":, ");
+	}
+	putc('"', stream);
+}
+
+static void write_op(const struct graph *graph, uint32_t id, FILE *stream)
+{
+	const struct op *op = &graph->op[id];
+	fputs("  ", stream);
+	op_node(graph, id, stream);
+	fputs(" [op=", stream);
+	dot_write_text(stream, op->type, NULL);
+	if (graph_find_tensor(graph, op->name) != NONE)
+		attribute(stream, "name", op->name);
+	if (op->has_phase)
+		fprintf(stream, ", phase=%s", phase_names[op->phase]);
+	if (op->has_module)
+		attribute(stream, "module", op->module);
+	if (op->flops >= 0)
+		fprintf(stream, ", flops=%" PRId64, op->flops);
+	if (op->has_workspace)
+		fprintf(stream, ", workspace=%" PRId64, op->workspace);
+	fprintf(stream, ", step=%u", id);
+	write_inplace(graph, id, stream);
+	if (op->extra)
+		attribute(stream, "extra", op->extra);
+	fputs("];\n", stream);
+}
+
+static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
+{
+	FOR_ROW(i, &graph->reads, op) {
+		fputs("  ", stream);
+		dot_write_text(stream, graph->tensor[graph->reads.item[i]].name, NULL);
+		fputs(" -> ", stream);
+		op_node(graph, op, stream);
+		fputs(";\n", stream);
+	}
+	FOR_ROW(i, &graph->writes, op) {
+		fputs("  ", stream);
+		op_node(graph, op, stream);
+		fputs(" -> ", stream);
+		dot_write_text(stream, graph->tensor[graph->writes.item[i]].name, NULL);
+		fputs(";\n", stream);
+	}
+	FOR_ROW(i, &graph->after, op) {
+		fputs("  ", stream);
+		op_node(graph, graph->after.item[i], stream);
+		fputs(" -> ", stream);
+		op_node(graph, op, stream);
+		fputs(" [order=1, style=dashed];\n", stream);
+	}
+}
+
+bool dot_write(const struct graph *graph, FILE *stream)
+{
+	fputs("digraph ", stream);
+	dot_write_text(stream, graph->name, NULL);
+	fputs(" {\n", stream);
+	if (graph->source) {
+		fputs("  source=", stream);
+		dot_write_text(stream, graph->source, NULL);
+		fputs(";\n", stream);
+	}
+	if (graph->extra) {
+		fputs("  extra=", stream);
+		dot_write_text(stream, graph->extra, NULL);
+		fputs(";\n", stream);
+	}
+	fputs("  node [shape=ellipse];\n", stream);
+	for (uint32_t id = 0; id < graph->tensors; id++)
+		write_tensor(graph, &graph->tensor[id], stream);
+	fputs("  node [shape=box];\n", stream);
+	for (uint32_t id = 0; id < graph->ops; id++)
+		write_op(graph, id, stream);
+	for (uint32_t id = 0; id < graph->ops; id++)
+		write_edges(graph, id, stream);
+	fputs("}\n", stream);
+	return !ferror(stream);
+}

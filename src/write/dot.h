@@ -1,0 +1,12 @@
+/* dot.h: a graph as DOT in the full dialect (DESIGN: ops and tensors are both nodes). */
+#ifndef TIDEMARK_WRITE_DOT_H
+#define TIDEMARK_WRITE_DOT_H
+
+#include <stdio.h>
+
+#include "solver/graph/graph.h"
+
+/* Writes all of the graph: reading the text gives the same native bytes. False when the stream has an error. O(graph). */
+bool dot_write(const struct graph *graph, FILE *stream);
+
+#endif

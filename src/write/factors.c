@@ -1,0 +1,88 @@
+/* factors.c: the factors of dims in words. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data.h"
+#include "factors.h"
+#include "src/read/native.h"
+#include "src/read/rules_file.h"
+
+/* The words of the parts from i on that are read together: heads times head size is hidden. Returns how many parts. */
+static uint32_t part_text(const struct factors *factors, const struct factor_term *term, uint32_t i, char *text, size_t size)
+{
+	for (uint32_t count = i + 1 < term->count ? 2 : 1; count > 0; count--) {
+		const char *name = factors_name_of(factors, &(struct factor_term){ term->first + i, count });
+		if (*name) {
+			snprintf(text, size, "%s", name);
+			return count;
+		}
+	}
+	snprintf(text, size, "%" PRId64, factors->factor[factors->part[term->first + i]].size);
+	return 1;
+}
+
+char *factors_text(const struct factors *factors, const struct factor_term *term, char *text, size_t size)
+{
+	bool named = false;
+	size_t used = 0;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < term->count; i++)
+		named |= factors->factor[factors->part[term->first + i]].role != ROLE_NONE;
+	for (uint32_t i = 0; named && i < term->count;) {
+		char part[32];
+		bool first = i == 0;
+		i += part_text(factors, term, i, part, sizeof part);
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", first ? "" : "*", part);
+	}
+	return text;
+}
+
+enum status factors_of_graph(const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
+{
+	enum status status;
+	if (rules_file && strcmp(rules_file, "-") == 0)
+		return fail(error, BAD_INPUT, "factors need the rules in a file: standard input was read for the plan");
+	struct rules *rules = rules_load(rules_file, error, &status);
+	if (!rules)
+		return status;
+	status = factors_find(graph, rules, factors);
+	rules_free(rules);
+	return status == OK ? OK : fail(error, status, "out of memory");
+}
+
+void factors_write_json(const struct factors *factors, const struct graph *graph, FILE *stream)
+{
+	char text[200];
+	fputs(" \"factors\": {", stream);
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		fputs(t ? ",\n  " : "\n  ", stream);
+		json_write_text(stream, graph->tensor[t].name);
+		fputs(": [", stream);
+		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
+			fputs(d > factors->dim_start[t] ? ", " : "", stream);
+			json_write_text(stream, factors_text(factors, &factors->dim[d], text, sizeof text));
+		}
+		putc(']', stream);
+	}
+	putc('}', stream);
+}
+
+enum status export_factors(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	const struct graph *graph = export_graph(plan, options);
+	struct factors factors;
+	char text[200];
+	enum status status = factors_of_graph(graph, options->rules_file, &factors, error);
+	if (status != OK)
+		return status;
+	fputs("tensor,dim,size,factor\n", stream);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		for (uint32_t d = 0; d < factors.dim_start[t + 1] - factors.dim_start[t]; d++) {
+			csv_text(stream, graph->tensor[t].name);
+			fprintf(stream, ",%u,%" PRId64 ",%s\n", d, graph->tensor[t].shape[d],
+				factors_text(&factors, &factors.dim[factors.dim_start[t] + d], text, sizeof text));
+		}
+	factors_free(&factors);
+	return OK;
+}

@@ -1,0 +1,18 @@
+/* pipeline.h: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
+#ifndef TIDEMARK_WRITE_PIPELINE_H
+#define TIDEMARK_WRITE_PIPELINE_H
+
+#include "src/draw/canvas.h"
+#include "export.h"
+
+bool pipeline_view(const char *view);
+
+/* One function a format, of the plan's schedule. BAD_INPUT where it has none: what is in the way. */
+enum status pipeline_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status pipeline_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+/* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
+enum status pipeline_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error);
+
+#endif

@@ -1,0 +1,14 @@
+/* pipeline_json.h: what plan files and reports say of pipelines. */
+#ifndef TIDEMARK_WRITE_PIPELINE_JSON_H
+#define TIDEMARK_WRITE_PIPELINE_JSON_H
+
+#include <stdio.h>
+
+#include "src/plan/plan.h"
+
+/* The members "pipeline" (where there is one) and "stages" of a plan file's "shard", a comma before each. */
+void pipeline_write_json(const struct plan *plan, FILE *stream);
+/* The report's part: ranks with memory and time. Nothing without a pipeline. */
+void pipeline_write_text(const struct plan *plan, FILE *stream);
+
+#endif

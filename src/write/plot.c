@@ -1,0 +1,218 @@
+/* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
+#include <inttypes.h>
+
+#include "src/draw/device_grid.h"
+#include "data.h"
+#include "pipeline.h"
+#include "src/draw/figure.h"
+#include "src/plan/timeline.h"
+
+#define POINTS_MOST 2000u
+#define BOX_LEAST   0.0002   /* of the arena's height and of the order's length: smaller boxes are left out */
+
+static bool wants_map(const struct export_options *options)
+{
+	return options->view && strcmp(options->view, "map") == 0;
+}
+
+static enum status check_view(const struct export_options *options, struct error *error)
+{
+	if (options->view && strcmp(options->view, "map") != 0 && strcmp(options->view, "timeline") != 0)
+		return fail(error, BAD_INPUT, "no view \"%.60s\" as a plot: timeline or map (tikz: pipeline, mesh)", options->view);
+	return OK;
+}
+
+/* One line for each position that is drawn: position, sums of the groups from below, in units. */
+static enum status write_table(const struct plan *plan, int64_t unit, FILE *stream, struct error *error)
+{
+	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	uint32_t *keep = mem_alloc(POINTS_MOST, sizeof *keep);
+	if (!bytes || !keep) {
+		mem_free(bytes);
+		mem_free(keep);
+		return fail(error, NO_MEMORY, "out of memory");
+	}
+	uint32_t count = timeline_thin(plan->live, plan->graph->ops, POINTS_MOST, keep);
+	for (uint32_t i = 0; i < count; i++) {
+		double sum = 0;
+		fprintf(stream, "%u", keep[i]);
+		for (int group = 0; group < GROUP_COUNT; group++) {
+			sum += (double)bytes[keep[i]][group];
+			fprintf(stream, " %.6g", sum / (double)unit);
+		}
+		putc('\n', stream);
+	}
+	mem_free(bytes);
+	mem_free(keep);
+	return OK;
+}
+
+/* Calls write for each buffer that can be seen. */
+static void for_boxes(const struct plan *plan, enum timeline_group group, FILE *stream,
+	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
+{
+	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
+		if (plan->first[storage] == NONE || group_of_kind(plan->graph->storage[storage].kind) != group)
+			continue;
+		double width = plan->last[storage] + 1.0 - plan->first[storage];
+		if (width < BOX_LEAST * plan->graph->ops || (double)plan->bytes[storage] < BOX_LEAST * (double)plan->arena_bytes)
+			continue;
+		write(stream, plan->first[storage], (double)plan->offset[storage] / (double)unit, width, (double)plan->bytes[storage] / (double)unit);
+	}
+}
+
+/* ---- pgfplots ----------------------------------------------------------------------------- */
+
+static void tex_text(FILE *stream, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("_&%$#{}", *text))
+			putc('\\', stream);
+		putc(strchr("\\^~", *text) ? '-' : *text, stream);
+	}
+}
+
+static void tikz_head(const struct plan *plan, const char *unit, const char *label, int64_t bytes, FILE *stream)
+{
+	char text[32];
+	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
+		"\\documentclass[border=2pt]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}\n", stream);
+	for (int group = 0; group < GROUP_COUNT; group++)
+		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
+	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[width=14cm, height=7cm, title={", stream);
+	tex_text(stream, plan->graph->name);
+	fprintf(stream, ": %s}, xlabel={position in the order}, ylabel={%s [%s]},\n", bytes_text(bytes, text, sizeof text), label, unit);
+	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, axis on top, area legend, "
+		"legend style={at={(0.5,-0.22)}, anchor=north, legend columns=-1, draw=none}]\n", plan->graph->ops);
+}
+
+static enum status tikz_timeline(const struct plan *plan, FILE *stream, struct error *error)
+{
+	const char *name;
+	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	tikz_head(plan, name, "live memory", plan->peak_bytes, stream);
+	fputs("\\pgfplotstableread{\n", stream);
+	enum status status = write_table(plan, unit, stream, error);
+	fputs("}\\live\n", stream);
+	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
+		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d] table[x index=0, y index=%d] {\\live} \\closedcycle;\n\\addlegendentry{%s}\n",
+			group, group + 1, group_names[group]);
+	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[above, font=\\scriptsize] {peak};\n", plan->peak_position,
+		plan->peak_position, (double)plan->peak_bytes / (double)unit);
+	if (plan->order_bound_bytes > 0)
+		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->order_bound_bytes / (double)unit, plan->graph->ops,
+			(double)plan->order_bound_bytes / (double)unit);
+	return status;
+}
+
+static void tikz_box(FILE *stream, double x, double y, double width, double height)
+{
+	fprintf(stream, "(axis cs:%.10g,%.8g) rectangle (axis cs:%.10g,%.8g)\n", x, y, x + width, y + height);
+}
+
+static void tikz_map(const struct plan *plan, FILE *stream)
+{
+	const char *name;
+	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	tikz_head(plan, name, "address", plan->arena_bytes, stream);
+	fprintf(stream, "\\addplot[alarm, forget plot] coordinates {(0,%.6g) (%u,%.6g)};\n", (double)plan->arena_bytes / (double)unit, plan->graph->ops,
+		(double)plan->arena_bytes / (double)unit);
+	for (int group = 0; group < GROUP_WORKSPACE; group++) {
+		fprintf(stream, "\\addlegendimage{fill=group%d, draw=none}\\addlegendentry{%s}\n\\path[fill=group%d, draw=white, line width=0.1pt]\n", group,
+			group_names[group], group);
+		for_boxes(plan, (enum timeline_group)group, stream, tikz_box, unit);
+		fputs(";\n", stream);
+	}
+}
+
+enum status export_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	if (pipeline_view(options->view))
+		return pipeline_tikz(plan, options, stream, error);
+	if (mesh_view(options->view))
+		return mesh_tikz(plan, options, stream, error);
+	enum status status = check_view(options, error);
+	if (status != OK)
+		return status;
+	if (plan->peak_position == NONE)
+		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
+	if (wants_map(options))
+		tikz_map(plan, stream);
+	else
+		status = tikz_timeline(plan, stream, error);
+	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
+	return status;
+}
+
+/* ---- gnuplot ---------------------------------------------------------------------------------- */
+
+static void gnuplot_text(FILE *stream, const char *text)
+{
+	putc('"', stream);
+	for (; *text; text++) {
+		if (strchr("\"\\", *text))
+			putc('\\', stream);
+		putc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
+	}
+	putc('"', stream);
+}
+
+static void gnuplot_head(const struct plan *plan, const char *unit, const char *label, FILE *stream)
+{
+	fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\nset title ", stream);
+	gnuplot_text(stream, plan->graph->name);
+	fprintf(stream, " noenhanced\nset xlabel \"position in the order\"\nset ylabel \"%s [%s]\"\n", label, unit);
+	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\nset key below\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops);
+}
+
+static enum status gnuplot_timeline(const struct plan *plan, FILE *stream, struct error *error)
+{
+	const char *name;
+	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	gnuplot_head(plan, name, "live memory", stream);
+	fputs("$live << END\n", stream);
+	enum status status = write_table(plan, unit, stream, error);
+	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->peak_position, plan->peak_position,
+		(double)plan->peak_bytes / (double)unit);
+	fputs("plot ", stream);
+	for (int group = GROUP_COUNT - 1; group >= 0; group--)
+		fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"no order needs less\"\n", (double)plan->order_bound_bytes / (double)unit);
+	return status;
+}
+
+static void gnuplot_box(FILE *stream, double x, double y, double width, double height)
+{
+	fprintf(stream, "%.10g %.8g %.10g %.8g\n", x, y, x + width, y + height);
+}
+
+static void gnuplot_map(const struct plan *plan, FILE *stream)
+{
+	const char *name;
+	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	gnuplot_head(plan, name, "address", stream);
+	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
+		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
+		for_boxes(plan, (enum timeline_group)group, stream, gnuplot_box, unit);
+		fputs("END\n", stream);
+	}
+	fputs("plot ", stream);
+	for (int group = 0; group < GROUP_WORKSPACE; group++)
+		fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
+			group_names[group]);
+	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan->arena_bytes / (double)unit);
+}
+
+enum status export_gnuplot(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+{
+	enum status status = check_view(options, error);
+	if (status != OK)
+		return status;
+	if (plan->peak_position == NONE)
+		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
+	if (wants_map(options))
+		gnuplot_map(plan, stream);
+	else
+		status = gnuplot_timeline(plan, stream, error);
+	return status;
+}

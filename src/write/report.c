@@ -1,0 +1,202 @@
+/* report.c: a plan as text for people. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/plan/host_pool.h"
+#include "pipeline_json.h"
+#include "report.h"
+
+#define CURVE_COLUMNS 72
+#define CURVE_ROWS 8
+#define LISTED 12
+
+static const char *gap_text(int64_t value, int64_t bound, bool proved, char *text, size_t size)
+{
+	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
+	if (proved)
+		snprintf(text, size, "proved optimal");
+	else if (value > bound && gap < 0.0005)
+		snprintf(text, size, "less than 0.001 %% above the optimum");
+	else
+		snprintf(text, size, "at most %.3f %% above the optimum", gap);
+	return text;
+}
+
+static void line(FILE *stream, const char *label, int64_t bytes, const char *remark)
+{
+	char text[32];
+	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes, *remark ? "   " : "", remark);
+}
+
+/* The step as simulated: what is computed, and what computation waits for. */
+static void write_time(const struct plan *plan, FILE *stream)
+{
+	const struct step_time *time = &plan->time->time;
+	char text[32];
+	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
+	for (uint32_t s = 1; s < plan->time->model.streams; s++)
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s), (double)time->exposed[s] * 1e-9,
+			(double)time->busy[s] * 1e-9);
+	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: part by part, without the order\n", "step, estimated",
+		(double)plan->sharded->cost.total * 1e-9);
+	if (plan->time->model.ahead > 0)
+		fprintf(stream, "  %-22s %12s    beside the plan: parameters gathered a layer ahead\n", "gathered ahead",
+			bytes_text(plan->time->model.ahead, text, sizeof text));
+}
+
+/* What was searched, and how far the estimate is from the least that is possible. */
+static void write_search(const struct sharded *sharded, FILE *stream)
+{
+	const struct shard_proof *proof = &sharded->proof;
+	char gap[80];
+	if (proof->objective)
+		fprintf(stream, "  %-22s %12.3f ms    on the estimate of any sharding searched, by %s; %s\n", "bound", (double)proof->bound * 1e-9, proof->kind,
+			gap_text(proof->cost, proof->bound, proof->proved, gap, sizeof gap));
+	if (sharded->space && sharded->patterns > 0)
+		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
+	else if (sharded->space)
+		fprintf(stream, "  %-22s %s; %u ops folded\n", "searched", sharded->space, sharded->folded);
+}
+
+/* How the step is split, and what each device sends. */
+static void write_sharding(const struct plan *plan, FILE *stream)
+{
+	const struct sharded *sharded = plan->sharded;
+	char text[96];
+	if (!sharded)
+		return;
+	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
+	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
+	line(stream, "sent by each device", plan->traffic.bytes, plan->pipelined ? "for a microbatch, on all ranks, without what goes between these" : "");
+	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
+	if (plan->time)
+		write_time(plan, stream);
+	write_search(sharded, stream);
+	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+			const struct traffic *traffic = &plan->traffic.of[a][c];
+			if (traffic->bytes > 0)
+				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name, collective_names[c],
+					bytes_text(traffic->bytes, text, sizeof text), traffic->count, (double)traffic->time * 1e-9);
+		}
+}
+
+static void write_numbers(const struct plan *plan, FILE *stream)
+{
+	char gap[80], ground[300], remark[400];
+	const struct graph *graph = plan->graph;
+	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
+	line(stream, "persistent", plan->persistent_bytes, "parameters, optimizer state, inputs, buffers");
+	line(stream, "peak, program order", plan->program_peak_bytes, "");
+	snprintf(remark, sizeof remark, "by %s; %s", plan->order_winner,
+		gap_text(plan->peak_bytes, plan->order_bound_bytes, plan->order_proved, gap, sizeof gap));
+	line(stream, "peak, this plan", plan->peak_bytes, remark);
+	if (plan_storage_peak(plan) < plan->peak_bytes)
+		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
+	snprintf(remark, sizeof remark, "by %s", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	line(stream, "bound on any order", plan->order_bound_bytes, remark);
+	snprintf(remark, sizeof remark, "by %s; %s", plan->layout_winner,
+		gap_text(plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved, gap, sizeof gap));
+	line(stream, "arena", plan->arena_bytes, remark);
+	snprintf(remark, sizeof remark, "by %s", plan_layout_ground(plan, ground, sizeof ground));
+	line(stream, "bound on any layout", plan->layout_bound_bytes, remark);
+	double load = plan->layout->load > 0 ? (double)plan->layout->load : 1;
+	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan->arena_bytes / load - 1));
+	line(stream, "live buffers at most", plan->layout->load, remark);
+	struct host_pool host;
+	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
+		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
+		line(stream, "host memory", host.arena, remark);
+	}
+	host_pool_free(&host);
+	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
+		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
+	line(stream, "caching allocator", plan->caching_bytes, remark);
+	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: no order does, by the bound", "THE PLAN DOES NOT FIT; whether another does is not known" };
+	int64_t budget = plan_budget(plan);
+	if (budget >= 0)
+		line(stream, "memory cap", budget, fits[plan_fits(plan)]);
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
+		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
+	if (plan->limited)
+		fputs("  (cut short: a better plan may exist)\n", stream);
+}
+
+/* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ---------------- */
+
+static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
+{
+	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
+	uint32_t ops = plan->graph->ops;
+	uint32_t columns = ops < CURVE_COLUMNS ? ops : CURVE_COLUMNS;
+	int64_t height[CURVE_COLUMNS];
+	if (ops == 0 || plan->peak_bytes == 0)
+		return;
+	for (uint32_t c = 0; c < columns; c++) {
+		height[c] = 0;
+		for (uint32_t i = (uint32_t)((uint64_t)c * ops / columns); i < (uint64_t)(c + 1) * ops / columns; i++)
+			if (plan->live[i] > height[c])
+				height[c] = plan->live[i];
+	}
+	char text[32];
+	fprintf(stream, "\nlive bytes over the order\n");
+	for (int row = CURVE_ROWS - 1; row >= 0; row--) {
+		fprintf(stream, "  %10s |", row == CURVE_ROWS - 1 ? bytes_text(plan->peak_bytes, text, sizeof text) : row == 0 ? "0 B" : "");
+		for (uint32_t c = 0; c < columns; c++) {
+			double level = (double)height[c] / (double)plan->peak_bytes * CURVE_ROWS - row;
+			int part = level >= 1 ? 8 : level <= 0 ? 0 : (int)(level * 8 + 0.999);
+			fputs(utf8 ? eighths[part] : part > 4 ? "#" : part ? "." : " ", stream);
+		}
+		fputc('\n', stream);
+	}
+	fprintf(stream, "  %10s +", "");
+	uint32_t peak_column = (uint32_t)((uint64_t)plan->peak_position * columns / ops);
+	for (uint32_t c = 0; c < columns; c++)
+		fputc(c == peak_column ? '^' : '-', stream);
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)\n", "", plan->peak_position + 1, ops,
+		plan->graph->op[plan->order[plan->peak_position]].name, plan->graph->op[plan->order[plan->peak_position]].type);
+}
+
+static void write_blame(const struct plan *plan, FILE *stream)
+{
+	const struct graph *graph = plan->graph;
+	if (plan->peak_position == NONE)
+		return;
+	int64_t bytes[KIND_COUNT], workspace;
+	char text[32];
+	plan_categories(plan, plan->peak_position, bytes, &workspace);
+	fputs("\nalive at the peak\n", stream);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (bytes[kind])
+			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], bytes_text(bytes[kind], text, sizeof text),
+				100.0 * (double)bytes[kind] / (double)plan->peak_bytes);
+	if (workspace)
+		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
+	uint32_t *list = mem_alloc(graph->storages, sizeof *list);
+	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
+	uint32_t count = list && reason ? plan_alive(plan, plan->peak_position, list) : 0, shown = 0;
+	if (count)
+		plan_reasons(plan, plan->peak_position, list, count, NULL, reason);
+	if (count)
+		fputs("\nlargest that come and go\n", stream);
+	for (uint32_t i = 0; i < count && shown < LISTED; i++) {
+		const struct storage *storage = &graph->storage[list[i]];
+		if (storage->persistent)
+			continue;
+		fprintf(stream, "  %-22s %12s  %-14s %s\n", kind_names[storage->kind], bytes_text(plan->bytes[list[i]], text, sizeof text),
+			alive_reason_text[reason[i]], graph->tensor[storage->root].name);
+		shown++;
+	}
+	mem_free(list);
+	mem_free(reason);
+}
+
+bool report_write(const struct plan *plan, bool utf8, FILE *stream)
+{
+	write_numbers(plan, stream);
+	write_sharding(plan, stream);
+	pipeline_write_text(plan, stream);
+	write_curve(plan, utf8, stream);
+	write_blame(plan, stream);
+	return !ferror(stream);
+}

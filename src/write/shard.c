@@ -1,0 +1,107 @@
+/* shard.c: how a step is split over devices, as CSV. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data.h"
+#include "shard.h"
+#include "sharding_words.h"
+
+static void seconds(FILE *stream, int64_t picoseconds)
+{
+	fprintf(stream, "%" PRId64 ".%012" PRId64, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
+}
+
+static void write_word(FILE *stream, const char *word)
+{
+	putc(',', stream);
+	csv_text(stream, word ? word : "");
+}
+
+static void write_placements(const struct plan *plan, FILE *stream)
+{
+	const struct sharded *sharded = plan->sharded;
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	char text[400];
+	fputs("tensor,kind,bytes,device_bytes,redundant_bytes,placement,dtensor,partition_spec,hlo\n", stream);
+	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+		const struct tensor *tensor = &units->graph->tensor[t];
+		struct placement placement = sharded->sharding.produced[t];
+		csv_text(stream, tensor->name);
+		fprintf(stream, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64, kind_names[tensor->kind], tensor->bytes, placement_bytes(units, mesh, t, placement),
+			placement_redundant(units, mesh, t, placement));
+		write_word(stream, sharded_place(sharded, t, placement, text, sizeof text));
+		write_word(stream, sharding_dtensor(units, mesh, t, placement, text, sizeof text));
+		write_word(stream, sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
+		write_word(stream, sharding_hlo(units, mesh, t, placement, text, sizeof text));
+		putc('\n', stream);
+	}
+}
+
+static void write_collectives(const struct plan *plan, FILE *stream)
+{
+	const struct mesh *mesh = &plan->sharded->sharding.mesh;
+	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+			const struct traffic *traffic = &plan->traffic.of[a][c];
+			if (traffic->count == 0)
+				continue;
+			fprintf(stream, "%s,%s,%u,%" PRId64 ",", mesh->axis[a].name, collective_names[c], traffic->count, traffic->bytes);
+			seconds(stream, traffic->time);
+			putc('\n', stream);
+		}
+}
+
+static void write_candidates(const struct plan *plan, FILE *stream)
+{
+	const struct sharded *sharded = plan->sharded;
+	fputs("candidate,step_seconds,staying_bytes,possible,chosen\n", stream);
+	for (uint32_t i = 0; i < sharded->candidates; i++) {
+		const struct shard_candidate *candidate = &sharded->candidate[i];
+		csv_text(stream, candidate->text);
+		putc(',', stream);
+		if (candidate->possible)
+			seconds(stream, candidate->time);
+		putc(',', stream);
+		if (candidate->possible && candidate->usage >= 0)
+			fprintf(stream, "%" PRId64, candidate->usage);
+		fprintf(stream, ",%d,%d\n", candidate->possible, candidate->chosen);
+	}
+}
+
+static void write_curve(const struct plan *plan, FILE *stream)
+{
+	const struct sharded *sharded = plan->sharded;
+	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
+	for (uint32_t i = 0; i < sharded->points; i++) {
+		const struct sharding_point *point = &sharded->curve[i];
+		fprintf(stream, "%u,%" PRId64 ",%" PRId64 ",", point->eps, point->usage, point->redundant);
+		seconds(stream, point->time);
+		putc('\n', stream);
+	}
+}
+
+static const struct { const char *view; void (*write)(const struct plan *plan, FILE *stream); } views[] = {
+	{ "placements", write_placements }, { "collectives", write_collectives }, { "candidates", write_candidates }, { "curve", write_curve },
+};
+
+bool shard_csv_view(const char *view)
+{
+	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+		if (view && strcmp(views[i].view, view) == 0)
+			return true;
+	return false;
+}
+
+enum status shard_csv(const struct plan *plan, const char *view, FILE *stream, struct error *error)
+{
+	if (!plan->sharded)
+		return fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
+	if (strcmp(view, "curve") == 0 && plan->sharded->points == 0)
+		return fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
+	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+		if (strcmp(views[i].view, view) == 0)
+			views[i].write(plan, stream);
+	return OK;
+}

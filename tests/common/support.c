@@ -1,0 +1,96 @@
+/* support.c: what unit tests share. Replaces solver/base/memory.c by an allocator that counts and can fail. */
+#include "support.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "src/check/check.h"
+#include "src/write/plan_json.h"
+
+uint64_t test_seed(void)
+{
+	const char *seed = getenv("SEED");
+	return seed ? strtoull(seed, NULL, 0) : 20261121;
+}
+
+static atomic_long blocks;
+static atomic_long allowed = -1;   /* allocations until the next ones fail; -1: all succeed */
+
+void memory_allow(long allocations)
+{
+	atomic_store(&allowed, allocations);
+}
+
+long memory_blocks(void)
+{
+	return atomic_load(&blocks);
+}
+
+static bool refuse(void)
+{
+	long left = atomic_load(&allowed);
+	if (left < 0)
+		return false;
+	if (left == 0)
+		return true;
+	atomic_store(&allowed, left - 1);
+	return false;
+}
+
+void *mem_alloc(size_t count, size_t size)
+{
+	void *block = refuse() ? NULL : calloc(count ? count : 1, size ? size : 1);
+	if (block)
+		atomic_fetch_add(&blocks, 1);
+	return block;
+}
+
+void *mem_resize(void *block, size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes) || refuse())
+		return NULL;
+	void *moved = realloc(block, bytes ? bytes : 1);
+	if (moved && !block)
+		atomic_fetch_add(&blocks, 1);
+	return moved;
+}
+
+void mem_free(void *block)
+{
+	if (block)
+		atomic_fetch_sub(&blocks, 1);
+	free(block);
+}
+
+int64_t program_peak(const struct graph *graph)
+{
+	struct memory_rules rules = { .alignment = 1 };
+	struct problem problem;
+	if (problem_of_graph(graph, &rules, &problem, NULL) != OK)
+		return -1;
+	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
+	problem_free(&problem);
+	return peak;
+}
+
+char *plan_text(const struct plan *plan)
+{
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	plan_write_json(plan, NULL, false, stream);
+	fclose(stream);
+	return text;
+}
+
+enum status check_plan_text(const struct graph *graph, const char *text, struct error *error)
+{
+	char path[] = "/tmp/tidemark-plan-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	fputs(text, file);
+	fclose(file);
+	enum status status = plan_check(graph, path, NULL, NULL, error);
+	remove(path);
+	return status;
+}

@@ -1,0 +1,28 @@
+/* support.h: what unit tests share. Linking it replaces the solver's allocator by a counting one. */
+#ifndef TIDEMARK_TESTS_COMMON_SUPPORT_H
+#define TIDEMARK_TESTS_COMMON_SUPPORT_H
+
+#include "solver/graph/problem.h"
+
+struct plan;
+
+/* The seed of random tests: SEED from the environment, or a fixed one. Print it on failure. */
+uint64_t test_seed(void);
+
+/* From now on so many allocations succeed and all later ones fail; -1: all succeed.
+ * The brutal test of a call: for (n = 0; ; n++) { memory_allow(n); status = call(); memory_allow(-1);
+ * if (status != NO_MEMORY) break; assert(memory_blocks() == before); } */
+void memory_allow(long allocations);
+
+/* Blocks allocated through mem_alloc and mem_resize and not freed. Compare before and after. */
+long memory_blocks(void);
+
+/* Bytes at the peak of a graph's program order, without workspace; -1 when out of memory. */
+int64_t program_peak(const struct graph *graph);
+
+/* A plan's file. Free it with free(). */
+char *plan_text(const struct plan *plan);
+/* What the independent check says of such a file. */
+enum status check_plan_text(const struct graph *graph, const char *text, struct error *error);
+
+#endif

@@ -1,0 +1,159 @@
+/* unit_layout.c: offsets, bounds and their checker. */
+#include <criterion/criterion.h>
+
+#include "tests/common/random_buffers.h"
+#include "solver/layout/layout.h"
+#include "tests/common/support.h"
+
+static enum status solve(const struct buffers *buffers, enum layout_strategy strategy, int64_t alignment, struct layout *layout)
+{
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct layout_options options = { .strategy = strategy, .alignment = alignment, .effort = 100000 };
+	return layout_solve(buffers, &options, &control, layout, &error);
+}
+
+Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	for (int round = 0; round < 2000; round++) {
+		int kind = round % 16;
+		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
+		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
+			bool caching = strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE;
+			struct layout layout;
+			int64_t alignment = caching || (kind & PINNED) ? 1 : 1 + round % 3;
+			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, alignment, &layout);
+			struct error error = { 0 };
+			cr_assert(status == OK || (status == INFEASIBLE && (kind & PINNED)), "round %d: status %d", round, status);
+			if (status == OK && !(caching && kind))
+				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %d %s: %s",
+					     (unsigned long long)test_seed(), round, layout_strategy_names[strategy], error.text);
+			layout_free(&layout);
+		}
+	}
+}
+
+Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
+{
+	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 4, 4 }, fixed[] = { -1, 4, -1 }, offset[] = { 0, 4, 0 };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
+	struct layout layout = { .offset = offset, .arena = 8, .load = 8, .bound = 8, .proved = true, .moment = 1 };
+	struct error error;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
+	offset[0] = 2;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	cr_assert_str_eq(error.text, "buffers 0 and 1 overlap at step 1");
+	offset[0] = 0;
+	offset[1] = 8;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	offset[1] = 4;
+	layout.load = layout.bound = 9;
+	layout.proved = false;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+	layout.load = layout.bound = 8;
+	layout.moment = 0;
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
+}
+
+Test(layout, contradictory_pins_are_refused_by_name)
+{
+	int64_t lower[] = { 0, 1 }, upper[] = { 2, 3 }, size[] = { 4, 4 }, fixed[] = { 0, 3 };
+	struct buffers buffers = { .n = 2, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
+	struct layout layout;
+	struct control control = { 0 };
+	struct error error;
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
+	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), INFEASIBLE);
+	cr_assert_str_eq(error.text, "buffers 0 and 1 are pinned to overlapping places: to bytes 0 to 3 and 3 to 6, and both are alive at "
+			 "step 1");
+	cr_assert_eq(layout.clash[0], 0);
+	cr_assert_eq(layout.clash[1], 1);
+	cr_assert_null(layout.offset);
+	layout_free(&layout);
+}
+
+Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
+{
+	/* 1 MiB: the small pool's 2 MiB. 3 and 11 MiB: one segment of 20 MiB, whose free ends of 3 and 6 MiB cannot
+	 * take 17 MiB: a segment of 18 MiB; the expandable one grows by 20 MiB at its free end. */
+	int64_t lower[] = { 0, 0, 0, 2 }, upper[] = { 2, 2, 3, 4 }, size[] = { 1 << 20, 3 << 20, 11 << 20, 17 << 20 }, offset[4];
+	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size };
+	cr_assert_eq(layout_caching(&buffers, false, offset), INT64_C(40) << 20);
+	cr_assert_eq(offset[3], INT64_C(22) << 20);
+	cr_assert_eq(layout_caching(&buffers, true, offset), INT64_C(42) << 20);
+	cr_assert_eq(offset[3], INT64_C(16) << 20);
+}
+
+Test(layout, running_out_of_memory_leaks_nothing)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	draw(&sample, 12, 10, 9, ALIGNED | GAPPED | WINDOWED, &seed);
+	for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
+		for (long n = 0;; n++) {
+			struct layout layout = { 0 };
+			long before = memory_blocks();
+			memory_allow(n);
+			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, 1, &layout);
+			memory_allow(-1);
+			if (status != NO_MEMORY) {
+				layout_free(&layout);
+				break;
+			}
+			cr_assert_eq(memory_blocks(), before, "%s, allocation %ld", layout_strategy_names[strategy], n);
+		}
+	}
+}
+
+/* A cache of one value. */
+struct one { uint64_t key[2]; unsigned char value[4096]; size_t bytes; int hits; };
+
+static bool look_up(void *context, const uint64_t key[2], void *value, size_t bytes)
+{
+	struct one *one = context;
+	if (one->bytes != bytes || memcmp(one->key, key, sizeof one->key))
+		return false;
+	memcpy(value, one->value, bytes);
+	one->hits++;
+	return true;
+}
+
+static void keep_value(void *context, const uint64_t key[2], const void *value, size_t bytes)
+{
+	struct one *one = context;
+	memcpy(one->key, key, sizeof one->key);
+	memcpy(one->value, value, bytes);
+	one->bytes = bytes;
+}
+
+Test(layout, equal_components_are_solved_once)
+{
+	/* Two triples of the same shape, far apart. */
+	int64_t lower[] = { 0, 1, 2, 100, 101, 102 }, upper[] = { 2, 3, 4, 102, 103, 104 }, size[] = { 4, 6, 4, 4, 6, 4 };
+	struct buffers buffers = { .n = 6, .lower = lower, .upper = upper, .size = size };
+	struct one one = { .bytes = 0 };
+	struct layout_cache cache = { look_up, keep_value, &one };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .cache = &cache };
+	struct control control = { 0 };
+	struct layout layout;
+	struct error error;
+	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
+	cr_assert_eq(one.hits, 1);
+	cr_assert_eq(layout.arena, 10);
+	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
+	layout_free(&layout);
+}
+
+Test(layout, hints_that_make_up_a_layout_are_taken)
+{
+	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 6, 4 }, hint[] = { 6, 0, 6 };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .hint = hint };
+	struct layout layout;
+	cr_assert_eq(solve(&buffers, LAYOUT_BEST, 1, &layout), OK);
+	cr_assert_str_eq(layout.strategy, "hints");
+	cr_assert_eq(layout.offset[0], 6);
+	cr_assert_eq(layout.arena, 10);
+	layout_free(&layout);
+}

@@ -1,0 +1,165 @@
+/* unit_order.c: the orderer as a whole, against brute force over all orders. */
+#include <criterion/criterion.h>
+
+#include "tests/common/random_problem.h"
+#include "solver/order/cut.h"
+#include "tests/common/support.h"
+
+static void check_result(const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
+{
+	cr_assert(problem_order_valid(problem, result->order), "seed %lu: the order is not valid", seed);
+	cr_assert_eq(problem_peak(problem, result->order, NULL, NULL), result->peak, "seed %lu: wrong peak", seed);
+	cr_assert_leq(result->bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->bound, optimum);
+	cr_assert_geq(result->peak, optimum, "seed %lu: peak %ld below the optimum %ld", seed, result->peak, optimum);
+	cr_assert_eq(result->proved, result->peak == result->bound);
+	if (result->proved)
+		cr_assert_eq(result->peak, optimum, "seed %lu: claimed optimal", seed);
+	if (result->certificate.proof != ORDER_PROOF_SEARCH) {
+		struct error error = { 0 };
+		enum status status = order_check_certificate(problem, &result->certificate, result->bound, &error);
+		cr_assert_eq(status, OK, "seed %lu: %s", seed, error.text);
+	}
+}
+
+Test(order, every_strategy_keeps_its_promises_on_random_problems)
+{
+	for (uint64_t round = 0; round < 4000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, random_below(&state, 10), &problem));
+		int64_t optimum = least_peak(&problem);
+		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
+			struct order_options options = { .strategy = strategy };
+			struct control control = { 0 };
+			struct order_result result;
+			enum status status = order_solve(&problem, &options, &control, &result);
+			cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
+			check_result(&problem, &result, optimum, seed);
+			order_result_free(&result);
+		}
+		struct control control = { 0 };
+		struct order_result result;
+		cr_assert_eq(order_quick(&problem, &control, &result), OK);
+		check_result(&problem, &result, optimum, seed);
+		order_result_free(&result);
+		problem_free(&problem);
+	}
+}
+
+Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops)
+{
+	uint32_t proved = 0, rounds = 20000;
+	for (uint64_t round = 0; round < rounds; round++) {
+		uint64_t seed = test_seed() * 3 + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
+		struct order_options options = { .strategy = ORDER_BEST };
+		struct control control = { 0 };
+		struct order_result result;
+		enum status status = order_solve(&problem, &options, &control, &result);
+		cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
+		check_result(&problem, &result, least_peak(&problem), seed);
+		proved += result.proved;
+		order_result_free(&result);
+		problem_free(&problem);
+	}
+	cr_assert_eq(proved, rounds, "only %u of %u were solved to optimality", proved, rounds);
+}
+
+Test(order, decides_whether_a_memory_cap_can_be_kept)
+{
+	for (uint64_t round = 0; round < 500; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
+		int64_t optimum = least_peak(&problem);
+		for (int64_t cap = optimum - 2; cap <= optimum + 2; cap++) {
+			struct order_options options = { .strategy = ORDER_BEST };
+			struct control control = { 0 };
+			struct order_result result;
+			enum status status = order_fit(&problem, cap, &options, &control, &result);
+			cr_assert_eq(status, cap >= optimum || cap < 0 ? (cap < 0 ? status : OK) : INFEASIBLE, "seed %lu: cap %ld, optimum %ld, status %d",
+				seed, cap, optimum, (int)status);
+			if (status == OK)
+				cr_assert_leq(problem_peak(&problem, result.order, NULL, NULL), cap);
+			if (status == INFEASIBLE)
+				cr_assert_gt(result.bound, cap);
+			order_result_free(&result);
+		}
+		problem_free(&problem);
+	}
+}
+
+/* Bytes by why they are alive, at one position of the program order. */
+Test(order, explains_the_live_bytes_of_an_op)
+{
+	for (uint64_t round = 0; round < 1000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		uint32_t ops = 1 + random_below(&state, 9), position = random_below(&state, ops);
+		cr_assert(random_problem(&state, ops, &problem));
+		int64_t live[9], bytes[4] = { 0 }, cut;
+		uint32_t op = problem.program[position];
+		enum order_reason reason[64];
+		struct control control = { 0 };
+		struct order_cut network;
+		problem_peak(&problem, problem.program, live, NULL);
+		cr_assert_eq(order_explain(&problem, problem.program, position, &control, reason), OK);
+		for (uint32_t item = 0; item < problem.items; item++)
+			bytes[reason[item]] += problem.size[item];
+		int64_t all = problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN] + bytes[ORDER_IN_CUT] + bytes[ORDER_CHOICE];
+		cr_assert_eq(all, live[position], "seed %lu", seed);
+		cr_assert_eq(order_cut_init(&network, &problem, false), OK);
+		cr_assert_eq(order_cut_at(&network, op, NULL, 0, &control, &cut), OK);
+		cr_assert_leq(problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN], cut);
+		order_cut_free(&network);
+		problem_free(&problem);
+	}
+}
+
+/* What one position leaves to the next changes no reason. */
+Test(order, reasons_position_by_position_are_those_of_each_alone)
+{
+	for (uint64_t round = 0; round < 300; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		struct control control = { 0 };
+		enum order_reason alone[64], kept[64];
+		uint32_t ops = 1 + random_below(&state, 9);
+		cr_assert(random_problem(&state, ops, &problem));
+		struct order_explainer *explainer = order_explainer_new(&problem, problem.program);
+		cr_assert_not_null(explainer);
+		for (uint32_t i = 0; i < 3 * ops; i++) {
+			uint32_t position = random_below(&state, ops);
+			cr_assert_eq(order_explainer_at(explainer, position, &control, kept), OK);
+			cr_assert_eq(order_explain(&problem, problem.program, position, &control, alone), OK);
+			cr_assert_eq(memcmp(kept, alone, problem.items * sizeof *kept), 0, "seed %lu position %u", seed, position);
+		}
+		order_explainer_free(explainer);
+		problem_free(&problem);
+	}
+}
+
+Test(order, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	for (uint64_t round = 0; round < 20; round++) {
+		uint64_t state = test_seed() + round;
+		struct problem problem;
+		cr_assert(random_problem(&state, 9, &problem));
+		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
+			struct order_options options = { .strategy = strategy };
+			long before = memory_blocks();
+			enum status status = NO_MEMORY;
+			for (long n = 0; status == NO_MEMORY; n++) {
+				struct control control = { 0 };
+				struct order_result result;
+				memory_allow(n);
+				status = order_solve(&problem, &options, &control, &result);
+				memory_allow(-1);
+				order_result_free(&result);
+				cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+			}
+		}
+		problem_free(&problem);
+	}
+}

@@ -1,0 +1,478 @@
+/* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "solver/pipeline/configuration.h"
+#include "solver/shard/split_roles.h"
+#include "src/scenario/devices.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+#define GIB 1073741824.0
+#define BLOCKS_MAX 1024
+
+/* ---- a model's repeated layer, from its graph ------------------------------------------------------------------------ */
+
+struct layers {
+	struct block_cost cost[BLOCKS_MAX];
+	uint32_t blocks;
+	struct machine machine;
+};
+
+/* One axis of the mesh splits along roles; batch and seq 0: the model's own. */
+static void cost_split(const char *name, int64_t batch, int64_t seq, enum recompute recompute, const char *axis, uint32_t size,
+	const struct axis_roles *roles, struct layers *layers)
+{
+	struct model_config config = model_find(name)->config;
+	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
+	uint32_t copies = (uint32_t)config.layers, first, length, period;
+	struct error error;
+	enum status status;
+	config.layers = 3;
+	config.dense_layers = 0;
+	config.fused = true;
+	config.batch = batch ? batch : config.batch;
+	config.seq = seq ? seq : config.seq;
+	layers->machine = device_preset(DEVICE_A100_80).machine;
+	struct graph *graph = model_step(name, &config, &training, &error, &status);
+	struct rules *rules = rules_new();
+	struct arena arena = { 0 };
+	struct units units;
+	struct blocks blocks;
+	struct op_work *work;
+	struct sharding sharding;
+	struct mesh mesh = { 0 };
+	mesh_add_axis(&mesh, axis, size, 1, 8, &layers->machine);
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(blocks_find(graph, &blocks), OK);
+	cr_assert_eq(op_work_find(graph, rules, false, &arena, &work), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+	struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
+	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
+	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, work, &layers->machine, context, experts, cost), OK);
+	cr_assert(blocks_period(&blocks, &first, &length, &period));
+	layers->blocks = copies * period;
+	for (uint32_t b = 0; b < layers->blocks; b++)
+		layers->cost[b] = cost[first + period + b % period];
+	mem_free(cost);
+	sharding_free(&sharding);
+	blocks_free(&blocks);
+	units_free(&units);
+	arena_free(&arena);
+	rules_free(rules);
+	graph_release(graph);
+}
+
+static void cost_layers(const char *name, enum recompute recompute, uint32_t tp, bool sp, struct layers *layers)
+{
+	cost_split(name, 0, 0, recompute, "tp", tp, sp ? &roles_tensor_sp : &roles_tensor, layers);
+}
+
+/* Korthikanti et al., arXiv 2205.05198, figures 1 and 7: the first stage's layers. */
+Test(configuration, memory_of_korthikantis_models_is_exact)
+{
+	static const struct { const char *model; uint32_t pp, chunks, microbatches; double state, activations[5]; } rows[] = {
+		{ "megatron-22b", 1, 1, 1, 45.5625, { 59.25, 39.5625, 29.25, 9.5625, 4.5 } },
+		{ "gpt3-175b", 8, 3, 64, 45.5625, { 66.84375, 41.4140625, 37.78125, 12.3515625, 5.8125 } },
+		{ "megatron-530b", 35, 3, 280, 31.640625, { 114.0234375, 66.513671875, 70.5859375, 23.076171875, 10.859375 } },
+		{ "megatron-1t", 64, 1, 512, 32.958984375, { 131.25, 76.5625, 81.25, 26.5625, 12.5 } },
+	};
+	static const struct { enum recompute recompute; bool sp; } modes[5] = { { RECOMPUTE_NONE, false }, { RECOMPUTE_NONE, true },
+		{ RECOMPUTE_SELECTIVE, false }, { RECOMPUTE_SELECTIVE, true }, { RECOMPUTE_FULL, false } };
+	static struct layers layers;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int mode = 0; mode < 5; mode++) {
+			uint32_t first[BLOCKS_MAX];
+			struct rank_memory memory;
+			struct config config = { .dp = 1, .tp = 8, .pp = rows[i].pp, .cp = 1, .ep = 1, .chunks = rows[i].chunks, .microbatch = 1,
+				.microbatches = rows[i].microbatches, .schedule = rows[i].chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B };
+			cost_layers(rows[i].model, modes[mode].recompute, 8, modes[mode].sp, &layers);
+			struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
+			struct overheads none = { 0 };
+			cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+			config_rank_memory(&model, &config, &none, first, 0, &memory);
+			double state = (double)(memory.parameters + memory.gradients + memory.optimizer) / GIB, activations = (double)memory.activations / GIB;
+			cr_expect_float_eq(state, rows[i].state, 1e-9, "%s: %.9f GiB of state", rows[i].model, state);
+			cr_expect_float_eq(activations, rows[i].activations[mode], 1e-9, "%s %d: %.9f GiB of activations", rows[i].model, mode, activations);
+		}
+}
+
+/* Rajbhandari et al., arXiv 1910.02054, figure 1: 7.5 billion parameters, 64 devices. */
+Test(configuration, zero_stages_are_exact)
+{
+	static const double gigabytes[4] = { 120, 31.40625, 16.640625, 1.875 };
+	struct block_cost cost = { .shared_with = NONE, .states = { .parameter = { [3] = INT64_C(15000000000) },
+		.gradient = { [3] = INT64_C(15000000000) }, .optimizer = { [3] = INT64_C(90000000000) } } };
+	struct machine machine = device_preset(DEVICE_V100_32).machine;
+	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 16, .limit = -1 };
+	uint32_t first[2] = { 0, 1 };
+	for (uint8_t zero = 0; zero < 4; zero++) {
+		struct config config = { .dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
+		struct overheads none = { 0 };
+		struct rank_memory memory;
+		config_rank_memory(&model, &config, &none, first, 0, &memory);
+		cr_expect_float_eq((double)memory.total / 1e9, gigabytes[zero], 1e-6, "ZeRO-%d: %.6f GB", zero, (double)memory.total / 1e9);
+	}
+	/* experts are not shared by the expert axis, dense parameters are */
+	struct config config = { .dp = 4, .tp = 1, .pp = 1, .cp = 2, .ep = 8, .chunks = 1, .microbatches = 1, .zero = 1 };
+	struct overheads none = { 0 };
+	struct rank_memory memory;
+	config_rank_memory(&model, &config, &none, first, 0, &memory);
+	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 64 + (INT64_C(90000000000) % 64 > 0));
+	cost.states.optimizer[WHOLE_ON_CONTEXT] = cost.states.optimizer[3];
+	cost.states.optimizer[3] = 0;
+	config_rank_memory(&model, &config, &none, first, 0, &memory);
+	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 8);
+}
+
+/* Every overhead changes the sum by what it says, and nothing else. */
+Test(configuration, overheads_are_what_they_say)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[5];
+	struct rank_memory bare, memory;
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .transient = 70000, .matrices = b % 2 ? 3000 : 9000,
+			.shared_with = NONE, .states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
+			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 2, .tp = 2, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
+	struct overheads none = { .vectors = true, .small = true };
+	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	cr_expect_eq(bare.total, 4 * (40000 + 80000 + 240000) + 4 * 50000);
+	cr_expect_eq(bare.overhead, 0);
+#define WITH(expected, part, ...) do { \
+		struct overheads overheads = { .vectors = true, .small = true, __VA_ARGS__ }; \
+		config_rank_memory(&model, &config, &overheads, first, 0, &memory); \
+		cr_expect_eq(memory.total - bare.total, expected, #part ": %lld", (long long)(memory.total - bare.total)); \
+		cr_expect_eq(memory.part - bare.part, expected, #part); \
+	} while (0)
+	WITH(12345, context, .context = 12345);
+	WITH(2 * 500, communication, .communication = 500);   /* dp and tp */
+	WITH(2 * 7000, buckets, .bucket = 7000);
+	WITH(4 * 80000, buckets, .bucket = 1 << 30);          /* never more than the gradients */
+	WITH(777, workspace, .workspace = 777);
+	WITH(12000, cached, .cached = true);                  /* of each shape one */
+	WITH(70000, transient, .transient = true);
+	WITH((4 * 50000) / 1000 * 60, fragmentation, .fragmentation = 60);
+	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
+	cr_expect_eq(bare.total - memory.total, 4 * 2000);
+	config_rank_memory(&model, &config, &(struct overheads) { .small = true }, first, 0, &memory);
+	cr_expect_eq(bare.total - memory.total, 4 * (400 + 800 + 2400));
+	config.dp = 1;                                        /* nobody to reduce gradients with, one group less */
+	WITH(0, buckets, .bucket = 7000);
+	WITH(500, communication, .communication = 500);
+	config.dp = 2;
+	config.zero = 3;
+	config_rank_memory(&model, &config, &none, first, 0, &bare);
+	WITH(2 * 40000, gathered, .gathered = true);          /* one block is computed while the next is gathered */
+}
+
+/* Every device keeps its part of the sequence, and gathers keys and values: as many bytes as a ring passes on. */
+Test(configuration, context_parallelism_at_a_long_sequence)
+{
+	static struct layers whole, split;
+	int64_t seq = 131072, kv = 2 * 8 * 128 * seq * 2;
+	cost_split("llama3-8b", 1, seq, RECOMPUTE_NONE, "cp", 1, &roles_context, &whole);
+	cost_split("llama3-8b", 1, seq, RECOMPUTE_NONE, "cp", 8, &roles_context, &split);
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, kv / 2);
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved, "block %u: %lld of %lld", b, (long long)split.cost[b].saved, (long long)whole.cost[b].saved);
+		cr_expect_eq(split.cost[b].send * 8, whole.cost[b].send);
+		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-3 * (double)whole.cost[b].flops);
+		for (int c = 0; c < STATE_CLASSES; c++)
+			cr_expect_eq(split.cost[b].states.parameter[c], whole.cost[b].states.parameter[c]);
+	}
+	/* forward: keys and values once; backward: again, and their gradients are scattered */
+	int64_t link = split.cost[0].forward_link + split.cost[1].forward_link, back = split.cost[0].backward_link + split.cost[1].backward_link;
+	cr_expect_eq(link, 2 * gather, "%lld instead of %lld", (long long)link, (long long)(2 * gather));
+	cr_expect_eq(back, 4 * gather, "%lld instead of %lld", (long long)back, (long long)(4 * gather));
+	cr_expect_eq(whole.cost[0].forward_link + whole.cost[1].forward_link, 0);
+}
+
+/* Korthikanti et al., figure 5: a sequence-parallel half of a layer gathers its input once, for as many products as there are, and scatters its
+ * result; backward it gathers the gradient and, for the weights' gradients, the input again, and scatters. */
+Test(configuration, products_of_one_tensor_gather_it_once)
+{
+	static struct layers split;
+	cost_split("llama3-8b", 1, 4096, RECOMPUTE_NONE, "tp", 8, &roles_tensor_sp, &split);
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, INT64_C(4096) * 4096 * 2);
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].forward_link, 2 * gather, "%lld, not %lld", (long long)split.cost[b].forward_link, (long long)(2 * gather));
+		cr_expect_eq(split.cost[b].backward_link, 3 * gather, "%lld, not %lld", (long long)split.cost[b].backward_link, (long long)(3 * gather));
+	}
+}
+
+/* Experts are shared out, all other parameters whole; tokens travel to their experts and back, in both passes. */
+Test(configuration, expert_parallelism_of_a_mixture)
+{
+	static struct layers whole, split;
+	cost_split("moe", 8, 0, RECOMPUTE_NONE, "ep", 1, &roles_experts, &whole);
+	cost_split("moe", 8, 0, RECOMPUTE_NONE, "ep", 8, &roles_experts, &split);
+	int64_t dense = 0, experts = 0, before = 0, link[2] = { 0, 0 };
+	for (uint32_t b = 0; b < 2; b++) {
+		dense += split.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
+		experts += split.cost[b].states.parameter[WHOLE_ON_CONTEXT];
+		before += whole.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
+		link[0] += split.cost[b].forward_link;
+		link[1] += split.cost[b].backward_link;
+	}
+	cr_expect_eq(dense + 8 * experts, before);
+	cr_expect_eq(experts, INT64_C(2) * 2 * 768 * 3072 * 8 / 8, "%lld", (long long)experts);
+	cr_expect_gt(link[0], 0);
+	cr_expect_eq(link[1], link[0]);
+}
+
+/* DeepSeek-V3: what a layer keeps for every token, and who holds which experts. */
+Test(configuration, latent_attention_and_shared_experts_tensor_by_tensor)
+{
+	static struct layers whole, split;
+	const struct model_config *c = &model_find("deepseek-v3")->config;
+	int64_t seq = 4096, h = c->hidden, heads = c->heads, head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width;
+	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 1, &roles_experts, &whole);
+	cost_split("deepseek-v3", 8, seq, RECOMPUTE_NONE, "ep", 8, &roles_experts, &split);
+	/* two bytes each: norms keep what they read (and a number of four bytes), products what they read, attention its operands, result and
+	 * a number for every head */
+	int64_t attention = 2 * (2 * h + 2 * c->q_rank + latent + c->kv_rank + heads * (2 * head + 2 * c->value_width)) + 3 * 4 + 4 * heads;
+	int64_t routed = 2 * c->top_k * (h + 3 * c->expert_ffn + 1), shared = 2 * 3 * c->shared_experts * c->expert_ffn;
+	int64_t mixture = 2 * 2 * h + 4 + 2 * c->experts + routed + shared;
+	cr_expect_eq(split.cost[0].saved, seq * attention, "%lld, not %lld", (long long)split.cost[0].saved, (long long)(seq * attention));
+	cr_expect_eq(split.cost[1].saved, seq * mixture, "%lld, not %lld", (long long)split.cost[1].saved, (long long)(seq * mixture));
+	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT] * 8, 2 * 3 * h * c->expert_ffn * c->experts);
+	cr_expect_eq(split.cost[1].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS], 2 * (h * c->experts + 3 * h * c->expert_ffn * c->shared_experts + h));
+	for (uint32_t b = 0; b < 2; b++) {
+		cr_expect_eq(split.cost[b].saved * 8, whole.cost[b].saved);
+		cr_expect_float_eq((double)split.cost[b].flops * 8, (double)whole.cost[b].flops, 1e-4 * (double)whole.cost[b].flops);
+		/* one gradient of every shape: of one expert, and of the products beside them */
+		cr_expect_eq(split.cost[b].matrices, whole.cost[b].matrices);
+	}
+	cr_expect_eq(split.cost[1].matrices, 2 * (h * c->experts + 3 * h * c->expert_ffn * (1 + c->shared_experts)), "%lld", (long long)split.cost[1].matrices);
+	/* tokens go to their experts and back, with their scores */
+	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
+	int64_t there = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * h * 2), scores = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * 2);
+	cr_expect_eq(split.cost[1].forward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].forward_link, (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[1].backward_link, 2 * there + scores, "%lld, not %lld", (long long)split.cost[1].backward_link, (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[0].forward_link + split.cost[0].backward_link, 0);
+}
+
+/* ---- pipelines ----------------------------------------------------------------------------------------------------------- */
+
+Test(configuration, activations_in_flight_are_those_of_played_schedules)
+{
+	for (uint32_t p = 2; p <= 6; p++)
+		for (uint32_t v = 1; v <= 4; v++)
+			for (uint32_t m = p; m <= 4 * p; m += p)
+				for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
+					int64_t forward[24], backward[24], send[24] = { 0 };
+					struct error error;
+					struct pipeline_plan plan;
+					if ((v > 1) != (schedule == SCHEDULE_INTERLEAVED))
+						continue;
+					for (uint32_t k = 0; k < p * v; k++) {
+						forward[k] = 100;
+						backward[k] = 200;
+					}
+					struct pipeline pipeline = { .schedule = (enum schedule)schedule, .ranks = p, .chunks = v, .microbatches = m, .forward = forward,
+						.backward = backward, .send = send };
+					cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
+					struct config config = { .pp = p, .chunks = v, .microbatches = m, .schedule = (uint8_t)schedule };
+					for (uint32_t rank = 0; rank < p; rank++) {
+						uint32_t sum = 0;
+						for (uint32_t c = 0; c < v; c++)
+							sum += config_in_flight(&config, rank, c);
+						cr_expect_eq(sum, plan.in_flight[rank], "p %u v %u m %u schedule %d rank %u: %u instead of %u", p, v, m, schedule, rank, sum,
+							plan.in_flight[rank]);
+					}
+					pipeline_free(&plan);
+				}
+}
+
+/* The slowest piece of the best cut by trying all. */
+static int64_t brute_cut(const int64_t *time, uint32_t blocks, uint32_t pieces)
+{
+	int64_t best = INT64_MAX;
+	if (pieces == 1) {
+		best = 0;
+		for (uint32_t b = 0; b < blocks; b++)
+			best += time[b];
+		return best;
+	}
+	int64_t first = 0;
+	for (uint32_t b = 0; b + pieces <= blocks; b++) {
+		first += time[b];
+		int64_t rest = brute_cut(time + b + 1, blocks - b - 1, pieces - 1);
+		int64_t slowest = rest > first ? rest : first;
+		best = slowest < best ? slowest : best;
+	}
+	return best;
+}
+
+/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. */
+Test(configuration, timetables_hold_what_ranks_hold)
+{
+	static struct layers layers;
+	cost_layers("gpt3-175b", RECOMPUTE_NONE, 8, false, &layers);
+	struct config_model model = { .blocks = layers.blocks, .cost = layers.cost, .machine = &layers.machine, .devices_per_node = 8, .limit = -1 };
+	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
+		for (uint32_t microbatches = 4; microbatches <= 32; microbatches *= 2) {
+			uint32_t first[BLOCKS_MAX];
+			struct timetable timetable;
+			struct config_result result;
+			struct error error;
+			struct config config = { .dp = 2, .tp = 8, .pp = 4, .cp = 1, .ep = 1, .chunks = schedule == SCHEDULE_INTERLEAVED ? 3 : 1, .microbatch = 1,
+				.microbatches = microbatches, .schedule = (uint8_t)schedule };
+			cr_assert_eq(config_cut(&model, &config, &overheads_all, first), OK);
+			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, true, &result), OK);
+			cr_assert_eq(config_timetable(&model, &config, &overheads_all, first, &timetable, &error), OK, "%s", error.text);
+			cr_expect_eq(timetable.time, result.time);
+			for (uint32_t rank = 0; rank < config.pp; rank++) {
+				struct rank_memory memory;
+				config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
+				int64_t most = timetable_peak(&timetable, rank);
+				cr_expect(config.chunks > 1 ? most <= memory.total : most == memory.total, "%s rank %u: %ld, not %ld", schedule_names[schedule], rank,
+					(long)most, (long)memory.total);
+			}
+			timetable_free(&timetable);
+		}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(configuration, cuts_are_as_even_as_any)
+{
+	uint64_t seed = test_seed(), state = seed;
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	for (int round = 0; round < 300; round++) {
+		uint32_t blocks = 1 + (uint32_t)(random_next(&state) % 9), pieces = 1 + (uint32_t)(random_next(&state) % blocks), first[16];
+		struct block_cost cost[16] = { { 0 } };
+		int64_t time[16], slowest = 0;
+		for (uint32_t b = 0; b < blocks; b++) {
+			time[b] = (int64_t)(random_next(&state) % 50);
+			cost[b] = (struct block_cost) { .forward = time[b] / 3, .backward = time[b] - time[b] / 3, .saved = 1000, .shared_with = NONE };
+		}
+		struct config config = { .dp = 1, .tp = 1, .pp = pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
+		struct config_model model = { .blocks = blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+		struct overheads none = { 0 };
+		cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+		cr_assert(first[0] == 0 && first[pieces] == blocks);
+		for (uint32_t k = 0; k < pieces; k++) {
+			int64_t sum = 0;
+			cr_assert_lt(first[k], first[k + 1], "SEED=%llu", (unsigned long long)seed);
+			for (uint32_t b = first[k]; b < first[k + 1]; b++)
+				sum += time[b];
+			slowest = sum > slowest ? sum : slowest;
+		}
+		cr_assert_eq(slowest, brute_cut(time, blocks, pieces), "SEED=%llu", (unsigned long long)seed);
+		/* a limit that the even cut breaks moves blocks away from the first rank, whose activations wait longest */
+		model.limit = (int64_t)(random_next(&state) % 12) * 1000;
+		cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+		bool fits = true, possible = false;
+		for (uint32_t k = 0; k < pieces; k++)
+			fits &= (int64_t)(first[k + 1] - first[k]) * 1000 * config_in_flight(&config, k, 0) <= model.limit;
+		int64_t room = 0;
+		for (uint32_t k = 0; k < pieces; k++) {
+			int64_t most = model.limit / 1000 / config_in_flight(&config, k, 0);
+			possible = k == 0 ? most > 0 : possible && most > 0;
+			room += most;
+		}
+		cr_assert_eq(fits, possible && room >= blocks, "SEED=%llu", (unsigned long long)seed);
+	}
+}
+
+Test(configuration, a_step_is_the_sum_of_its_parts)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[8];
+	uint32_t first[9];
+	struct config_result even, interleaved, exact;
+	machine.near.rate = machine.far.rate = 0;
+	for (int b = 0; b < 8; b++)
+		cost[b] = (struct block_cost) { .forward = 1000000000, .backward = 2000000000, .shared_with = NONE };
+	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 8, .schedule = SCHEDULE_1F1B };
+	struct overheads none = { 0 };
+	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, false, &even), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, true, &exact), OK);
+	cr_expect_eq(even.time, exact.time, "%lld %lld", (long long)even.time, (long long)exact.time);
+	cr_expect_eq(even.time, INT64_C(6000000000) * (8 + 3));
+	cr_expect_eq(even.bubble, INT64_C(6000000000) * 3);
+	config.chunks = 2;
+	config.schedule = SCHEDULE_INTERLEAVED;
+	cr_assert_eq(config_cut(&model, &config, &none, first), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, false, &interleaved), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &none, first, true, &exact), OK);
+	cr_expect_eq(interleaved.time, exact.time, "%lld %lld", (long long)interleaved.time, (long long)exact.time);
+	cr_expect_eq(interleaved.bubble, even.bubble / 2);
+}
+
+Test(configuration, failing_allocations_leave_nothing)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[5];
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .shared_with = NONE };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
+	struct overheads none = { 0 };
+	struct config_result result;
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		memory_allow(n);
+		status = config_cut(&model, &config, &none, first);
+		if (status == OK)
+			status = config_evaluate(&model, &config, &none, first, true, &result);
+		memory_allow(-1);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_assert_eq(status, OK);
+	struct model_config small = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1 };
+	struct error error;
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error, &status);
+	struct blocks blocks;
+	before = memory_blocks();
+	status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		memory_allow(n);
+		status = blocks_find(graph, &blocks);
+		memory_allow(-1);
+		if (status == OK)
+			blocks_free(&blocks);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	struct rules *rules = rules_new();
+	struct units units;
+	struct sharding sharding;
+	struct mesh mesh = { 0 };
+	mesh_add_axis(&mesh, "tp", 2, 1, 8, &machine);
+	cr_assert_eq(blocks_find(graph, &blocks), OK);
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, &roles_tensor_sp, &sharding), OK);
+	struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
+	before = memory_blocks();
+	status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct arena arena = { 0 };
+		struct op_work *work;
+		memory_allow(n);
+		status = op_work_find(graph, rules, true, &arena, &work);
+		if (status == OK)
+			status = block_costs_find(&units, &sharding, &blocks, work, &machine, NONE, NONE, costs);
+		memory_allow(-1);
+		arena_free(&arena);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_assert_eq(status, OK);
+	mem_free(costs);
+	sharding_free(&sharding);
+	units_free(&units);
+	blocks_free(&blocks);
+	rules_free(rules);
+	graph_release(graph);
+}

@@ -1,0 +1,209 @@
+/* unit_pipeline_models.c: pipelines of whole models against published memory, and against what a search of configurations says. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "src/configs/config_search.h"
+#include "src/scenario/devices.h"
+#include "src/plan/host_pool.h"
+#include "src/models/models.h"
+#include "src/plan/planner.h"
+#include "tests/common/support.h"
+
+#define GIB 1073741824.0
+
+static struct graph *model_graph(const char *name, int64_t layers, int64_t batch, bool fused, enum recompute recompute)
+{
+	struct model_config config = model_find(name)->config;
+	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
+	struct error error = { 0 };
+	enum status status;
+	config.layers = layers ? layers : config.layers;
+	config.vocab = (config.vocab + 127) / 128 * 128;
+	config.batch = batch;
+	config.fused = fused;
+	struct graph *graph = model_step(name, &config, &training, &error, &status);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+static void set(struct scenario *scenario, const char *const *words)
+{
+	struct error error = { 0 };
+	for (; *words; words++)
+		cr_assert_eq(scenario_set(scenario, *words, &error), OK, "%s", error.text);
+}
+
+/* The pipeline stage's result; a new reference. */
+static struct pipelined *pipeline_of(struct graph *graph, const struct scenario *scenario)
+{
+	struct control control = { 0 };
+	struct rules *rules = rules_new();
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules };
+	struct error error = { 0 };
+	enum status status;
+	struct transformed *transformed = stage_transform(&stage, graph, scenario, true, &error, &status);
+	cr_assert_not_null(transformed, "%s", error.text);
+	struct pipelined *pipelined = pipelined_retain(transformed->pipelined);
+	transformed_release(transformed);
+	store_free(stage.store);
+	rules_free(rules);
+	return pipelined;
+}
+
+/* Korthikanti et al., arXiv 2205.05198, figure 1, through whole plans: what the ranks hold of activations, and of parameters, gradients and
+ * optimizer. Ranks of layers alone, to a few statistics of norms (2 per row of a layer, of 34 and more per element); the first and the last
+ * rank have embedding and output layer beside theirs. */
+Test(pipeline_models, memory_of_korthikantis_models_through_whole_plans)
+{
+	static const struct { const char *model, *words[12]; int64_t layers, all; enum recompute recompute; uint32_t pp, chunks; double state, activations; } rows[] = {
+		{ "gpt3-175b", { "devices=64", "pp=8", "tp=8", "strategy=megatron", "sp=on", "batch=64", "microbatches=64", "schedule=interleaved", "chunks=3", NULL },
+			96, 96, RECOMPUTE_SELECTIVE, 8, 3, 45.5625, 12.3515625 },
+		{ "megatron-1t", { "devices=64", "pp=8", "tp=8", "strategy=megatron", "sp=on", "batch=64", "microbatches=64", NULL },
+			16, 128, RECOMPUTE_NONE, 8, 1, 32.958984375, 76.5625 },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct graph *graph = model_graph(rows[i].model, rows[i].layers, 1, true, rows[i].recompute);
+		struct scenario scenario;
+		scenario_init(&scenario);
+		set(&scenario, rows[i].words);
+		struct pipelined *pipelined = pipeline_of(graph, &scenario);
+		uint32_t p = rows[i].pp, v = rows[i].chunks;
+		/* published: the first stage's, whose L / p layers have p and, interleaved, (p - 1) / v more microbatches in flight; of 64 stages of 2 layers these are 8 */
+		double layer = rows[i].activations / (double)rows[i].all * (v > 1 ? (double)p * v / (p * v + p - 1.0) : 1.0);
+		for (uint32_t r = 0; r < p; r++) {
+			const struct pipeline_rank *rank = &pipelined->rank[r];
+			double pieces = v > 1 ? (v - 1.0) * p + 2.0 * (p - r - 1) + 1 : p - (double)r;
+			double expected = layer * (double)rows[i].layers / (p * v) * pieces;
+			double kept = (double)rank->kept / GIB, states = (double)(rank->parameters + rank->optimizer + rank->gradients) / GIB;
+			bool middle = r > 0 && r + 1 < p;
+			cr_expect(kept >= expected * (1 - 1e-9) && kept <= expected * (middle ? 1.0002 : 1.07), "%s rank %u: %.6f GiB in flight, published %.6f",
+				rows[i].model, r, kept, expected);
+			cr_expect(states >= rows[i].state && states <= rows[i].state * (middle ? 1.01 : 1.12), "%s rank %u: %.6f GiB of state, published %.6f", rows[i].model, r, states, rows[i].state);
+			cr_expect_geq(rank->peak, rank->kept + rank->parameters + rank->optimizer);
+		}
+		pipelined_release(pipelined);
+		scenario_done(&scenario);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The most that waits in the host at once, in program order. */
+static int64_t host_load(const struct graph *graph)
+{
+	uint32_t *position = mem_alloc(graph->ops, sizeof *position);
+	struct host_pool pool;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		position[op] = op;
+	cr_assert_eq(host_pool_make(graph, position, 1, &pool), OK);
+	int64_t load = pool.load;
+	host_pool_free(&pool);
+	mem_free(position);
+	return load;
+}
+
+/* What is offloaded waits in the host's memory, in no copy here, but in one there for every microbatch; its copies take time beside computation, and what takes longer counts. */
+Test(pipeline_models, offloaded_activations_are_not_in_flight)
+{
+	static const char *const words[] = { "devices=2", "pp=2", "batch=4", "microbatches=4", NULL };
+	struct graph *graph = model_graph("gpt2", 2, 1, true, RECOMPUTE_NONE);
+	struct scenario scenario;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	set(&scenario, words);
+	struct pipelined *before = pipeline_of(graph, &scenario);
+	const struct graph *first = before->rank[0].graph;
+	uint32_t largest = NONE;
+	for (uint32_t t = 0; t < first->tensors; t++) {
+		const char *name = first->tensor[t].name, *end = strstr(name, ".in_flight");
+		if (end && (largest == NONE || first->tensor[t].bytes > first->tensor[largest].bytes))
+			largest = t;
+	}
+	cr_assert_neq(largest, NONE);
+	char pin[200];
+	snprintf(pin, sizeof pin, "offload %.*s", (int)(strstr(first->tensor[largest].name, ".in_flight") - first->tensor[largest].name), first->tensor[largest].name);
+	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+	struct pipelined *after = pipeline_of(graph, &scenario);
+	cr_expect_eq(before->rank[0].kept - after->rank[0].kept, 2 * first->tensor[largest].bytes, "%s: two microbatches in flight, %lld of %lld bytes", pin,
+		(long long)(before->rank[0].kept - after->rank[0].kept), (long long)first->tensor[largest].bytes);
+	cr_expect_lt(after->rank[0].peak, before->rank[0].peak);
+	cr_expect_eq(host_load(after->rank[0].graph), 2 * first->tensor[largest].bytes);
+	struct machine machine;
+	scenario_machine(&scenario, &machine);
+	int64_t copied = machine_host_time(&machine, first->tensor[largest].bytes);
+	cr_expect(after->forward[0] == (copied > before->forward[0] ? copied : before->forward[0]), "%lld", (long long)after->forward[0]);
+	machine.host.rate /= 2;
+	cr_expect_gt(machine_host_time(&machine, first->tensor[largest].bytes), copied);
+	pipelined_release(before);
+	pipelined_release(after);
+	scenario_done(&scenario);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- a search's figures --------------------------------------------------------------------------------------------------- */
+
+struct asked { const char *name; int64_t layers; };
+
+static struct graph *asked_step(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+{
+	const struct asked *asked = context;
+	(void)error;
+	*status = OK;
+	return model_graph(asked->name, asked->layers, batch, true, recompute);
+}
+
+static void compare(const char *what, double ours, double theirs, double tolerance)
+{
+	cr_expect(fabs(ours - theirs) <= tolerance * theirs, "%s: %.6g, by the search %.6g", what, ours, theirs);
+}
+
+Test(pipeline_models, plans_agree_with_the_search)
+{
+	static const struct { const char *words[12]; struct config config; } rows[] = {
+		{ { "devices=4", "device=a100-80gb", "pp=4", "batch=8", "microbatches=8", NULL }, { .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1,
+			.microbatches = 8, .chunks = 1, .schedule = SCHEDULE_1F1B } },
+		{ { "devices=8", "device=a100-80gb", "pp=4", "tp=2", "strategy=megatron", "sp=off", "batch=8", "microbatches=8", "schedule=gpipe", NULL },
+			{ .dp = 1, .tp = 2, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 8, .chunks = 1, .schedule = SCHEDULE_GPIPE } },
+		{ { "devices=8", "device=a100-80gb", "pp=2", "dp=2", "tp=2", "strategy=megatron", "sp=on", "batch=16", "microbatches=4", "zero=1", NULL },
+			{ .dp = 2, .tp = 2, .pp = 2, .cp = 1, .ep = 1, .sp = 1, .zero = 1, .microbatch = 2, .microbatches = 4, .chunks = 1, .schedule = SCHEDULE_1F1B } },
+		{ { "devices=2", "device=a100-80gb", "pp=2", "batch=4", "microbatches=4", "schedule=interleaved", "chunks=2", NULL },
+			{ .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 4, .chunks = 2, .schedule = SCHEDULE_INTERLEAVED } },
+	};
+	struct asked asked = { "gpt2-medium", 8 };
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct config_request request = { .step = asked_step, .context = &asked, .devices_per_node = 8 };
+		struct scenario scenario;
+		struct config_result result;
+		struct error error = { 0 };
+		enum status status;
+		char what[80];
+		scenario_init(&scenario);
+		set(&scenario, rows[i].words);
+		request.devices = (uint32_t)scenario.value[K_devices];
+		request.overheads = overheads_all;
+		scenario_machine(&scenario, &request.machine);
+		struct config_case *opened = config_case_open(&request, &rows[i].config, &error, &status);
+		cr_assert_not_null(opened, "%s", error.text);
+		cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
+		config_case_free(opened);
+		struct graph *graph = model_graph(asked.name, asked.layers, 1, true, RECOMPUTE_NONE);
+		struct pipelined *pipelined = pipeline_of(graph, &scenario);
+		const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
+		snprintf(what, sizeof what, "row %zu, step", i);
+		compare(what, (double)pipelined->time, (double)result.time, 0.02);
+		snprintf(what, sizeof what, "row %zu, the first rank's activations", i);
+		compare(what, (double)first->kept, (double)result.first.activations, 0.02);
+		snprintf(what, sizeof what, "row %zu, the first rank's states", i);
+		compare(what, (double)(first->parameters + first->optimizer + first->gradients),
+			(double)(result.first.parameters + result.first.optimizer + result.first.gradients), 0.01);
+		snprintf(what, sizeof what, "row %zu, the last rank's states", i);
+		compare(what, (double)(last->parameters + last->optimizer + last->gradients),
+			(double)(result.last.parameters + result.last.optimizer + result.last.gradients), 0.01);
+		pipelined_release(pipelined);
+		graph_release(graph);
+		scenario_done(&scenario);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}

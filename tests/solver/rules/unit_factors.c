@@ -1,0 +1,144 @@
+/* unit_factors.c: factor propagation, on captured steps and on small graphs, and rules from a file. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/rules/factors.h"
+#include "src/read/input.h"
+#include "src/read/rules_file.h"
+#include "tests/common/support.h"
+
+static struct graph *open_sample(const char *name)
+{
+	char path[200];
+	struct error error = { 0 };
+	enum status status;
+	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert(graph, "%s: %s", path, error.text);
+	return graph;
+}
+
+/* A tensor's dims in words: "batch*sequence,hidden"; a number where there is no name. */
+static const char *describe(const struct factors *factors, uint32_t tensor, char text[200])
+{
+	size_t at = 0;
+	text[0] = '\0';
+	for (uint32_t d = factors->dim_start[tensor]; d < factors->dim_start[tensor + 1]; d++) {
+		const char *whole = factors_name_of(factors, &factors->dim[d]);
+		at += (size_t)snprintf(text + at, 200 - at, "%s%s", d > factors->dim_start[tensor] ? "," : "", whole);
+		for (uint32_t i = 0; i < factors->dim[d].count && !*whole; i++) {
+			const struct factor *factor = &factors->factor[factors->part[factors->dim[d].first + i]];
+			at += (size_t)snprintf(text + at, 200 - at, "%s%s", i > 0 ? "*" : "", factor_role_names[factor->role]);
+			if (factor->role == ROLE_NONE)
+				at += (size_t)snprintf(text + at, 200 - at, "%ld", (long)factor->size);
+		}
+		if (factors->dim[d].count == 0)
+			at += (size_t)snprintf(text + at, 200 - at, "1");
+	}
+	return text;
+}
+
+static void check_dims(const char *sample, const char *const (*expected)[2], size_t count)
+{
+	struct graph *graph = open_sample(sample);
+	struct rules *rules = rules_new();
+	struct factors factors;
+	cr_assert_eq(factors_find(graph, rules, &factors), OK);
+	for (size_t i = 0; i < count; i++) {
+		char text[200];
+		uint32_t tensor = NONE;
+		for (uint32_t t = 0; t < graph->tensors && tensor == NONE; t++)
+			if (strncmp(graph->tensor[t].name, expected[i][0], strlen(expected[i][0])) == 0)
+				tensor = t;
+		cr_assert_neq(tensor, NONE, "%s: no tensor %s", sample, expected[i][0]);
+		describe(&factors, tensor, text);
+		cr_expect_str_eq(text, expected[i][1], "%s: %s is %s", sample, expected[i][0], text);
+	}
+	for (uint32_t i = 0; i < factors.issues; i++)
+		cr_expect_neq(factors.issue[i].kind, ISSUE_OPAQUE, "%s: %s", sample, graph->op[factors.issue[i].op].type);
+	factors_free(&factors);
+	rules_free(rules);
+	graph_release(graph);
+}
+
+#define CHECK_DIMS(sample, ...) do { \
+	static const char *const expected[][2] = { __VA_ARGS__ }; \
+	check_dims(sample, expected, sizeof expected / sizeof *expected); \
+} while (0)
+
+Test(factors, a_transformer_has_batch_sequence_heads_hidden_ffn_and_vocabulary)
+{
+	CHECK_DIMS("gpt2_b1_s1024_adam", { "ids#", "batch,sequence" }, { "wte.weight#", "vocabulary,hidden" }, { "wpe.weight#", "positions,hidden" },
+		{ "arange_0#", "sequence" }, { "permute_0#", "batch,heads,sequence,head size" }, { "_softmax_0#", "batch,heads,sequence,sequence" },
+		{ "addmm_0#", "batch*sequence,2304" }, { "addmm_2#", "batch*sequence,ffn" }, { "addmm_3#", "batch*sequence,hidden" });
+	CHECK_DIMS("bert_base_b1_s512_adam", { "bmm_0#", "batch*heads,sequence,sequence" }, { "embedding_0#", "batch,sequence,hidden" });
+}
+
+Test(factors, a_batch_of_one_is_followed_through_sequence_first_attention)
+{
+	CHECK_DIMS("vit_b_16_b1_adam", { "x#", "batch,channels,space,space" }, { "addmm_0#", "197*batch,2304" }, { "bmm_0#", "batch*heads,197,197" },
+		{ "class_token#", "1,1,channels" });
+}
+
+Test(factors, a_convolutional_network_has_batch_channels_and_space)
+{
+	CHECK_DIMS("alexnet_b1_adam", { "convolution_0#", "batch,channels,space,space" }, { "addmm_1#", "batch,ffn" });
+}
+
+Test(factors, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct graph *graph = open_sample("alexnet_b1_adam");
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n += n < 20 ? 1 : 5) {
+		struct factors factors = { 0 };
+		memory_allow(n);
+		struct rules *rules = rules_new();
+		status = rules ? factors_find(graph, rules, &factors) : NO_MEMORY;
+		factors_free(&factors);
+		rules_free(rules);
+		memory_allow(-1);
+		cr_assert(status == NO_MEMORY || status == OK);
+		cr_assert_eq(memory_blocks(), before, "leak after %ld allocations", n);
+	}
+	graph_release(graph);
+}
+
+/* ---- rules from a file ------------------------------------------------------------------------- */
+
+Test(rules_file, a_rule_for_a_custom_op_is_found_with_all_its_columns)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	cr_assert_eq(rules_read_text(rules, "# ours\n\nmy.mlp: ... h+, h+ f -> ... f ; cost = contraction; gradients = 0 1 ; saved = i0|1 i1|0 # all\n"
+		"my.view: @reshape; cost=none; backward = my.back", &error), OK, "line %u: %s", error.line, error.text);
+	const struct rule *mlp = rules_find(rules, "my.mlp.default"), *view = rules_find(rules, "my.view");
+	cr_assert(mlp && view);
+	cr_assert_str_eq(mlp->factors, "... h+, h+ f -> ... f");
+	cr_assert_str_eq(mlp->gradients, "0 1");
+	cr_assert_str_eq(mlp->saved, "i0|1 i1|0");
+	cr_assert_eq(mlp->cost, COST_CONTRACTION);
+	cr_assert_str_eq(view->backward, "my.back");
+	rules_free(rules);
+}
+
+Test(rules_file, a_bad_line_is_named)
+{
+	static const char *const bad[] = { "my.op", "my.op: a -> ", "my.op: a -> a; cost = much", "my.op: a -> a; colour = red",
+		": a -> a", "my.op: a a", "my.op: a -> a; cost" };
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		char text[200];
+		struct rules *rules = rules_new();
+		struct error error = { 0 };
+		snprintf(text, sizeof text, "# first\n%s\n", bad[i]);
+		enum status status = rules_read_text(rules, text, &error);
+		if (i == 1) {
+			cr_assert_eq(status, OK, "a sum to a scalar is a rule");
+		} else {
+			cr_assert_eq(status, BAD_INPUT, "\"%s\" was taken", bad[i]);
+			cr_assert_eq(error.line, 2, "\"%s\": line %u", bad[i], error.line);
+		}
+		rules_free(rules);
+	}
+}

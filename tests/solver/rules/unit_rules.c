@@ -1,0 +1,93 @@
+/* unit_rules.c: the operator rules: parsing, binding to shapes, and their soundness: every rule executed
+ * numerically, sharded along each of its factors against dense.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solver/rules/rules.h"
+#include "src/read/input.h"
+#include "tests/common/support.h"
+
+Test(rules, every_built_in_rule_parses)
+{
+	struct rules *rules = rules_new();
+	cr_assert(rules);
+	const struct rule *const tables[] = { rules_aten, rules_onnx };
+	for (int i = 0; i < 2; i++)
+		for (const struct rule *rule = tables[i]; rule->type; rule++) {
+			struct error error = { 0 };
+			cr_assert_eq(rules_add(rules, rule, &error), OK, "%s: %s", rule->type, error.text);
+			cr_assert_str_eq(rules_find(rules, rule->type)->factors, rule->factors, "%s is there twice", rule->type);
+		}
+	rules_free(rules);
+}
+
+Test(rules, an_overload_and_the_mark_of_in_place_ops_are_no_part_of_the_name)
+{
+	struct rules *rules = rules_new();
+	cr_assert_str_eq(rules_find(rules, "aten.add_.Tensor")->type, "aten.add");
+	cr_assert_str_eq(rules_find(rules, "aten.sum.dim_IntList")->type, "aten.sum");
+	cr_assert_str_eq(rules_find(rules, "aten._softmax.default")->type, "aten._softmax");
+	cr_assert_null(rules_find(rules, "aten.add_nothing.Tensor"));
+	rules_free(rules);
+}
+
+Test(rules, a_bad_factor_string_is_refused_with_its_place)
+{
+	static const char *const bad[] = { "m k+", "m k+, -> m n ->", "(a b -> a", "() -> a", "9 -> a", "@nonsense", "a b$ -> a" };
+	struct rules *rules = rules_new();
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct rule rule = { "my.op", bad[i], COST_ELEMENT, "", "", NULL };
+		struct error error = { 0 };
+		cr_assert_eq(rules_add(rules, &rule, &error), BAD_INPUT, "\"%s\" was taken", bad[i]);
+		cr_assert(error.text[0], "\"%s\" has no message", bad[i]);
+	}
+	rules_free(rules);
+}
+
+/* ---- the captured samples --------------------------------------------------------------------- */
+
+static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam", "vit_b_16_b1_adam", "bert_base_b1_s512_adam",
+	"gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam" };
+
+static void check_sample(const struct rules *rules, const char *path)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert(graph, "%s: %s", path, error.text);
+	struct binding binding = { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		cr_assert(rule, "%s: no rule for %s", path, graph->op[op].type);
+		cr_assert_eq(rule_bind_op(rule, graph, op, &binding, &error), OK, "%s: %s: %s", path, graph->op[op].name, error.text);
+		for (uint32_t dim = 0; dim < binding.dim_start[binding.tensors]; dim++) {
+			int64_t product = 1;
+			for (uint32_t i = 0; i < binding.dim[dim].count; i++)
+				product *= binding.factor[binding.part[binding.dim[dim].first + i]].size;
+			cr_assert_eq(product, binding.dim[dim].size, "%s: %s: the factors don't make the dim", path, graph->op[op].name);
+		}
+		cr_assert_eq(rule_flops(rule, &binding), graph->op[op].flops, "%s: %s: %ld FLOPs by rule, %ld recorded", path,
+			graph->op[op].name, (long)rule_flops(rule, &binding), (long)graph->op[op].flops);
+	}
+	binding_free(&binding);
+	graph_release(graph);
+}
+
+Test(rules, all_ops_of_the_captured_steps_have_rules_that_give_the_recorded_flops)
+{
+	struct rules *rules = rules_new();
+	const char *extra = getenv("GRAPH");
+	if (extra) {
+		check_sample(rules, extra);
+	} else {
+		for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+			char path[100];
+			snprintf(path, sizeof path, "samples/%s.jsonl.gz", samples[i]);
+			check_sample(rules, path);
+		}
+	}
+	rules_free(rules);
+}

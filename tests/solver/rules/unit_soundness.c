@@ -1,0 +1,249 @@
+/* unit_soundness.c: the operator rules against arithmetic. Every rule's operator is executed on small random
+ * tensors, whole and split in two along each factor of its rule: the parts must give the whole.
+ *
+ * Results that carry the factor are put together; results that lack it are sums of the parts if the rule calls the
+ * factor reduced (+), else every part must give the whole result. Factors that are needed in full (^), never sharded
+ * (!) or windows (~) and what they move over are not split.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "tests/common/kernels.h"
+#include "tests/common/support.h"
+
+/* ---- cases --------------------------------------------------------------------------------------------------------------------- */
+
+/* The shapes of a case: digits are extents, blanks separate tensors, "-" is a scalar; operands before '>'. Extents are
+ * even where their factor can be split. */
+struct soundness_case { const char *types, *shapes; void (*execute)(const struct call *call); };
+
+static const struct soundness_case cases[] = {
+	{ "aten.mm", "46 62 > 42", mm }, { "aten.bmm aten.matmul onnx.MatMul", "246 268 > 248", mm }, { "aten.matmul onnx.MatMul", "246 68 > 248", mm },
+	{ "aten.addmm", "2 46 62 > 42", mm }, { "aten.addmm", "42 46 62 > 42", mm }, { "aten.baddbmm", "248 246 268 > 248", mm },
+	{ "aten.linear", "246 86 8 > 248", linear }, { "aten.linear", "246 86 > 248", linear }, { "onnx.Gemm", "46 86 8 > 48", linear },
+	{ "aten.mv", "46 6 > 4", vector_product }, { "aten.dot", "6 6 > -", vector_product },
+	{ "aten.convolution onnx.Conv", "2444 6422 6 > 2633", convolution }, { "aten.convolution onnx.Conv", "2444 8222 8 > 2833", convolution },
+	{ "aten.convolution onnx.Conv", "2443 4122 4 > 2432", convolution }, { "aten.convolution_backward", "2633 2444 6422 > 2444 6422 6", convolution_backward },
+	{ "aten.convolution_backward", "2833 2444 8222 > 2444 8222 8", convolution_backward },
+	{ "onnx.ConvTranspose", "2422 4622 6 > 2633", transposed_convolution }, { "onnx.LSTM onnx.GRU", "345 285 286 > 3246", recurrence },
+	{ "tidemark.dispatch", "68 64 > 428", dispatch }, { "tidemark.combine", "428 64 > 68", combine },
+	{ "tidemark.dispatch_backward", "428 64 > 68 64", dispatch_backward }, { "tidemark.combine_backward", "68 428 64 > 428 64", combine_backward },
+	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2486 > 2446 244", attention },
+	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2486 2486 2446 244 > 2446 2486 2486", attention_backward },
+	{ "tidemark.dispatch_scored", "68 64 > 428 421", dispatch_scored }, { "tidemark.combine_plain", "428 64 > 68", combine_plain },
+	{ "tidemark.dispatch_scored_backward", "428 421 64 > 68 64", dispatch_scored_backward },
+	{ "tidemark.combine_plain_backward", "68 64 > 428", combine_plain_backward },
+	{ "tidemark.swiglu_scaled", "428 428 421 > 428", swiglu_scaled },
+	{ "tidemark.swiglu_scaled_backward", "428 428 428 421 > 428 428 421", swiglu_scaled_backward },
+	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2482 > 2442 244", attention },
+	{ "aten._scaled_dot_product_flash_attention_backward", "2442 2446 2486 2482 2442 244 > 2446 2486 2482", attention_backward },
+	{ "aten._scaled_dot_product_flash_attention", "2446 2286 2286 > 2446 244", attention },
+	{ "aten._scaled_dot_product_flash_attention_backward", "2446 2446 2286 2286 2446 244 > 2446 2286 2286", attention_backward },
+	{ "aten.native_group_norm_backward", "2644 2644 22 22 6 > 2644 6 6", group_norm_backward },
+	{ "aten.native_layer_norm", "246 6 6 > 246 241 241", by_row }, { "onnx.LayerNormalization", "246 6 6 > 246", by_row },
+	{ "aten.native_layer_norm_backward", "246 246 241 241 6 6 > 246 6 6", by_row }, { "aten._fused_rms_norm", "246 6 > 246 241", by_row },
+	{ "onnx.RMSNormalization", "246 6 > 246", by_row }, { "aten._fused_rms_norm_backward", "246 246 241 6 > 246 6", by_row },
+	{ "aten._softmax aten._log_softmax aten.cumsum onnx.Softmax onnx.LogSoftmax onnx.CumSum", "246 > 246", by_row },
+	{ "aten._softmax_backward_data aten._log_softmax_backward_data", "246 246 > 246", by_row }, { "aten.glu", "246 > 243", by_row },
+	{ "aten.glu_backward", "243 246 > 246", by_row }, { "aten.topk", "246 > 243 243", by_row }, { "onnx.TopK", "246 > 243 243", by_row },
+	{ "aten.sort", "246 > 246 246", by_row }, { "aten.scatter", "246 243 243 > 246", by_row }, { "aten.gather", "46 43 > 43", by_row },
+	{ "aten.native_batch_norm", "2444 4 4 4 4 > 2444 4 4", batch_norm }, { "onnx.BatchNormalization", "2444 4 4 4 4 > 2444", batch_norm },
+	{ "aten.native_batch_norm_backward", "2444 2444 4 4 4 4 4 > 2444 4 4", batch_norm },
+	{ "aten.native_group_norm", "2644 6 6 > 2644 22 22", group_norm },
+	{ "aten.nll_loss_forward", "46 4 > - -", nll_loss }, { "aten.cross_entropy_loss onnx.NegativeLogLikelihoodLoss onnx.SoftmaxCrossEntropyLoss", "46 4 > -", nll_loss },
+	{ "aten.nll_loss_backward", "- 46 4 - > 46", nll_loss_backward },
+	{ "tidemark.cross_entropy", "46 4 > -", cross_entropy }, { "tidemark.cross_entropy_backward", "- 46 4 > 46", cross_entropy_backward },
+	{ "aten.mse_loss aten.smooth_l1_loss aten.binary_cross_entropy_with_logits", "46 46 > -", mean_loss },
+	{ "aten.mse_loss_backward aten.smooth_l1_loss_backward aten.binary_cross_entropy_with_logits_backward", "- 46 46 > 46", mean_loss_backward },
+	{ "aten.embedding", "86 24 > 246", embedding }, { "aten.embedding_dense_backward", "246 24 > 86", scatter_rows },
+	{ "aten.index_put", "86 4 46 > 86", scatter_rows }, { "aten.index aten.index_select onnx.Gather", "86 24 > 246", gather_rows },
+	{ "aten.max_pool2d_with_indices", "2444 > 2422 2422", by_plane }, { "onnx.MaxPool onnx.AveragePool aten.avg_pool2d aten._adaptive_avg_pool2d", "2444 > 2422", by_plane },
+	{ "aten.max_pool2d_with_indices_backward", "2422 2444 2422 > 2444", by_plane },
+	{ "aten.avg_pool2d_backward aten._adaptive_avg_pool2d_backward", "2422 2444 > 2444", by_plane },
+	{ "aten.upsample_nearest2d onnx.Resize", "2422 > 2444", by_plane }, { "aten.upsample_nearest2d_backward", "2444 > 2422", by_plane },
+	{ "onnx.InstanceNormalization", "2644 6 6 > 2644", instance_norm }, { "onnx.GroupNormalization", "2644 6 6 > 2644", by_sample },
+	{ "@reduce+", "246 > 146", reduce }, { "@reduce+", "246 > 6", reduce }, { "@reduce+", "246 > 241", reduce },
+	{ "@reduce^", "246 > 146", reduce }, { "@reduce^", "246 > 6", reduce },
+	{ "...* -> ...*", "246 246 > 246", elementwise }, { "...* -> ...*", "246 46 6 > 246 246", elementwise }, { "...* -> ...*", "216 46 - > 246", elementwise },
+	{ "... -> ...", "246 > 246", copy }, { "..., ?, ? -> ..., ?...", "246 - > 246", elementwise }, { "..., ? -> ...", "246 > 246", copy },
+	{ "@reshape", "246 > 86", copy }, { "@reshape", "86 > 246", copy }, { "@reshape", "246 > 2146", copy },
+	{ "m n -> n m | m -> m", "46 > 64", permute },
+	{ "@permute", "246 > 264", permute }, { "@permute", "2468 > 8246", permute }, { "@expand", "216 > 246", expand }, { "@expand", "46 > 246", expand },
+	{ "@slice", "286 > 246", cut }, { "@select", "286 > 26", cut }, { "@split", "286 > 246 226 226", cut }, { "@unbind", "236 > 26 26 26", cut },
+	{ "@pad", "246 > 286", join }, { "@place", "26 > 286", join }, { "@cat", "246 226 > 266", join }, { "@stack", "26 26 26 > 236", join },
+};
+
+/* ---- the machinery ------------------------------------------------------------------------------------------------------------------ */
+
+static struct array whole[TENSORS], part[TENSORS], joined[TENSORS];
+
+static void read_shapes(const char *text, int *operands, int *tensors)
+{
+	*operands = *tensors = 0;
+	for (; *text; text++) {
+		if (*text == ' ')
+			continue;
+		if (*text == '>') {
+			*operands = *tensors;
+			continue;
+		}
+		struct array *array = &whole[(*tensors)++];
+		*array = (struct array) { 0 };
+		for (; *text && *text != ' '; text++)
+			if (*text != '-')
+				array->shape[array->rank++] = *text - '0';
+		text -= *text == '\0';
+	}
+}
+
+static int64_t part_size(const struct binding *binding, uint32_t factor, uint32_t split)
+{
+	int64_t size = binding->factor[factor].size;
+	return factor == split ? size / 2 : size;
+}
+
+/* Where an element of one half lies in the whole tensor. */
+static int64_t place_in_whole(const struct binding *binding, uint32_t tensor, uint32_t split, int half, int64_t index)
+{
+	int64_t place = 0, step = 1;
+	for (uint32_t dim = binding->dim_start[tensor + 1]; dim-- > binding->dim_start[tensor];)
+		for (uint32_t i = binding->dim[dim].count; i-- > 0;) {
+			uint32_t factor = binding->part[binding->dim[dim].first + i];
+			int64_t size = part_size(binding, factor, split), at = index % size;
+			index /= size;
+			place += (at + (factor == split ? half * size : 0)) * step;
+			step *= binding->factor[factor].size;
+		}
+	return place;
+}
+
+static bool carries(const struct binding *binding, uint32_t tensor, uint32_t factor)
+{
+	for (uint32_t dim = binding->dim_start[tensor]; dim < binding->dim_start[tensor + 1]; dim++)
+		for (uint32_t i = 0; i < binding->dim[dim].count; i++)
+			if (binding->part[binding->dim[dim].first + i] == factor)
+				return true;
+	return false;
+}
+
+/* Shapes of all tensors and values of the operands for one half. */
+static void take_half(const struct binding *binding, uint32_t split, int half)
+{
+	for (uint32_t t = 0; t < binding->tensors; t++) {
+		part[t] = (struct array) { .rank = whole[t].rank };
+		for (int d = 0; d < whole[t].rank; d++) {
+			const struct binding_dim *dim = &binding->dim[binding->dim_start[t] + (uint32_t)d];
+			part[t].shape[d] = whole[t].shape[d];
+			for (uint32_t i = 0; i < dim->count; i++)
+				if (binding->part[dim->first + i] == split)
+					part[t].shape[d] /= 2;
+		}
+		bool added_elsewhere = half == 1 && binding->addends >> t & 1 && !carries(binding, t, split)
+			&& binding->factor[split].marks & FACTOR_REDUCED;
+		for (int64_t i = 0; t < binding->operands && !added_elsewhere && i < count(&part[t]); i++)
+			part[t].value[i] = whole[t].value[place_in_whole(binding, t, split, half, i)];
+	}
+}
+
+static void check_split(const struct rule *rule, const struct soundness_case *at, const struct binding *binding, uint32_t split)
+{
+	struct call call = { (int)binding->operands, (int)(binding->tensors - binding->operands), 0, part, whole };
+	memset(joined, 0, sizeof joined);
+	for (int half = 0; half < 2; half++) {
+		take_half(binding, split, half);
+		call.half = half;
+		at->execute(&call);
+		for (uint32_t t = binding->operands; t < binding->tensors; t++)
+			for (int64_t i = 0; i < count(&part[t]); i++) {
+				bool shard = carries(binding, t, split), sum = binding->factor[split].marks & FACTOR_REDUCED;
+				if (!shard && !sum)
+					cr_assert_float_eq(part[t].value[i], whole[t].value[i], 1e-9, "%s \"%s\" [%s]: result %u differs without factor %u",
+						rule->type, rule->factors, at->shapes, t - binding->operands, split);
+				joined[t].value[shard ? place_in_whole(binding, t, split, half, i) : i] += part[t].value[i] / (shard || sum ? 1 : 2);
+			}
+	}
+	for (uint32_t t = binding->operands; t < binding->tensors; t++)
+		for (int64_t i = 0; i < count(&whole[t]); i++)
+			cr_assert_float_eq(joined[t].value[i], whole[t].value[i], 1e-9, "%s \"%s\" [%s]: result %u split along factor %u isn't the whole",
+				rule->type, rule->factors, at->shapes, t - binding->operands, split);
+}
+
+static bool can_split(const struct binding *binding, uint32_t factor)
+{
+	const struct binding_factor *at = &binding->factor[factor];
+	bool fine = at->size % 2 == 0 && at->size > 0 && !(at->marks & (FACTOR_WHOLE | FACTOR_FORBIDDEN | FACTOR_WINDOW | FACTOR_UNIT));
+	for (uint32_t i = 0; i < binding->links; i++)
+		fine &= binding->link[i].kind != LINK_WINDOW || binding->link[i].to != factor;
+	return fine;
+}
+
+/* Kernels' widths: y~k has the factor k, which is no window itself; splitting it isn't sharding. */
+static bool is_kernel(const struct rule *rule, const struct binding *binding, uint32_t factor)
+{
+	bool convolution_rule = strstr(rule->factors, "~k");
+	uint32_t weight = strstr(rule->type, "backward") ? 2 : 1;
+	return convolution_rule && carries(binding, weight, factor) && !carries(binding, 0, factor)
+		&& !(carries(binding, binding->tensors - 1, factor));
+}
+
+static uint32_t check_case(const struct rule *rule, const struct soundness_case *at, uint64_t *state)
+{
+	int operands, tensors;
+	read_shapes(at->shapes, &operands, &tensors);
+	struct rule_tensor tensor[TENSORS];
+	for (int t = 0; t < tensors; t++) {
+		tensor[t] = (struct rule_tensor) { whole[t].shape, whole[t].rank };
+		for (int64_t i = 0; t < operands && i < count(&whole[t]); i++)
+			whole[t].value[i] = (double)(random_next(state) % 1000) / 100;
+	}
+	struct binding binding = { 0 };
+	struct error error = { 0 };
+	enum status status = rule_bind(rule, tensor, (uint32_t)operands, (uint32_t)(tensors - operands), false, &binding, &error);
+	cr_assert_eq(status, OK, "%s [%s]: %s", rule->type, at->shapes, error.text);
+	struct call call = { operands, tensors - operands, 0, whole, whole };
+	at->execute(&call);
+	uint32_t checked = 0;
+	for (uint32_t factor = 0; factor < binding.factors; factor++)
+		if (can_split(&binding, factor) && !is_kernel(rule, &binding, factor)) {
+			check_split(rule, at, &binding, factor);
+			checked++;
+		}
+	binding_free(&binding);
+	return checked;
+}
+
+static bool is_case_of(const struct soundness_case *at, const struct rule *rule)
+{
+	if (!at->execute)
+		return false;
+	if (!strchr(at->types, '.') || at->types[0] == '.' || at->types[0] == '@')
+		return strcmp(at->types, rule->factors) == 0;
+	const char *found = strstr(at->types, rule->type);
+	return found && (found[strlen(rule->type)] == ' ' || found[strlen(rule->type)] == '\0');
+}
+
+Test(soundness, sharded_ops_give_what_the_whole_op_gives)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed(), state = seed;
+	uint32_t splits = 0, ops = 0, bare = 0;
+	const struct rule *const tables[] = { rules_aten, rules_onnx };
+	for (int table = 0; table < 2; table++)
+		for (const struct rule *rule = tables[table]; rule->type; rule++) {
+			uint32_t found = 0;
+			for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+				if (is_case_of(&cases[i], rule)) {
+					splits += check_case(rules_find(rules, rule->type), &cases[i], &state);
+					found++;
+				}
+			bool nothing = strcmp(rule->factors, "@opaque") == 0 || strcmp(rule->factors, "@source") == 0;
+			if (found == 0 && !nothing) {
+				fprintf(stderr, "%s has no case\n", rule->type);
+				bare++;
+			}
+			ops += found > 0;
+		}
+	cr_assert_gt(splits, 200, "seed %lu: only %u splits were checked", seed, splits);
+	cr_assert_leq(bare, 0, "%u rules of %u were never executed", bare, ops + bare);
+	rules_free(rules);
+}

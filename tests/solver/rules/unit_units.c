@@ -1,0 +1,251 @@
+/* unit_units.c: what ops can be split along, and shardings by roles. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solver/shard/split_roles.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+
+static struct graph *step_of(const char *name, struct model_config config)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct graph *step = model_step(name, &config, &adam, &error, &status);
+	cr_assert_not_null(step, "%s: %s", name, error.text);
+	return step;
+}
+
+/* A model small enough for every test, whose sizes are all different and all divide by 4. */
+static struct model_config small(const char *name)
+{
+	struct model_config config = model_find(name)->config;
+	config.layers = 2;
+	config.batch = 8;
+	if (config.seq)
+		config.seq = 64;
+	return config;
+}
+
+static const struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = 4, .near_size = 1 }, { .name = "tp", .size = 4, .near_size = 4 } } };
+
+static void check_legal(const struct units *units, const struct sharding *sharding, const char *name)
+{
+	const struct graph *graph = units->graph;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		cr_assert(placement_divides(units, &mesh, t, sharding->produced[t]), "%s: %s", name, graph->tensor[t].name);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+			uint32_t reads = csr_length(&graph->reads, op);
+			bool read = k < reads;
+			uint32_t t = read ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+			struct placement placement = read ? sharding->needed[graph->reads.start[op] + k] : sharding->produced[t];
+			cr_assert(placement_divides(units, &mesh, t, placement), "%s: %s of %s", name, graph->tensor[t].name, graph->op[op].name);
+			for (int a = 0; a < MESH_AXES; a++)
+				cr_assert_eq(placement.on[a], units_place(units, op, sharding->split[op].on[a], k));
+		}
+}
+
+Test(units, shardings_by_roles_are_legal_on_every_model)
+{
+	static const char *const models[] = { "gpt", "llama", "bert", "t5", "vit", "moe", "resnet18", "dlrm" };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+		struct graph *graph = step_of(models[m], small(models[m]));
+		struct units units;
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		for (uint8_t zero = 0; zero <= 3; zero++) {
+			struct axis_roles roles[2] = { roles_data, zero % 2 ? roles_tensor_sp : roles_tensor };
+			roles[0].zero = zero;
+			struct sharding sharding;
+			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+			check_legal(&units, &sharding, models[m]);
+			int64_t whole = 0, local = 0;
+			for (uint32_t t = 0; t < graph->tensors; t++)
+				if (graph->tensor[t].kind == KIND_OPTIMIZER && graph->tensor[t].writer == NONE) {
+					whole += graph->tensor[t].bytes;
+					local += placement_bytes(&units, &mesh, t, sharding.produced[t]);
+				}
+			if (zero > 0)
+				cr_expect_leq(local * 38, whole * 10, "%s: optimizer state %ld of %ld", models[m], (long)local, (long)whole);
+			sharding_free(&sharding);
+		}
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static int count_changes(const struct units *units, const struct sharding *sharding, int8_t from, bool from_shard, int8_t to, bool to_shard)
+{
+	const struct graph *graph = units->graph;
+	int changes = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			int8_t is = sharding->produced[t].on[1], wanted = sharding->needed[i].on[1];
+			bool activation = graph->op[op].phase == PHASE_FORWARD && graph->op[op].module[0] == 'h' && graph->tensor[t].writer != NONE;
+			changes += activation && is != wanted && (from_shard ? is >= 0 : is == from) && (to_shard ? wanted >= 0 : wanted == to);
+		}
+	return changes;
+}
+
+/* Korthikanti et al. 2022, figure 5: per layer two all-gathers before the column-split products, two reduce-scatters behind the row-split ones. */
+Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
+{
+	struct rules *rules = rules_new();
+	struct model_config config = small("gpt");
+	struct graph *graph = step_of("gpt", config);
+	struct units units;
+	struct sharding sharding;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	struct axis_roles roles[2] = { roles_data, roles_tensor_sp };
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+	cr_expect_eq(count_changes(&units, &sharding, 0, true, PLACE_WHOLE, false), 2 * (int)config.layers);
+	cr_expect_eq(count_changes(&units, &sharding, PLACE_PARTIAL, false, 0, true), 2 * (int)config.layers);
+	char text[30];
+	uint32_t weight = graph_find_tensor(graph, "h.0.attn.c_attn.weight");
+	cr_assert_neq(weight, NONE);
+	cr_expect_str_eq(placement_text(&units, weight, sharding.produced[weight].on[1], text, sizeof text), "S(0:3)");
+	weight = graph_find_tensor(graph, "h.0.mlp.c_proj.weight");
+	cr_expect_str_eq(placement_text(&units, weight, sharding.produced[weight].on[1], text, sizeof text), "S(1)");
+	cr_expect_eq(placement_bytes(&units, &mesh, weight, sharding.produced[weight]) * 4, graph->tensor[weight].bytes);
+	cr_expect_eq(placement_copies(&mesh, sharding.produced[weight]), 4);
+	sharding_free(&sharding);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
+/* GShard: tokens go to their experts and back by all-to-all, and their gradients the same way. */
+Test(units, expert_parallelism_has_four_exchanges_a_layer)
+{
+	struct rules *rules = rules_new();
+	struct model_config config = small("moe");
+	config.batch = 16;
+	struct graph *graph = step_of("moe", config);
+	struct units units;
+	struct sharding sharding;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	struct axis_roles roles[2] = { roles_data, roles_experts };
+	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+	check_legal(&units, &sharding, "moe");
+	uint32_t exchanges = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		bool exchanged = false;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			FOR_ROW(i, &graph->reads, op) {
+				int8_t is = sharding.produced[t].on[1], wanted = sharding.needed[i].on[1];
+				exchanged |= graph->reads.item[i] == t && is >= 0 && wanted >= 0 && is != wanted;
+			}
+		exchanges += exchanged;
+	}
+	cr_expect_eq(exchanges, 4 * 2, "%u", exchanges);
+	uint32_t up = graph_find_tensor(graph, "h.0.moe.experts.up");
+	cr_assert_neq(up, NONE);
+	cr_expect_eq(units.part[units.part_start[up] + (uint32_t)sharding.produced[up].on[1]].role, ROLE_EXPERTS);
+	sharding_free(&sharding);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
+/* All that a class stands for, as text. */
+static void describe(const struct units *units, uint32_t id, bool is_op, FILE *out)
+{
+	const struct graph *graph = units->graph;
+	uint32_t arguments = is_op ? op_arguments(graph, id) : 1, reads = is_op ? csr_length(&graph->reads, id) : 0;
+	if (is_op)
+		fprintf(out, "%s %d %lld %lld %u %d", graph->op[id].type, graph->op[id].phase, (long long)graph->op[id].flops, (long long)graph->op[id].workspace,
+			reads, units->linear[id]);
+	for (uint32_t u = 0; is_op && u < unit_count(units, id); u++) {
+		const struct unit *unit = &units->unit[units->unit_start[id] + u];
+		fprintf(out, " [%lld %lld %d %d %d", (long long)unit->size, (long long)unit->points, unit->role, unit->reduced, unit->inside);
+		for (uint32_t k = 0; k < arguments; k++)
+			fprintf(out, " %d", units_place(units, id, (int8_t)u, k));
+	}
+	for (uint32_t k = 0; k < arguments; k++) {
+		uint32_t t = !is_op ? id : k < reads ? graph->reads.item[graph->reads.start[id] + k] : graph->writes.item[graph->writes.start[id] + k - reads];
+		fprintf(out, " (%lld %d %d", (long long)graph->tensor[t].bytes, graph->tensor[t].dtype, graph_in_host(graph, t));
+		for (uint32_t d = 0; d < graph->tensor[t].rank; d++)
+			fprintf(out, " %lld", graph->tensor[t].shape ? (long long)graph->tensor[t].shape[d] : -1);
+		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
+			fprintf(out, " %lld.%d.%d.%d", (long long)units->part[i].size, units->part[i].dim, units->part[i].role, units->part[i].even);
+	}
+}
+
+/* Members of a class have the text of its first member, and no two classes have the same. */
+static void check_classes(const struct units *units, bool are_ops)
+{
+	uint32_t members = are_ops ? units->graph->ops : units->graph->tensors, classes = are_ops ? units->op_classes : units->tensor_classes;
+	const uint32_t *class = are_ops ? units->op_class : units->tensor_class;
+	char **text = calloc(classes, sizeof *text);
+	for (uint32_t i = 0; i < members; i++) {
+		char *own;
+		size_t size;
+		FILE *out = open_memstream(&own, &size);
+		describe(units, i, are_ops, out);
+		fclose(out);
+		cr_assert_lt(class[i], classes);
+		for (uint32_t c = 0; c < classes; c++)
+			cr_assert(!text[c] || (strcmp(text[c], own) == 0) == (c == class[i]), "%u and class %u: %s", i, c, own);
+		if (text[class[i]])
+			free(own);
+		else
+			text[class[i]] = own;
+	}
+	for (uint32_t c = 0; c < classes; c++) {
+		cr_assert_not_null(text[c]);
+		free(text[c]);
+	}
+	free(text);
+}
+
+Test(units, classes_are_what_is_alike)
+{
+	static const char *const models[] = { "gpt", "llama", "moe", "resnet18" };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+		struct graph *graph = step_of(models[m], small(models[m]));
+		struct units units;
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		check_classes(&units, true);
+		check_classes(&units, false);
+		cr_assert_lt(3 * units.op_classes, 2 * graph->ops, "%s: %u classes of %u ops", models[m], units.op_classes, graph->ops);
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+}
+
+Test(units, allocation_failures_leave_nothing)
+{
+	struct rules *rules = rules_new();
+	struct model_config config = small("gpt");
+	config.layers = 1;
+	struct graph *graph = step_of("gpt", config);
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n += 1 + n / 8) {
+		struct units units;
+		struct sharding sharding;
+		struct axis_roles roles[2] = { roles_data, roles_tensor };
+		memory_allow(n);
+		status = units_find(graph, rules, &units);
+		if (status == OK) {
+			status = split_by_roles(&units, &mesh, roles, &sharding);
+			if (status == OK)
+				sharding_free(&sharding);
+			units_free(&units);
+		}
+		memory_allow(-1);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_expect_eq(status, OK);
+	graph_release(graph);
+	rules_free(rules);
+}

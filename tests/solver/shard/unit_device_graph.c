@@ -1,0 +1,173 @@
+/* unit_device_graph.c: the graph of one device computes what the whole step computes. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/common/lockstep.h"
+#include "tests/common/random_model.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+/* Builds the graph of device 0 and executes it on all. */
+static struct lockstep run_sharding(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct lockstep run;
+	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	cr_assert_not_null(local, "%s: %s", what, error.text);
+	cr_assert_eq(local->repaired, 0, "%s: %u ops out of order", what, local->repaired);
+	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
+	bool same = lockstep_run(&run, units, sharding, local, rules);
+	cr_assert(same, "%s: %s", what, run.why);
+	graph_release(local);
+	lockstep_free(&run);
+	return run;
+}
+
+Test(device_graph, random_steps_compute_the_dense_result)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed(), split = 0, collectives = 0;
+	for (uint32_t round = 0; round < 400; round++) {
+		uint64_t random = seed + round;
+		char what[60];
+		struct units units;
+		struct sharding sharding;
+		struct graph *graph = random_step(&random, 1 + round % 12, rules);
+		struct mesh mesh = random_mesh(&random);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
+		snprintf(what, sizeof what, "SEED=%lu round %u", (unsigned long)seed, round);
+		struct lockstep run = run_sharding(&units, &sharding, rules, what);
+		split += run.ops_split;
+		collectives += run.collectives;
+		sharding_free(&sharding);
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	printf("%lu splits, %lu collectives\n", (unsigned long)split, (unsigned long)collectives);
+	cr_assert_gt(split, 8000);
+	cr_assert_gt(collectives, 8000);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(device_graph, one_device_runs_the_whole_step)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < 50; round++) {
+		struct units units;
+		struct sharding sharding;
+		enum status status;
+		struct mesh mesh = { .axes = 1, .axis = { { .name = "dp", .size = 1, .near_size = 1 } } };
+		struct graph *graph = random_step(&random, 12, rules);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
+		struct graph *local = device_graph_build(&units, &sharding, 0, NULL, &status);
+		cr_assert_eq(status, OK);
+		cr_assert_eq(local->fingerprint, graph->fingerprint);
+		cr_assert_eq(program_peak(local), program_peak(graph));
+		graph_release(local);
+		sharding_free(&sharding);
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(device_graph, nothing_leaks_where_memory_ends)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed() + 3;
+	struct units units;
+	struct sharding sharding;
+	enum status status = NO_MEMORY;
+	struct mesh mesh = random_mesh(&random);
+	struct graph *graph = random_step(&random, 10, rules);
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
+	long before = memory_blocks();
+	for (long n = 0; status == NO_MEMORY; n++) {
+		memory_allow(n);
+		struct graph *local = device_graph_build(&units, &sharding, 0, NULL, &status);
+		memory_allow(-1);
+		cr_assert_eq(status == OK, local != NULL);
+		graph_release(local);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_assert_eq(status, OK);
+	sharding_free(&sharding);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
+}
+
+/* A graph of a device with one thing wrong: the size of a tensor, or what a collective is or says. */
+static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *random)
+{
+	struct draft *draft = draft_of(local);
+	enum status status;
+	uint32_t id = (uint32_t)(random_next(random) % local->ops);
+	while (strncmp(local->op[id].type, "comm.", 5) != 0)
+		id = (id + 1) % local->ops;
+	struct op *op = draft_op_at(draft, id);
+	uint32_t result = local->writes.item[local->writes.start[id]];
+	if (way == 0)
+		draft_tensor_at(draft, (uint32_t)(random_next(random) % local->tensors))->bytes++;
+	else if (way == 1)
+		op->type = strcmp(op->type, "comm.slice") == 0 ? "comm.all_gather" : "comm.slice";
+	else if (way == 2)
+		op->extra = "\"axis\":\"none\",\"from\":[],\"to\":[]";
+	else if (way == 3)
+		op->type = "aten.clone";
+	else
+		draft_tensor_at(draft, result)->name = "another";
+	struct graph *graph = graph_build(draft, NULL, &status);
+	draft_free(draft);
+	return graph;
+}
+
+Test(device_graph, the_checker_finds_what_is_wrong)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed();
+	uint32_t spoilt = 0;
+	for (uint32_t round = 0; round < 100; round++) {
+		uint64_t random = seed + round;
+		struct units units;
+		struct sharding sharding;
+		struct error error = { 0 };
+		enum status status;
+		struct graph *graph = random_step(&random, 8, rules);
+		struct mesh mesh = random_mesh(&random);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error, &status);
+		for (uint32_t way = 0; way < 5 && local->ops > graph->ops; way++) {
+			struct graph *other = spoiled(local, way, &random);
+			/* a result of another name is as good, unless it was a name of the step */
+			enum status expected = way == 4 ? OK : INFEASIBLE;
+			cr_assert_eq(device_graph_check(&units, &sharding, rules, other, &error), expected, "SEED=%lu round %u way %u: %s", (unsigned long)seed,
+				round, way, error.text);
+			graph_release(other);
+			spoilt++;
+		}
+		/* the same graph against another decision */
+		if (graph->ops > 0 && local->ops > graph->ops) {
+			struct sharding whole;
+			cr_assert_eq(sharding_new(&units, &mesh, &whole), OK);
+			cr_assert_eq(device_graph_check(&units, &whole, rules, local, &error), INFEASIBLE);
+			sharding_free(&whole);
+		}
+		graph_release(local);
+		sharding_free(&sharding);
+		units_free(&units);
+		graph_release(graph);
+	}
+	cr_assert_gt(spoilt, 300);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}

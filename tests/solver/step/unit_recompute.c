@@ -1,0 +1,386 @@
+/* unit_recompute.c: recomputed steps compute what they computed; choices against enumeration. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "solver/graph/problem.h"
+#include "solver/step/recompute_auto.h"
+#include "src/read/input.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+static struct graph *small_step(enum model_family family)
+{
+	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "deepseek", "dlrm" };
+	struct model_config config = model_find(names[family])->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct error error = { 0 };
+	enum status status;
+	config.layers = 4;
+	config.batch = 2;
+	struct graph *step = model_step(names[family], &config, &training, &error, &status);
+	cr_assert_not_null(step, "%s", error.text);
+	return step;
+}
+
+/* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
+
+/* The op that a copy repeats, by name: "x.again" and "x.again2" are x. */
+static uint64_t identity_of(const char *name)
+{
+	char text[700];
+	snprintf(text, sizeof text, "%s", name);
+	char *again = strstr(text, ".again");
+	if (again)
+		*again = '\0';
+	uint64_t hash = 7;
+	for (const char *at = text; *at; at++)
+		hash = hash_join(hash, (uint64_t)(unsigned char)*at);
+	return hash;
+}
+
+/* A storage holds a symbol; an op's results are a symbol of the op and of what it reads. Moves to the host and back pass
+ * symbols on. value [ops]: what each op read. */
+static void run_symbols(const struct graph *graph, uint64_t *value)
+{
+	uint64_t *content = mem_alloc(graph->storages, sizeof *content);
+	for (uint32_t s = 0; s < graph->storages; s++)
+		content[s] = identity_of(graph->tensor[graph->storage[s].root].name);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool moves = strncmp(graph->op[op].type, "tidemark.offload", 16) == 0 || strncmp(graph->op[op].type, "tidemark.fetch", 14) == 0;
+		uint64_t read = 1, hash;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
+			if (graph->storage[storage].kind != KIND_BUFFER)   /* running statistics don't change what a norm computes */
+				read = hash_join(read, content[storage]);
+		}
+		if (moves)
+			hash = content[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage];
+		else
+			hash = hash_join(read, identity_of(graph->op[op].name));
+		value[op] = read;
+		uint32_t position = 0;
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage;
+			bool view = graph->tensor[tensor].alias != NONE;
+			for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+				view &= graph->inplace[j].out != tensor;
+			if (!view)
+				content[storage] = moves ? hash : hash_join(hash, position);
+			position++;
+		}
+		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
+			if (graph->inplace[j].out == NONE)
+				content[graph->tensor[graph->inplace[j].in].storage] = hash;
+	}
+	mem_free(content);
+}
+
+/* Every op of the old step is in the new one and reads the same values. */
+static void check_same_values(const struct graph *old, const struct graph *new, const char *what)
+{
+	uint64_t *before = mem_alloc(old->ops, sizeof *before), *after = mem_alloc(new->ops, sizeof *after);
+	run_symbols(old, before);
+	run_symbols(new, after);
+	for (uint32_t op = 0; op < old->ops; op++) {
+		uint32_t other = graph_find_op(new, old->op[op].name);
+		cr_assert_neq(other, NONE, "%s: \"%s\" is gone", what, old->op[op].name);
+		cr_assert_eq(before[op], after[other], "%s: \"%s\" reads other values", what, old->op[op].name);
+	}
+	mem_free(before);
+	mem_free(after);
+}
+
+static struct graph *applied(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options)
+{
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	struct error error = { 0 };
+	enum status status;
+	recompute_choose(step, activations, options, drop);
+	struct graph *result = recompute_apply(step, activations, drop, options->offload, options->offloads, &error, &status);
+	cr_assert_not_null(result, "%s", error.text);
+	mem_free(drop);
+	return result;
+}
+
+Test(recompute, a_recomputed_step_reads_the_same_values_in_every_op)
+{
+	struct rules *rules = rules_new();
+	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
+		struct graph *step = small_step(family);
+		struct activations activations;
+		struct error error = { 0 };
+		cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+		for (enum recompute mode = RECOMPUTE_NONE; mode < RECOMPUTE_AUTO; mode++) {
+			struct recompute_options options = { .mode = mode };
+			struct graph *again = applied(step, &activations, &options);
+			check_same_values(step, again, recompute_names[mode]);
+			cr_assert_eq(again->repaired, 0);
+			if (mode == RECOMPUTE_NONE)
+				cr_assert_eq(again->ops, step->ops);
+			graph_release(again);
+		}
+		activations_free(&activations);
+		graph_release(step);
+	}
+	rules_free(rules);
+}
+
+Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	enum status status;
+	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", &error, &status);
+	struct graph *const steps[] = { small_step(FAMILY_GPT), small_step(FAMILY_LLAMA), small_step(FAMILY_T5), mobilenet };
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct activations activations;
+		cr_assert_eq(activations_find(steps[i], rules, &activations, &error), OK);
+		bool *drop = mem_alloc(steps[i]->storages, sizeof *drop);
+		for (uint64_t round = 0; round < 20; round++) {
+			uint64_t seed = test_seed() + round, state = seed;
+			for (uint32_t s = 0; s < steps[i]->storages; s++)
+				drop[s] = activations.saved[s] && random_next(&state) % 3 == 0;
+			struct graph *again = recompute_apply(steps[i], &activations, drop, NULL, 0, &error, &status);
+			cr_assert_not_null(again, "seed %lu: %s", (unsigned long)seed, error.text);
+			cr_assert_geq(again->ops, steps[i]->ops);
+			check_same_values(steps[i], again, "random set");
+			graph_release(again);
+		}
+		mem_free(drop);
+		activations_free(&activations);
+		graph_release(steps[i]);
+	}
+	rules_free(rules);
+}
+
+Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_layers)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	struct graph *step = small_step(FAMILY_GPT);
+	struct activations activations;
+	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+	cr_assert_eq(activations.layers, 4);
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	int64_t peak = program_peak(step), last = peak;
+	for (enum recompute mode = RECOMPUTE_SELECTIVE; mode <= RECOMPUTE_FULL; mode++) {
+		struct recompute_options options = { .mode = mode };
+		struct recompute_cost cost;
+		recompute_choose(step, &activations, &options, drop);
+		cr_assert_eq(recompute_cost(step, &activations, drop, &cost, NULL, &error), OK);
+		struct graph *again = applied(step, &activations, &options);
+		int64_t flops = 0, now = program_peak(again);
+		for (uint32_t op = 0; op < again->ops; op++)
+			if (again->op[op].extra && strstr(again->op[op].extra, "recomputed"))
+				flops += again->op[op].flops > 0 ? again->op[op].flops : 0;
+		cr_assert_eq(flops, cost.flops, "%s: the estimate is what is done", recompute_names[mode]);
+		cr_assert_lt(now, last);
+		last = now;
+		graph_release(again);
+	}
+	mem_free(drop);
+	activations_free(&activations);
+	graph_release(step);
+	rules_free(rules);
+}
+
+Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	struct graph *step = small_step(FAMILY_GPT);
+	struct activations activations;
+	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+	uint32_t layer = 2, kept = NONE;
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (activations.attention[s] && activations.saved[s])
+			kept = step->storage[s].root;
+	cr_assert_neq(kept, NONE);
+	struct recompute_options options = { .layer = &layer, .layers = 1 };
+	struct graph *one = applied(step, &activations, &options);
+	check_same_values(step, one, "one layer");
+	for (uint32_t op = 0; op < one->ops; op++)
+		if (one->op[op].extra && strstr(one->op[op].extra, "recomputed"))
+			cr_assert_eq(strncmp(one->op[op].module, "h.2", 3), 0, "\"%s\" is not of layer 2", one->op[op].name);
+	options = (struct recompute_options){ .mode = RECOMPUTE_FULL, .resident = &kept, .residents = 1 };
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	recompute_choose(step, &activations, &options, drop);
+	cr_assert_not(drop[step->tensor[kept].storage]);
+	options = (struct recompute_options){ .offload = &kept, .offloads = 1 };
+	struct graph *away = applied(step, &activations, &options);
+	check_same_values(step, away, "offload");
+	cr_assert_geq(away->ops, step->ops + 2);
+	int64_t saved = program_peak(step) - program_peak(away);
+	cr_assert_eq(saved, step->tensor[kept].bytes, "%ld bytes less", (long)saved);
+	mem_free(drop);
+	graph_release(one);
+	graph_release(away);
+	activations_free(&activations);
+	graph_release(step);
+	rules_free(rules);
+}
+
+/* What waits in the host is read by its fetch alone. */
+static void check_host(const struct graph *graph, const char *what)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t writer = graph->tensor[graph->reads.item[i]].writer;
+			bool host = writer != NONE && strcmp(graph->op[writer].type, "tidemark.offload") == 0;
+			cr_assert(!host || strcmp(graph->op[op].type, "tidemark.fetch") == 0, "%s: \"%s\" reads the host's memory", what, graph->op[op].name);
+		}
+}
+
+Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_again)
+{
+	struct rules *rules = rules_new();
+	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
+		struct graph *step = small_step(family);
+		struct activations activations;
+		struct error error = { 0 };
+		cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+		uint32_t *saved = mem_alloc(step->storages, sizeof *saved);
+		for (enum recompute mode = RECOMPUTE_NONE; mode < RECOMPUTE_AUTO; mode++)
+			for (int anchors = 0; anchors < 2; anchors++) {
+				struct recompute_options options = { .mode = mode, .offload = saved };
+				for (uint32_t s = 0; s < step->storages; s++)
+					if (activations.saved[s] && (!anchors || activations.anchor[s]))
+						saved[options.offloads++] = step->storage[s].root;
+				struct graph *away = applied(step, &activations, &options);
+				check_same_values(step, away, recompute_names[mode]);
+				check_host(away, recompute_names[mode]);
+				graph_release(away);
+			}
+		mem_free(saved);
+		activations_free(&activations);
+		graph_release(step);
+	}
+	rules_free(rules);
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------------------ */
+
+/* The fewest FLOPs that save enough, by trying every level for every layer. */
+static int64_t least_flops(const struct recompute_menu *menu, int64_t bytes)
+{
+	int64_t least = INT64_MAX;
+	uint64_t combinations = 1;
+	for (uint32_t i = 0; i < menu->layers; i++)
+		combinations *= menu->levels;
+	for (uint64_t code = 0; code < combinations; code++) {
+		int64_t saved = 0, flops = 0;
+		uint64_t rest = code;
+		for (uint32_t i = 0; i < menu->layers; i++, rest /= menu->levels) {
+			const struct recompute_cost *cost = &menu->cost[menu->class_of[i] * menu->levels + rest % menu->levels];
+			saved += cost->bytes;
+			flops += cost->flops;
+		}
+		least = saved >= bytes && flops < least ? flops : least;
+	}
+	return least;
+}
+
+Test(recompute, chosen_levels_cost_the_fewest_flops_of_all_choices)
+{
+	for (uint64_t round = 0; round < 60; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		uint32_t classes = 1 + (uint32_t)(random_next(&state) % 2), levels = 4, layers = 5, class_of[5], size[2] = { 0 };
+		struct recompute_cost cost[8];
+		int64_t most = 0;
+		for (uint32_t i = 0; i < classes * levels; i++)
+			cost[i] = i % levels == 0 ? (struct recompute_cost){ 0 }
+				: (struct recompute_cost){ .flops = 1 + (int64_t)(random_next(&state) % 1000),
+					.bytes = 1 + (int64_t)(random_next(&state) % 1000) };
+		for (uint32_t i = 0; i < layers; i++)
+			size[class_of[i] = i * classes / layers]++;
+		struct recompute_menu menu = { .layers = layers, .levels = levels, .classes = classes, .class_of = class_of,
+			.class_size = size, .cost = cost };
+		for (uint32_t i = 0; i < layers; i++) {
+			int64_t best = 0;
+			for (uint32_t level = 0; level < levels; level++)
+				best = cost[class_of[i] * levels + level].bytes > best ? cost[class_of[i] * levels + level].bytes : best;
+			most += best;
+		}
+		for (int part = 0; part <= 4; part++) {
+			uint32_t level[5];
+			struct recompute_choice choice = { .level = level };
+			struct control control = { 0 };
+			int64_t bytes = most * part / 4;
+			cr_assert_eq(recompute_menu_choose(&menu, bytes, &control, &choice), OK);
+			cr_assert_geq(choice.bytes, bytes);
+			cr_assert_eq(choice.flops, least_flops(&menu, bytes), "seed %lu, %ld bytes", (unsigned long)seed, (long)bytes);
+			cr_assert_leq(choice.bound, choice.flops);
+		}
+		uint32_t level[5];
+		struct recompute_choice choice = { .level = level };
+		struct control control = { 0 };
+		cr_assert_eq(recompute_menu_choose(&menu, most + 1, &control, &choice), INFEASIBLE);
+		cr_assert_eq(choice.bytes, most);
+	}
+}
+
+Test(recompute, a_step_is_made_to_fit_and_the_curve_falls)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	enum status status;
+	struct graph *step = small_step(FAMILY_GPT);
+	struct activations activations;
+	struct recompute_options options = { 0 };
+	struct control control = { 0 };
+	struct recompute_point point[5], fitted;
+	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+	cr_assert_eq(recompute_curve(step, &activations, &options, 5, &control, point, &error), OK);
+	cr_assert_eq(point[0].peak, program_peak(step));
+	for (int i = 1; i < 5; i++) {
+		cr_assert_geq(point[i].flops, point[i - 1].flops);
+		cr_assert_leq(point[i].peak, point[i - 1].peak);
+		cr_assert(point[i].proved);
+	}
+	int64_t cap = (point[0].peak + point[4].peak) / 2;
+	struct graph *fits = recompute_to_fit(step, &activations, &options, cap, &control, &fitted, &error, &status);
+	cr_assert_eq(status, OK);
+	cr_assert_leq(program_peak(fits), cap);
+	check_same_values(step, fits, "fit");
+	graph_release(fits);
+	fits = recompute_to_fit(step, &activations, &options, 1, &control, &fitted, &error, &status);
+	cr_assert_eq(status, INFEASIBLE);
+	cr_assert_eq(program_peak(fits), fitted.peak);
+	graph_release(fits);
+	activations_free(&activations);
+	graph_release(step);
+	rules_free(rules);
+}
+
+Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4,
+		.batch = 2 };
+	struct model_training training = { .optimizer = OPTIMIZER_SGD };
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	enum status status;
+	struct graph *step = model_step("gpt", &config, &training, &error, &status);
+	struct recompute_options options = { 0 };
+	long before = memory_blocks();
+	status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n += n < 200 ? 1 : 5) {
+		struct activations activations;
+		struct recompute_point point;
+		struct control control = { 0 };
+		struct graph *fits = NULL;
+		memory_allow(n);
+		status = activations_find(step, rules, &activations, &error);
+		if (status == OK) {
+			fits = recompute_to_fit(step, &activations, &options, 1, &control, &point, &error, &status);
+			activations_free(&activations);
+		}
+		memory_allow(-1);
+		graph_release(fits);
+		cr_assert(status == NO_MEMORY || status == INFEASIBLE);
+		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+	}
+	graph_release(step);
+	rules_free(rules);
+}

@@ -1,0 +1,204 @@
+/* unit_scale.c: captured steps at other batch sizes and sequence lengths. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/graph/problem.h"
+#include "solver/step/scale.h"
+#include "src/read/input.h"
+#include "tests/common/support.h"
+
+static struct graph *open_sample(const char *name)
+{
+	char path[200];
+	struct error error = { 0 };
+	enum status status;
+	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert(graph, "%s: %s", path, error.text);
+	return graph;
+}
+
+static enum status try_scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report,
+	struct graph **scaled, struct error *error)
+{
+	struct rules *rules = rules_new();
+	struct factors factors;
+	*scaled = NULL;
+	enum status status = rules ? factors_find(graph, rules, &factors) : NO_MEMORY;
+	if (status == OK) {
+		struct scale_request request = { batch, sequence };
+		status = graph_scale(graph, rules, &factors, &request, report, scaled, error);
+		factors_free(&factors);
+	}
+	rules_free(rules);
+	return status;
+}
+
+static struct graph *scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report)
+{
+	struct graph *scaled;
+	struct error error = { 0 };
+	cr_assert_eq(try_scale(graph, batch, sequence, report, &scaled, &error), OK, "%s: %s", graph->name, error.text);
+	return scaled;
+}
+
+/* ---- against PyTorch --------------------------------------------------------------------------------- */
+
+/* Program-order peaks of PyTorch's own captures of the same models at these sizes. */
+static const struct { const char *sample; int64_t batch, sequence, peak; uint32_t ops, copies, sums, unfused; } captured[] = {
+	{ "alexnet_b1_adam", 32, 0, 1137997444, 201, 0, 0, 0 },
+	{ "mobilenet_v2_b1_adam", 32, 0, 2565889828, 1723, 0, 0, 0 },
+	{ "vit_b_16_b1_adam", 32, 0, 5602219908, 2570, 24, 2, 12 },
+	{ "bert_base_b1_s512_adam", 32, 128, 6052310716, 3586, 60, 0, 0 },
+	{ "gpt2_b1_s1024_adam", 0, 128, 2312400900, 2989, 0, 0, 0 },
+	{ "gpt2_xl_b1_s1024_adam", 32, 0, 688310634372, 11931, 194, 0, 0 },
+};
+
+Test(scale, samples_at_another_size_have_the_peak_that_pytorch_has_there)
+{
+	for (size_t i = 0; i < sizeof captured / sizeof *captured; i++) {
+		struct scale_report report;
+		struct graph *graph = open_sample(captured[i].sample);
+		struct graph *scaled = scale(graph, captured[i].batch, captured[i].sequence, &report);
+		cr_expect_eq(program_peak(scaled), captured[i].peak, "%s", captured[i].sample);
+		cr_expect_eq(scaled->ops, captured[i].ops, "%s: %u ops", captured[i].sample, scaled->ops);
+		cr_expect_eq(report.copies, captured[i].copies, "%s: %u copies", captured[i].sample, report.copies);
+		cr_expect_eq(report.unfused, captured[i].unfused, "%s: %u unfused", captured[i].sample, report.unfused);
+		cr_expect_eq(report.sums, captured[i].sums, "%s: %u sums", captured[i].sample, report.sums);
+		graph_release(scaled);
+		graph_release(graph);
+	}
+}
+
+/* ---- properties ------------------------------------------------------------------------------------------ */
+
+static void check_same(const struct graph *a, const struct graph *b, const char *what)
+{
+	cr_assert_eq(a->ops, b->ops, "%s: %u and %u ops", what, a->ops, b->ops);
+	cr_assert_eq(a->tensors, b->tensors, "%s: %u and %u tensors", what, a->tensors, b->tensors);
+	for (uint32_t op = 0; op < a->ops; op++) {
+		cr_assert_str_eq(a->op[op].type, b->op[op].type, "%s: op %s", what, a->op[op].name);
+		cr_assert_eq(a->op[op].flops, b->op[op].flops, "%s: FLOPs of %s", what, a->op[op].name);
+	}
+	for (uint32_t t = 0; t < a->tensors; t++) {
+		uint32_t other = graph_find_tensor(b, a->tensor[t].name);
+		cr_assert_neq(other, NONE, "%s: tensor %s is missing", what, a->tensor[t].name);
+		cr_assert_eq(a->tensor[t].bytes, b->tensor[other].bytes, "%s: bytes of %s", what, a->tensor[t].name);
+		for (int d = 0; d < a->tensor[t].rank; d++)
+			cr_assert_eq(a->tensor[t].shape[d], b->tensor[other].shape[d], "%s: shape of %s", what, a->tensor[t].name);
+	}
+	cr_assert_eq(program_peak(a), program_peak(b), "%s", what);
+}
+
+Test(scale, in_two_steps_is_the_same_as_in_one)
+{
+	static const struct { const char *sample; int64_t sequence; } cases[] = { { "alexnet_b1_adam", 0 }, { "mobilenet_v2_b1_adam", 0 },
+		{ "vit_b_16_b1_adam", 0 }, { "bert_base_b1_s512_adam", 384 }, { "gpt2_b1_s1024_adam", 512 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct scale_report report;
+		struct graph *graph = open_sample(cases[i].sample);
+		struct graph *once = scale(graph, 24, cases[i].sequence, &report);
+		struct graph *half = scale(graph, 6, 0, &report), *twice = scale(half, 24, cases[i].sequence, &report);
+		check_same(once, twice, cases[i].sample);
+		cr_assert_eq(report.copies + report.sums, 0, "%s: copies at the second step", cases[i].sample);
+		graph_release(graph);
+		graph_release(once);
+		graph_release(half);
+		graph_release(twice);
+	}
+}
+
+Test(scale, to_the_size_it_has_changes_nothing)
+{
+	struct scale_report report;
+	struct graph *graph = open_sample("gpt2_b1_s1024_adam"), *same = scale(graph, 1, 1024, &report);
+	check_same(graph, same, "gpt2");
+	cr_assert_eq(report.copies + report.sums + report.workspaces, 0);
+	graph_release(graph);
+	graph_release(same);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------------------- */
+
+Test(scale, what_cannot_be_scaled_is_refused_with_the_reason)
+{
+	static const struct { const char *sample; int64_t batch, sequence; const char *reason; } cases[] = {
+		{ "alexnet_b1_adam", 0, 64, "no input of the graph has a sequence dim" },
+		{ "gpt2_b1_s1024_adam", 0, 2048, "the position table wpe.weight" },
+		{ "bert_base_b1_s512_adam", 0, 513, "the position table" },
+		{ "alexnet_b1_adam", INT64_C(1) << 50, 0, "too large" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct graph *graph = open_sample(cases[i].sample), *scaled;
+		struct scale_report report;
+		struct error error = { 0 };
+		cr_assert_eq(try_scale(graph, cases[i].batch, cases[i].sequence, &report, &scaled, &error), BAD_INPUT, "%s", cases[i].sample);
+		cr_assert_null(scaled);
+		cr_assert(strstr(error.text, cases[i].reason), "%s: \"%s\"", cases[i].sample, error.text);
+		graph_release(graph);
+	}
+}
+
+/* in[1, 4] -> type -> out[1, 4], out a view of it if view */
+static struct graph *small_graph(const char *type)
+{
+	static const int64_t shape[2] = { 1, 4 };
+	struct draft *draft = draft_new();
+	struct tensor tensor = { .name = "in", .shape = shape, .rank = 2, .bytes = 16, .alias = NONE, .kind = KIND_INPUT, .dtype = DTYPE_F32,
+		.has_shape = true, .has_dtype = true };
+	uint32_t in = draft_tensor(draft, &tensor);
+	tensor.name = "out";
+	tensor.kind = KIND_OUTPUT;
+	uint32_t out = draft_tensor(draft, &tensor);
+	struct op op = { .name = "op", .type = type, .module = "", .flops = 4, .workspace = 100, .has_workspace = true };
+	uint32_t id = draft_op(draft, &op);
+	draft_read(draft, id, in);
+	draft_write(draft, id, out);
+	enum status status;
+	struct error error = { 0 };
+	struct graph *graph = graph_build(draft, &error, &status);
+	cr_assert(graph, "%s", error.text);
+	draft_free(draft);
+	return graph;
+}
+
+Test(scale, an_op_without_a_rule_is_never_guessed)
+{
+	struct graph *graph = small_graph("my.secret"), *scaled;
+	struct scale_report report;
+	struct error error = { 0 };
+	cr_assert_eq(try_scale(graph, 8, 0, &report, &scaled, &error), BAD_INPUT);
+	cr_assert(strstr(error.text, "no rule for my.secret"), "%s", error.text);
+	graph_release(graph);
+}
+
+Test(scale, workspace_grows_with_the_operand_and_is_reported_as_an_estimate)
+{
+	struct scale_report report;
+	struct graph *graph = small_graph("aten.relu.default"), *scaled = scale(graph, 8, 0, &report);
+	cr_assert_eq(scaled->op[0].workspace, 800);
+	cr_assert_eq(scaled->op[0].flops, 32);
+	cr_assert_eq(report.workspaces, 1);
+	graph_release(graph);
+	graph_release(scaled);
+}
+
+Test(scale, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct graph *graph = open_sample("alexnet_b1_adam");
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n += n < 20 ? 1 : 7) {
+		struct graph *scaled;
+		struct scale_report report;
+		struct error error = { 0 };
+		memory_allow(n);
+		status = try_scale(graph, 32, 0, &report, &scaled, &error);
+		memory_allow(-1);
+		cr_assert(status == NO_MEMORY || status == OK, "status %d: %s", (int)status, error.text);
+		graph_release(scaled);
+		cr_assert_eq(memory_blocks(), before, "leak after %ld allocations", n);
+	}
+	graph_release(graph);
+}

@@ -1,0 +1,324 @@
+/* unit_train.c: training steps by rules against captured steps, and their optimizers and precisions. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "solver/step/optimizer.h"
+#include "solver/graph/problem.h"
+#include "solver/step/train.h"
+#include "src/read/input.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+static struct graph *captured(const char *name)
+{
+	char path[200];
+	struct error error = { 0 };
+	enum status status;
+	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+static struct graph *trained(const struct graph *step, enum gradient_policy policy, enum optimizer optimizer)
+{
+	struct rules *rules = rules_new();
+	struct error error = { 0 };
+	enum status status;
+	struct graph *forward = train_forward_part(step, &error, &status);
+	cr_assert_not_null(forward, "%s", error.text);
+	cr_assert_not(train_has_step(forward));
+	struct train_options options = { .rules = rules, .policy = policy, .update = { .optimizer = optimizer } };
+	struct graph *again = train_step(forward, &options, &error, &status);
+	cr_assert_not_null(again, "%s", error.text);
+	cr_assert(train_has_step(again));
+	graph_release(forward);
+	rules_free(rules);
+	return again;
+}
+
+static const char *const samples[] = { "alexnet_b1_adam", "bert_base_b1_s512_adam", "gpt2_b1_s1024_adam", "gpt2_xl_b1_s1024_adam",
+	"mobilenet_v2_b1_adam", "vit_b_16_b1_adam" };
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		struct graph *step = captured(samples[i]), *again = trained(step, GRADIENT_EAGER, OPTIMIZER_ADAM);
+		int64_t truth = program_peak(step), peak = program_peak(again);
+		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", samples[i], (long)peak, (long)truth);
+		cr_assert_eq(again->persistent_bytes, step->persistent_bytes, "%s: persistent", samples[i]);
+		struct graph *ideal = trained(step, GRADIENT_IDEAL, OPTIMIZER_ADAM);
+		cr_assert_leq(program_peak(ideal), peak, "%s: ideal keeps more than eager", samples[i]);
+		graph_release(ideal);
+		graph_release(again);
+		graph_release(step);
+	}
+}
+
+/* ---- one op at a time ------------------------------------------------------------------------------------------ */
+
+static struct graph *finish(struct build *build)
+{
+	struct error error = { 0 };
+	enum status status;
+	cr_assert_eq(build->status, OK);
+	struct graph *graph = graph_build(build->draft, &error, &status);
+	cr_assert_not_null(graph, "%s", error.text);
+	draft_free(build->draft);
+	return graph;
+}
+
+static struct graph *step_of(struct graph *forward, const struct update_options *update)
+{
+	struct rules *rules = rules_new();
+	struct train_options options = { .rules = rules, .update = *update };
+	struct error error = { 0 };
+	enum status status;
+	struct graph *step = train_step(forward, &options, &error, &status);
+	cr_assert_not_null(step, "%s", error.text);
+	rules_free(rules);
+	graph_release(forward);
+	return step;
+}
+
+static uint32_t op_of_type(const struct graph *graph, const char *type)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (strcmp(graph->op[op].type, type) == 0)
+			return op;
+	return NONE;
+}
+
+static const struct update_options sgd = { .optimizer = OPTIMIZER_SGD };
+
+Test(train, an_activation_in_place_keeps_a_copy_of_what_its_derivative_reads)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 8));
+	build_op(&build, "aten.mm.default", IN(x, weight));
+	uint32_t y = build_output(&build, DTYPE_F32, SHAPE(4, 8));
+	y = build_map_inplace(&build, "aten.silu_.default", IN(y));
+	build_map_inplace(&build, "aten.relu_.default", IN(y));
+	struct graph *step = step_of(finish(&build), &sgd);
+	uint32_t copy = op_of_type(step, "aten.clone.default"), silu = op_of_type(step, "aten.silu_.default");
+	uint32_t backward = op_of_type(step, "aten.silu_backward.default");
+	cr_assert(copy != NONE && silu != NONE && backward != NONE);
+	cr_assert_lt(copy, silu);
+	uint32_t kept = step->writes.item[step->writes.start[copy]];
+	cr_assert_eq(step->reads.item[step->reads.start[backward] + 1], kept, "silu's backward reads the copy");
+	graph_release(step);
+}
+
+Test(train, an_operand_is_kept_only_where_the_other_needs_a_gradient)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(4, 8));
+	uint32_t scaled = build_map(&build, "aten.exp.default", IN(x));
+	uint32_t product = build_map(&build, "aten.mul.Tensor", IN(weight, scaled));
+	build_to_shape(&build, "aten.sum.default", product, SCALAR);
+	struct graph *step = step_of(finish(&build), &sgd);
+	uint32_t products = 0;
+	for (uint32_t op = 0; op < step->ops; op++)
+		products += step->op[op].phase == PHASE_BACKWARD && strcmp(step->op[op].type, "aten.mul.Tensor") == 0;
+	cr_assert_eq(products, 1, "only the parameter's gradient is computed");
+	graph_release(step);
+}
+
+Test(train, gradients_of_several_readers_are_added_up)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 8));
+	uint32_t y = x;
+	for (int i = 0; i < 3; i++) {
+		build_op(&build, "aten.mm.default", IN(y, weight));
+		y = build_output(&build, DTYPE_F32, SHAPE(4, 8));
+	}
+	struct graph *step = step_of(finish(&build), &sgd);
+	uint32_t sums = 0;
+	for (uint32_t op = 0; op < step->ops; op++)
+		sums += strcmp(step->op[op].type, "aten.add.Tensor") == 0;
+	cr_assert_eq(sums, 2);
+	graph_release(step);
+}
+
+Test(train, onnx_operators_have_the_derivatives_of_their_aten_kin)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 16));
+	uint32_t bias = build_leaf(&build, "bias", KIND_PARAMETER, DTYPE_F32, SHAPE(16));
+	build_op(&build, "onnx.MatMul", IN(x, weight));
+	uint32_t y = build_output(&build, DTYPE_F32, SHAPE(4, 16));
+	y = build_map(&build, "onnx.Add", IN(y, bias));
+	y = build_map(&build, "onnx.Relu", IN(y));
+	build_reshape(&build, "onnx.Reshape", y, SHAPE(64));
+	struct graph *step = step_of(finish(&build), &sgd);
+	cr_assert_null(strstr(step->extra, "opaque"), "%s", step->extra);
+	uint32_t backward = 0;
+	for (uint32_t op = 0; op < step->ops; op++)
+		backward += step->op[op].phase == PHASE_BACKWARD;
+	/* ones, reshape, relu, the bias's sum and view, the weight's transpose and product */
+	cr_assert_eq(backward, 7, "%u backward ops", backward);
+	graph_release(step);
+}
+
+Test(train, an_op_without_a_rule_is_opaque_and_reported)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
+	build_map(&build, "mine.strange", IN(weight));
+	struct graph *step = step_of(finish(&build), &sgd);
+	cr_assert(strstr(step->extra, "\"opaque_ops\":[\"mine.strange\"]"), "%s", step->extra);
+	graph_release(step);
+	build = (struct build){ .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(8));
+	build_map(&build, "aten.relu.default", IN(x));
+	struct graph *forward = finish(&build);
+	struct rules *rules = rules_new();
+	struct train_options options = { .rules = rules, .update = sgd };
+	struct error error = { 0 };
+	enum status status;
+	cr_assert_null(train_step(forward, &options, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	graph_release(forward);
+	rules_free(rules);
+}
+
+/* ---- another optimizer or precision on a captured step ------------------------------------------------------------ */
+
+static int64_t state_bytes(const struct graph *graph)
+{
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes += graph->storage[s].kind == KIND_OPTIMIZER ? graph->storage[s].bytes : 0;
+	return bytes;
+}
+
+static int64_t parameter_bytes(const struct graph *graph)
+{
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
+	return bytes;
+}
+
+Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_byte)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		struct graph *step = captured(samples[i]);
+		struct error error = { 0 };
+		enum status status;
+		cr_assert_eq(optimizer_of(step), OPTIMIZER_ADAM);
+		struct optimizer_change change = { .same_optimizer = true };
+		struct graph *same = optimizer_replace(step, &change, &error, &status);
+		cr_assert_not_null(same, "%s", error.text);
+		cr_assert_eq(same->ops, step->ops);
+		cr_assert_eq(program_peak(same), program_peak(step), "%s", samples[i]);
+		graph_release(same);
+		graph_release(step);
+	}
+}
+
+Test(train, optimizers_keep_the_state_that_they_are_known_for)
+{
+	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
+		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
+	struct graph *step = captured("gpt2_b1_s1024_adam");
+	struct error error = { 0 };
+	enum status status;
+	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {
+		struct optimizer_change change = { .update = { .optimizer = optimizer } };
+		struct graph *other = optimizer_replace(step, &change, &error, &status);
+		cr_assert_not_null(other, "%s", error.text);
+		double ratio = (double)state_bytes(other) / (double)parameter_bytes(other);
+		if (optimizer == OPTIMIZER_ADAFACTOR)
+			cr_assert(ratio > 0 && ratio < 0.01, "rows and columns only, not %f", ratio);
+		else
+			cr_assert_float_eq(ratio, states[optimizer], 1e-9, "%s: %f", optimizer_names[optimizer], ratio);
+		cr_assert_eq(optimizer_of(other), optimizer, "%s is recognised", optimizer_names[optimizer]);
+		graph_release(other);
+	}
+	graph_release(step);
+}
+
+Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_parameter)
+{
+	struct graph *step = captured("gpt2_b1_s1024_adam");
+	struct error error = { 0 };
+	enum status status;
+	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
+		.update = { .master = true, .loss_scaling = true } };
+	struct graph *mixed = optimizer_replace(step, &change, &error, &status);
+	cr_assert_not_null(mixed, "%s", error.text);
+	int64_t parameters = parameter_bytes(step) / 4;
+	cr_assert_eq(parameter_bytes(mixed), 2 * parameters);
+	cr_assert_eq(state_bytes(mixed), 12 * parameters + 4, "master, two moments and the loss scale");
+	cr_assert(program_peak(mixed) < program_peak(step));
+	for (uint32_t t = 0; t < mixed->tensors; t++)
+		if (strncmp(mixed->tensor[t].name, "_log_softmax_0", 14) == 0)
+			cr_assert_eq(mixed->tensor[t].dtype, DTYPE_F32, "the loss is computed in f32");
+	change.precision = PRECISION_BF16;
+	change.update = (struct update_options){ 0 };
+	struct graph *half = optimizer_replace(step, &change, &error, &status);
+	cr_assert_not_null(half, "%s", error.text);
+	cr_assert_eq(parameter_bytes(half) + state_bytes(half), 6 * parameters);
+	graph_release(half);
+	graph_release(mixed);
+	graph_release(step);
+}
+
+Test(train, an_update_that_mixes_parameters_is_not_replaced)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t a = build_leaf(&build, "a", KIND_PARAMETER, DTYPE_F32, SHAPE(8)), b = build_leaf(&build, "b", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
+	build.phase = PHASE_BACKWARD;
+	uint32_t da = build_map(&build, "aten.exp.default", IN(a)), db = build_map(&build, "aten.exp.default", IN(b));
+	build.phase = PHASE_UPDATE;
+	build_op(&build, "mine.fused_update", IN(a, b, da, db));
+	build_inplace(&build, a);
+	build_inplace(&build, b);
+	struct graph *step = finish(&build);
+	struct optimizer_change change = { .update = sgd };
+	struct error error = { 0 };
+	enum status status;
+	cr_assert_null(optimizer_replace(step, &change, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert(strstr(error.text, "can't be replaced"), "%s", error.text);
+	graph_release(step);
+}
+
+Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct build build = { .draft = draft_new(), .op = NONE };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 8));
+	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 8));
+	build_op(&build, "aten.mm.default", IN(x, weight));
+	build_map_inplace(&build, "aten.silu_.default", IN(build_output(&build, DTYPE_F32, SHAPE(4, 8))));
+	struct graph *forward = finish(&build);
+	struct rules *rules = rules_new();
+	struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_ADAM } };
+	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
+		.update = { .master = true, .loss_scaling = true, .accumulate = true } };
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct error error = { 0 };
+		memory_allow(n);
+		struct graph *step = train_step(forward, &options, &error, &status);
+		struct graph *mixed = step ? optimizer_replace(step, &change, &error, &status) : NULL;
+		struct graph *part = mixed ? train_forward_part(mixed, &error, &status) : NULL;
+		memory_allow(-1);
+		cr_assert(part || status == NO_MEMORY, "%s", error.text);
+		graph_release(part);
+		graph_release(mixed);
+		graph_release(step);
+		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+	}
+	cr_assert_eq(status, OK);
+	graph_release(forward);
+	rules_free(rules);
+}

@@ -1,0 +1,156 @@
+/* unit_child.c: running programs with limits, and reading DOT through tidemark-dot. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/base/child.h"
+#include "src/read/dot_child.h"
+#include "src/base/dot_text.h"
+#include "tests/common/support.h"
+
+static double now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+Test(child, passes_bytes_through)
+{
+	size_t size = 3 << 20;
+	char *input = mem_alloc(size, 1);
+	uint64_t state = test_seed();
+	for (size_t i = 0; i < size; i++)
+		input[i] = (char)random_next(&state);
+	struct child_result result;
+	struct error error;
+	const char *cat[] = { "cat", NULL };
+	cr_assert_eq(child_run(cat, input, size, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_expect_eq(result.code, 0);
+	cr_assert_eq(result.length, size);
+	cr_expect_eq(memcmp(result.output, input, size), 0);
+	mem_free(result.output);
+	mem_free(input);
+}
+
+Test(child, reports_status_signal_and_message)
+{
+	static char input[1 << 20];
+	struct child_result result;
+	struct error error;
+	const char *status[] = { "sh", "-c", "echo wrong >&2; exit 7", NULL };
+	cr_assert_eq(child_run(status, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_expect_eq(result.code, 7);
+	cr_expect_str_eq(result.message, "wrong\n");
+	mem_free(result.output);
+	const char *dies[] = { "sh", "-c", "kill -9 $$", NULL };
+	cr_assert_eq(child_run(dies, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_expect_eq(result.code, 128 + 9);
+	mem_free(result.output);
+	const char *missing[] = { "/nowhere/program", NULL };
+	cr_expect_eq(child_run(missing, "", 0, &(struct child_limits){ 0 }, &result, &error), BAD_INPUT);
+}
+
+Test(child, is_stopped_by_time_and_by_too_much_output)
+{
+	struct child_result result;
+	struct error error;
+	double start = now();
+	const char *sleeper[] = { "sh", "-c", "sleep 60 & sleep 60", NULL };
+	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .milliseconds = 100 }, &result, &error), LIMIT);
+	const char *talker[] = { "cat", "/dev/zero", NULL };
+	cr_expect_eq(child_run(talker, "", 0, &(struct child_limits){ .output = 100000 }, &result, &error), LIMIT);
+	cr_expect_lt(now() - start, 20);
+	cr_expect_null(result.output);
+}
+
+static void *set_later(void *flag)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	atomic_store((atomic_bool *)flag, true);
+	return NULL;
+}
+
+Test(child, is_stopped_by_the_flag)
+{
+	static atomic_bool flag;
+	pthread_t thread;
+	struct child_result result;
+	struct error error;
+	const char *sleeper[] = { "sleep", "60", NULL };
+	double start = now();
+	cr_assert_eq(pthread_create(&thread, NULL, set_later, &flag), 0);
+	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .cancel = &flag }, &result, &error), CANCELLED);
+	cr_expect_lt(now() - start, 10);
+	pthread_join(thread, NULL);
+}
+
+/* tests run in BUILD/tests, the programs are in BUILD */
+static void find_programs(void)
+{
+	char path[4096], value[5000];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+	cr_assert_gt(length, 0);
+	path[length] = '\0';
+	for (int i = 0; i < 2; i++)
+		*strrchr(path, '/') = '\0';
+	snprintf(value, sizeof value, "%s:%s", path, getenv("PATH"));
+	setenv("PATH", value, 1);
+}
+
+Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
+{
+	struct error error = { 0 };
+	enum status status;
+	const char *good = "digraph { a [bytes=\"4KiB\"]; a -> b }", *bad = "digraph {\n a [bytes=much] }";
+	struct graph *graph = dot_child_read(good, strlen(good), NULL, &error, &status);
+	cr_assert_eq(status, OK, "%s", error.text);
+	cr_expect_eq(graph->ops, 2);
+	cr_expect_eq(graph->tensor[graph_find_tensor(graph, "a")].bytes, 4096);
+	graph_release(graph);
+	cr_expect_null(dot_child_read(bad, strlen(bad), NULL, &error, &status));
+	cr_expect_eq(status, BAD_INPUT);
+	cr_expect_eq(error.line, 2);
+	cr_expect(strstr(error.text, "much"), "%s", error.text);
+	cr_expect_null(dot_child_read(good, strlen(good), &(struct dot_limits){ .edges = -1 }, &error, &status));
+	cr_expect_eq(status, BAD_INPUT);
+}
+
+Test(dot_child, draws, .init = find_programs)
+{
+	setenv("ASAN_OPTIONS", "detect_leaks=0", 1);   /* of fontconfig */
+	const char *text = "digraph { a -> b }";
+	char *picture;
+	size_t length;
+	struct error error;
+	cr_assert_eq(dot_child_render(text, strlen(text), "svg", false, NULL, &picture, &length, &error), OK, "%s", error.text);
+	cr_expect(strstr(picture, "</svg>"));
+	mem_free(picture);
+}
+
+Test(dot_text, reads_what_it_writes)
+{
+	uint64_t seed = test_seed(), state = seed;
+	for (int round = 0; round < 20000; round++) {
+		static const char alphabet[] = "ab&;#%\\\":,<> \n\t\x01" "amp" "é" "empty39";
+		char text[20] = { 0 }, *written = NULL;
+		for (uint64_t i = 0, length = random_next(&state) % sizeof text; i < length; i++)
+			text[i] = alphabet[random_next(&state) % (sizeof alphabet - 1)];
+		size_t size;
+		FILE *stream = open_memstream(&written, &size);
+		dot_write_part(stream, text, round % 2 ? ":," : NULL);
+		fclose(stream);
+		char *to = written;   /* what a DOT reader makes of it */
+		for (char *from = written; *from; from++) {
+			cr_assert(*from != '\\' || from[1] == '"');
+			cr_assert(*from != '"' || (from > written && from[-1] == '\\'));
+			if (*from != '\\')
+				*to++ = *from;
+		}
+		*to = '\0';
+		dot_decode(written);
+		cr_assert_str_eq(written, text, "seed %llu", (unsigned long long)seed);
+		free(written);
+	}
+}

@@ -1,0 +1,267 @@
+/* unit_models.c: built-in models against captured ones and published figures. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "solver/graph/problem.h"
+#include "src/read/input.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+static struct graph *step_of(const char *name, const struct model_config *config, const struct model_training *training)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct graph *step = model_step(name, config, training, &error, &status);
+	cr_assert_not_null(step, "%s: %s", name, error.text);
+	return step;
+}
+
+static int64_t bytes_of_kind(const struct graph *graph, enum kind kind)
+{
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (graph->storage[s].kind == kind)
+			bytes += graph->storage[s].bytes;
+	return bytes;
+}
+
+static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+
+Test(models, built_in_models_agree_with_captured_ones)
+{
+	static const struct { const char *name, *sample; } pairs[] = {
+		{ "gpt2", "samples/gpt2_b1_s1024_adam.jsonl.gz" }, { "gpt2-xl", "samples/gpt2_xl_b1_s1024_adam.jsonl.gz" },
+		{ "bert-base", "samples/bert_base_b1_s512_adam.jsonl.gz" }, { "vit-b-16", "samples/vit_b_16_b1_adam.jsonl.gz" },
+	};
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		struct error error = { 0 };
+		enum status status;
+		struct graph *captured = graph_open(pairs[i].sample, &error, &status);
+		cr_assert_not_null(captured, "%s", error.text);
+		struct graph *built = step_of(pairs[i].name, &model_find(pairs[i].name)->config, &adam);
+		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters", pairs[i].name);
+		cr_assert_eq(bytes_of_kind(built, KIND_OPTIMIZER), bytes_of_kind(captured, KIND_OPTIMIZER), "%s: state", pairs[i].name);
+		int64_t peak = program_peak(built), truth = program_peak(captured);
+		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", pairs[i].name, (long)peak, (long)truth);
+		graph_release(built);
+		graph_release(captured);
+	}
+}
+
+Test(models, presets_have_their_published_numbers_of_parameters)
+{
+	static const struct { const char *name; double millions; } published[] = {
+		{ "gpt2-medium", 354.8 }, { "gpt2-large", 774.0 }, { "llama3-8b", 8030.3 }, { "llama3-70b", 70553.7 }, { "bert-large", 335.2 },
+		{ "t5-large", 737.7 }, { "t5-3b", 2851.6 }, { "t5-11b", 11307.3 }, { "vit-l-16", 304.3 }, { "vit-h-14", 632.0 },
+		{ "resnet18", 11.69 }, { "resnet34", 21.80 }, { "resnet50", 25.56 }, { "resnet101", 44.55 }, { "resnet152", 60.19 },
+	};
+	static const struct model_training forward = { .forward_only = true };
+	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+		struct graph *graph = step_of(published[i].name, &model_find(published[i].name)->config, &forward);
+		double millions = (double)bytes_of_kind(graph, KIND_PARAMETER) / 4e6;
+		cr_assert_float_eq(millions, published[i].millions, 0.001 * published[i].millions, "%s: %.2f million", published[i].name, millions);
+		graph_release(graph);
+	}
+}
+
+/* The parameters of deepseek-ai's published configurations (15.7, 236 and 671 billion), to the last; V3's corrections of routing scores, which
+ * no gradient reaches, and its module for multi-token prediction left out. */
+Test(models, deepseek_has_the_parameters_of_its_published_configurations)
+{
+	static const struct { const char *name; int64_t parameters; } published[] = { { "deepseek-v2-lite", INT64_C(15706484224) },
+		{ "deepseek-v2", INT64_C(235741434880) }, { "deepseek-v3", INT64_C(671026404352) } };
+	static const struct model_training forward = { .forward_only = true };
+	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+		const struct model_config *c = &model_find(published[i].name)->config;
+		struct graph *graph = step_of(published[i].name, c, &forward);
+		int64_t head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width, flops = 0;
+		int64_t queries = c->q_rank ? c->q_rank * (c->hidden + 1 + c->heads * head) : c->hidden * c->heads * head;
+		int64_t attention = queries + c->hidden * latent + c->kv_rank * (1 + c->heads * (c->head_width + c->value_width))
+			+ c->heads * c->value_width * c->hidden;
+		int64_t mixture = c->experts * c->hidden + 3 * c->hidden * c->expert_ffn * (c->experts + c->shared_experts);
+		int64_t sum = c->layers * (attention + 2 * c->hidden) + c->dense_layers * 3 * c->hidden * c->ffn + (c->layers - c->dense_layers) * mixture
+			+ 2 * c->vocab * c->hidden + c->hidden;
+		cr_expect_eq(sum, published[i].parameters, "%s: %lld", published[i].name, (long long)sum);
+		cr_expect_eq(bytes_of_kind(graph, KIND_PARAMETER), 4 * sum, "%s: %lld", published[i].name, (long long)bytes_of_kind(graph, KIND_PARAMETER) / 4);
+		/* scores are as wide as queries, what is made of them as wide as values */
+		for (uint32_t op = 0; op < graph->ops && !flops; op++)
+			flops = strstr(graph->op[op].type, "flash_attention") ? graph->op[op].flops : 0;
+		cr_expect_eq(flops, 2 * c->heads * c->seq * c->seq * (head + c->value_width));
+		graph_release(graph);
+	}
+}
+
+Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_rule)
+{
+	for (const struct model_preset *preset = model_presets; preset->name; preset++)
+		for (enum precision precision = 0; precision < PRECISION_COUNT; precision++) {
+			struct model_config config = preset->config;
+			config.layers = config.layers > 2 ? 2 : config.layers;
+			struct model_training training = { .optimizer = OPTIMIZER_ADAMW, .precision = precision };
+			struct graph *step = step_of(preset->name, &config, &training);
+			cr_assert_null(strstr(step->extra, "opaque"), "%s: %s", preset->name, step->extra);
+			cr_assert_not_null(strstr(step->extra, "synthesised"));
+			cr_assert_eq(step->repaired, 0);
+			graph_release(step);
+		}
+}
+
+Test(models, sizes_that_do_not_fit_are_refused)
+{
+	struct model_config config = model_find("gpt2")->config;
+	struct error error = { 0 };
+	enum status status;
+	config.heads = 7;
+	cr_assert_null(model_build("gpt2", &config, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert(strstr(error.text, "not a multiple"));
+	config = model_find("gpt2")->config;
+	config.batch = config.seq = 1 << 20;
+	cr_assert_null(model_build("gpt2", &config, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert_null(model_find("no such model"));
+}
+
+Test(models, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct model_config config = { .family = FAMILY_MOE, .layers = 1, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4,
+		.batch = 2,
+		.experts = 2, .top_k = 1, .dropout = true };
+	struct model_training training = { .optimizer = OPTIMIZER_ADAFACTOR, .precision = PRECISION_MIXED,
+		.recompute = RECOMPUTE_FULL };
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	/* every allocation of the beginning, then one in seven: a run takes thousands */
+	for (long n = 0; status == NO_MEMORY; n += n < 300 ? 1 : 7) {
+		struct error error = { 0 };
+		memory_allow(n);
+		struct graph *step = model_step("moe", &config, &training, &error, &status);
+		memory_allow(-1);
+		cr_assert(step || status == NO_MEMORY, "%s", error.text);
+		graph_release(step);
+		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+	}
+	cr_assert_eq(status, OK);
+}
+
+/* ---- Korthikanti et al. 2022: "Reducing activation recomputation in large transformer models" -------------- */
+
+/* The paper's accounting of a device in the first pipeline stage, on a step's graph:
+ *   activations of the layers, without the statistics of norms (the paper neglects what is small against s b h);
+ *   split over the tensor-parallel ranks where Megatron splits them: behind the column-parallel layers up to the
+ *   row-parallel ones; with sequence parallelism everywhere;
+ *   layers / stages of them, for as many microbatches as there are stages, more with interleaving. */
+struct device {
+	int tensor, stages, interleaved;
+	bool sequence, full;
+};
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+	size_t length = strlen(text), tail = strlen(suffix);
+	return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+static bool of_layer(const struct graph *graph, uint32_t op)
+{
+	return op != NONE && strncmp(graph->op[op].module, "h.", 2) == 0;
+}
+
+/* Which tensors are split: from the outputs of c_attn and c_fc on, until c_proj sums them up. */
+static bool *split_tensors(const struct graph *graph)
+{
+	bool *split = mem_alloc(graph->tensors, sizeof *split);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const char *module = graph->op[op].module, *type = graph->op[op].type;
+		bool product = strncmp(type, "aten.addmm", 10) == 0, any = false;
+		FOR_ROW(i, &graph->reads, op)
+			any |= split[graph->reads.item[i]];
+		if (product && (has_suffix(module, ".c_attn") || has_suffix(module, ".c_fc")))
+			any = true;
+		if (product && has_suffix(module, ".c_proj"))
+			any = false;
+		FOR_ROW(i, &graph->writes, op)
+			split[graph->writes.item[i]] = any;
+	}
+	return split;
+}
+
+static double activation_bytes(const struct graph *graph, const struct device *device)
+{
+	bool *split = split_tensors(graph);
+	double bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root, writer = graph->tensor[root].writer;
+		bool saved = false;
+		if (!of_layer(graph, writer) || graph->op[writer].phase != PHASE_FORWARD || graph->tensor[root].dtype == DTYPE_F32)
+			continue;
+		FOR_ROW(i, &graph->users, s)
+			saved |= graph->op[graph->users.item[i]].phase != PHASE_FORWARD;
+		bool parts = !device->full && (device->sequence || split[root]);
+		if (saved)
+			bytes += (double)graph->storage[s].bytes / (parts ? device->tensor : 1);
+	}
+	mem_free(split);
+	double stages = device->stages;
+	/* layers / stages of them, in flight for as many microbatches as there are stages */
+	return bytes * (device->interleaved > 1 ? 1 + (stages - 1) / (stages * device->interleaved) : 1);
+}
+
+/* Matrices of the layers: 16-bit weights, f32 gradients, masters and both moments. */
+static double state_bytes(const struct graph *graph, const struct device *device)
+{
+	double bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct tensor *root = &graph->tensor[graph->storage[s].root];
+		bool state = (root->kind == KIND_PARAMETER || root->kind == KIND_OPTIMIZER) && strncmp(root->name, "h.", 2) == 0;
+		bool gradient = root->dtype == DTYPE_F32 && graph->storage[s].phase == PHASE_BACKWARD && of_layer(graph, root->writer) &&
+			strncmp(graph->op[root->writer].type, "aten._to_copy", 13) == 0;
+		if ((state || gradient) && root->rank == 2)
+			bytes += (double)graph->storage[s].bytes;
+	}
+	return bytes / device->tensor / device->stages;
+}
+
+enum mode { NO_SAVING, SEQUENCE, SELECTIVE, BOTH, FULL, MODES };
+
+/* Figure 1's bytes in GiB (0: not printed there) and figure 7's percentages of the first row. */
+static const struct published {
+	const char *model;
+	struct device device;
+	double state, activations[MODES], percent[MODES];
+} published[] = {
+	{ "megatron-22b", { .tensor = 8, .stages = 1, .interleaved = 1 }, 45.5625, { 59.25, 0, 0, 9.5625, 0 }, { 100, 66.84, 49.42, 16.18, 7.64 } },
+	{ "gpt3-175b", { .tensor = 8, .stages = 8, .interleaved = 3 }, 45.5625, { 66.84375, 0, 0, 12.3515625, 0 }, { 100, 62.04, 56.53, 18.49, 8.71 } },
+	{ "megatron-530b", { .tensor = 8, .stages = 35, .interleaved = 3 }, 31.640625, { 114.0234375, 0, 0, 23.076171875, 0 },
+		{ 100, 58.31, 62.04, 20.27, 9.42 } },
+	{ "megatron-1t", { .tensor = 8, .stages = 64, .interleaved = 1 }, 32.958984375, { 131.25, 0, 0, 26.5625, 0 }, { 100, 58.31, 62.04, 20.27, 9.42 } },
+};
+
+Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
+{
+	static const enum recompute recompute[MODES] = { [SELECTIVE] = RECOMPUTE_SELECTIVE, [BOTH] = RECOMPUTE_SELECTIVE,
+		[FULL] = RECOMPUTE_FULL };
+	const double gib = 1 << 30;
+	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+		const struct published *row = &published[i];
+		double none = 0;
+		for (enum mode mode = 0; mode < MODES; mode++) {
+			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
+				.recompute = recompute[mode] };
+			struct graph *step = step_of(row->model, &model_find(row->model)->config, &training);
+			struct device device = row->device;
+			device.sequence = mode == SEQUENCE || mode == BOTH;
+			device.full = mode == FULL;
+			double activations = activation_bytes(step, &device) / gib, state = state_bytes(step, &device) / gib;
+			none = mode == NO_SAVING ? activations : none;
+			cr_assert_float_eq(state, row->state, 1e-6, "%s: state %.6f GiB, published %.6f", row->model, state, row->state);
+			if (row->activations[mode] > 0)
+				cr_assert_float_eq(activations, row->activations[mode], 1e-6, "%s, mode %d: %.6f GiB, published %.6f", row->model, (int)mode,
+					activations, row->activations[mode]);
+			double percent = 100 * activations / none;
+			cr_assert_float_eq(percent, row->percent[mode], 0.2, "%s, mode %d: %.2f %%, published %.2f", row->model, (int)mode, percent, row->percent[mode]);
+			graph_release(step);
+		}
+	}
+}

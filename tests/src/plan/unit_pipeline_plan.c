@@ -1,0 +1,209 @@
+/* unit_pipeline_plan.c: the graphs of pipeline ranks compute what the whole step does, microbatch by microbatch. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/common/random_model.h"
+#include "tests/common/ranks.h"
+#include "solver/pipeline/check.h"
+#include "src/models/models.h"
+#include "tests/common/support.h"
+
+struct tally { uint32_t run, refused, sent, tied, shared, caught; };
+
+/* Cuts a step behind some ops, runs all ranks and compares. chunks: pieces of each rank. */
+static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, const struct rules *rules, const char *what,
+	struct tally *tally)
+{
+	uint32_t piece_of[256], in_flight[256];
+	struct pipeline_cut cut;
+	struct pipeline_flow flow;
+	struct graph *rank[64] = { NULL };
+	struct units units;
+	struct sharding sharding;
+	struct mesh mesh = { 0 };
+	struct rank_run run;
+	struct error error = { 0 };
+	for (uint32_t b = 0; b < blocks->blocks; b++) {
+		piece_of[b] = b;
+		in_flight[b] = 1 + b % 3;
+	}
+	cr_assert_eq(pipeline_cut_find(graph, graph, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
+	enum status status = pipeline_flow_find(&cut, &flow, &error);
+	for (uint32_t r = 0; r < ranks && status == OK; r++)
+		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error, &status);
+	cr_assert(status == OK || status == BAD_INPUT, "%s: status %d, %s", what, status, error.text);
+	if (status == OK) {
+		struct held most[64] = { { 0 } }, less[64];
+		for (uint32_t b = 0; b < blocks->blocks; b++) {
+			struct held *held = &most[b % ranks];
+			held->most = in_flight[b] > held->most ? in_flight[b] : held->most;
+			held->least = b < ranks || in_flight[b] < held->least ? in_flight[b] : held->least;
+		}
+		cr_assert_eq(pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
+		for (uint32_t r = 0; r < ranks; r++)
+			less[r] = (struct held) { 1, 1 };
+		struct graph *first = rank[0];
+		tally->caught += pipeline_check_ranks(graph, rank, ranks, microbatches, less, &error) != OK;
+		rank[0] = rank[ranks - 1];
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error) != OK;
+		rank[0] = first;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks - 1, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank + 1, ranks - 1, microbatches, most, &error) != OK;
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(sharding_new(&units, &mesh, &sharding), OK);
+		bool same = ranks_run(&run, &units, &sharding, &cut, rank, microbatches, rules);
+		cr_assert(same, "%s: %s", what, run.why);
+		ranks_free(&run);
+		sharding_free(&sharding);
+		units_free(&units);
+		tally->run++;
+		tally->sent += flow.transfers;
+		tally->tied += cut.tieds;
+		for (uint32_t i = 0; i < flow.transfers; i++)
+			tally->shared += flow.transfer[i].state;
+	}
+	tally->refused += status == BAD_INPUT;
+	for (uint32_t r = 0; r < ranks; r++)
+		graph_release(rank[r]);
+	pipeline_flow_free(&flow);
+	pipeline_cut_free(&cut);
+}
+
+Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
+{
+	struct rules *rules = rules_new();
+	uint64_t seed = test_seed();
+	uint32_t rounds = getenv("ROUNDS") ? (uint32_t)strtoul(getenv("ROUNDS"), NULL, 10) : 100;
+	struct tally tally = { 0 };
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint64_t random = seed + round;
+		char what[80];
+		struct graph *graph = random_step(&random, 3 + round % 12, rules);
+		bool *gap = graph ? mem_alloc(graph->ops, sizeof *gap) : NULL;
+		struct blocks blocks;
+		if (!graph)
+			continue;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			gap[op] = random_next(&random) % 3 == 0;
+		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+		uint32_t ranks = blocks.blocks % 2 == 0 && round % 3 == 0 ? blocks.blocks / 2 : blocks.blocks;
+		snprintf(what, sizeof what, "SEED=%lu round %u", (unsigned long)seed, round);
+		cut_and_run(graph, &blocks, ranks, 1 + round % 3, rules, what, &tally);
+		blocks_free(&blocks);
+		mem_free(gap);
+		graph_release(graph);
+	}
+	cr_expect_gt(tally.run, 2 * tally.refused, "%u run, %u refused", tally.run, tally.refused);
+	cr_expect_gt(tally.sent, tally.run);
+	cr_expect_gt(tally.caught, 2 * tally.run, "%u of %u", tally.caught, 4 * tally.run);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
+{
+	static const struct { const char *name; struct model_config size; uint32_t tied; } tiny[] = {
+		{ "gpt", { .layers = 3, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 }, 1 },
+		{ "llama", { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 0 },
+		{ "t5", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 1 },
+		{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .classes = 4, .image = 32, .patch = 16, .batch = 2 }, 0 },
+	};
+	static const enum optimizer optimizers[] = { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_MOMENTUM };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
+		struct model_config config = model_find(tiny[m].name)->config;
+		struct model_training training = { .optimizer = optimizers[m] };
+		struct error error = { 0 };
+		enum status status;
+		struct tally tally = { 0 };
+		struct blocks blocks;
+#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
+		MODEL_SIZES(X)
+#undef X
+		config.ffn = tiny[m].size.ffn;
+		struct graph *graph = model_step(tiny[m].name, &config, &training, &error, &status);
+		cr_assert_not_null(graph, "%s", error.text);
+		bool *gap = mem_alloc(graph->ops, sizeof *gap);
+		uint32_t gaps;
+		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
+		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+		cr_assert_eq(blocks.blocks, gaps + 1);
+		mem_free(gap);
+		for (uint32_t ranks = 2; ranks <= blocks.blocks; ranks++)
+			if (blocks.blocks % ranks == 0 || ranks == blocks.blocks)
+				cut_and_run(graph, &blocks, ranks, 3, rules, tiny[m].name, &tally);
+		cr_expect_eq(tally.refused, 0, "%s", tiny[m].name);
+		cr_expect(tally.tied >= tiny[m].tied * tally.run, "%s: %u tied in %u", tiny[m].name, tally.tied, tally.run);
+		blocks_free(&blocks);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Two microbatches of a tied model over two ranks: what failing allocations leave. */
+Test(pipeline_plan, failing_allocations_leave_nothing)
+{
+	struct model_config small = { .family = FAMILY_GPT, .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct error error;
+	enum status status;
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error, &status);
+	struct blocks blocks;
+	bool *gap = mem_alloc(graph->ops, sizeof *gap);
+	uint32_t gaps, in_flight[] = { 2, 1 }, piece_of[] = { 0, 1 };
+	cr_assert_eq(blocks_cheap_gaps(graph, 1, gap, &gaps), OK);
+	cr_assert_eq(gaps, 1);
+	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+	long before = memory_blocks();
+	status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct pipeline_cut cut = { 0 };
+		struct pipeline_flow flow = { 0 };
+		struct graph *rank = NULL;
+		memory_allow(n);
+		status = pipeline_cut_find(graph, graph, &blocks, piece_of, 2, 2, &cut);
+		if (status == OK)
+			status = pipeline_flow_find(&cut, &flow, &error);
+		for (uint32_t r = 0; r < 2 && status == OK; r++) {
+			graph_release(rank);
+			rank = pipeline_rank_graph(&cut, &flow, in_flight, 2, r, NULL, &error, &status);
+		}
+		memory_allow(-1);
+		graph_release(rank);
+		pipeline_flow_free(&flow);
+		pipeline_cut_free(&cut);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	cr_assert_eq(status, OK, "%s", error.text);
+	blocks_free(&blocks);
+	mem_free(gap);
+	graph_release(graph);
+}
+
+/* The schedule's time by another way, and by what is held. */
+Test(pipeline_plan, schedules_played_twice_agree)
+{
+	uint64_t seed = test_seed(), state = seed;
+	for (int round = 0; round < 200; round++) {
+		uint32_t ranks = 1 + (uint32_t)(random_next(&state) % 5), chunks = ranks > 1 && round % 3 == 0 ? 2 + round % 2 : 1;
+		uint32_t microbatches = chunks > 1 ? ranks * (1 + (uint32_t)(random_next(&state) % 3)) : 1 + (uint32_t)(random_next(&state) % 9);
+		struct held in_flight[5];
+		int64_t forward[15], backward[15], send[15];
+		struct pipeline_plan plan;
+		struct error error;
+		for (uint32_t k = 0; k < ranks * chunks; k++) {
+			forward[k] = (int64_t)(random_next(&state) % 100);
+			backward[k] = (int64_t)(random_next(&state) % 200);
+			send[k] = (int64_t)(random_next(&state) % 30);
+		}
+		struct pipeline pipeline = { .schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : round % 2 ? SCHEDULE_GPIPE : SCHEDULE_1F1B, .ranks = ranks,
+			.chunks = chunks, .microbatches = microbatches, .forward = forward, .backward = backward, .send = send, .blocking = round % 7 == 0 };
+		cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK);
+		cr_assert_eq(pipeline_check_time(&pipeline, in_flight), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		for (uint32_t k = 0; k < ranks * chunks; k++)
+			cr_assert(plan.piece_in_flight[k] <= in_flight[k % ranks].most && plan.piece_in_flight[k] >= in_flight[k % ranks].least);
+		pipeline_free(&plan);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -1,0 +1,270 @@
+/* unit_planner.c: plans from stages and store: what a change re-runs, and that nothing depends on earlier plans. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/common/random_graph.h"
+#include "src/read/input.h"
+#include "src/plan/planner.h"
+#include "tests/common/support.h"
+
+static struct graph *sample(const char *path)
+{
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_open(path, &error, &status);
+	cr_assert_not_null(graph, "%s: %s", path, error.text);
+	return graph;
+}
+
+static struct plan *plan(struct planner *planner, struct graph *graph, const struct scenario *scenario)
+{
+	struct error error;
+	enum status status;
+	struct plan *result = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+	cr_assert_not_null(result, "%s", error.text);
+	return result;
+}
+
+static void set(struct scenario *scenario, const char *assignment)
+{
+	struct error error;
+	cr_assert_eq(scenario_set(scenario, assignment, &error), OK, "%s", error.text);
+}
+
+Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
+{
+	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	set(&scenario, "order=list");
+	struct plan *first = plan(&planner, graph, &scenario);
+	cr_assert(first->run[STAGE_ORDER].solved > 0 && first->run[STAGE_LAYOUT].solved > 0);
+	set(&scenario, "layout=bestfit");
+	struct plan *second = plan(&planner, graph, &scenario);
+	cr_assert_eq(second->run[STAGE_ORDER].solved, 0);
+	cr_assert_eq(second->run[STAGE_ORDER].reused, 1);
+	cr_assert(second->run[STAGE_LAYOUT].solved > 0);
+	set(&scenario, "layout=best");
+	struct plan *third = plan(&planner, graph, &scenario);
+	cr_assert_eq(third->run[STAGE_ORDER].solved + third->run[STAGE_LAYOUT].solved, 0);
+	cr_assert_eq(third->offset, first->offset, "the very same result");
+	set(&scenario, "order=program");
+	struct plan *fourth = plan(&planner, graph, &scenario);
+	cr_assert(fourth->run[STAGE_ORDER].solved > 0);
+	plan_release(first);
+	plan_release(second);
+	plan_release(third);
+	plan_release(fourth);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Turns a random knob to a random value, or adds or removes a pin. */
+static void change(struct scenario *scenario, const struct graph *graph, uint64_t *random)
+{
+	static const enum knob_id turned[] = { K_order, K_layout, K_alignment, K_in_place, K_workspace, K_expandable, K_memory, K_layout_effort };
+	enum knob_id knob = turned[random_next(random) % (sizeof turned / sizeof *turned)];
+	char text[120];
+	switch (random_next(random) % 8) {
+	case 0:
+		snprintf(text, sizeof text, "pin op %s before %s", graph->op[random_next(random) % graph->ops].name,
+			graph->op[random_next(random) % graph->ops].name);
+		scenario_pin(scenario, text, NULL);
+		break;
+	case 1:
+		if (scenario->pins)
+			scenario_unpin(scenario, 1 + (uint32_t)(random_next(random) % scenario->pins), NULL);
+		break;
+	default:
+		if (knob == K_alignment)
+			scenario->value[knob] = (int64_t)1 << random_next(random) % 10;
+		else if (knob == K_layout_effort)
+			scenario->value[knob] = (int64_t)(random_next(random) % 3);
+		else
+			scenario->value[knob] = (int64_t)(random_next(random) % (uint64_t)(knob == K_memory ? 5000 : knobs[knob].maximum + 1));
+	}
+}
+
+/* Plans with a store that has seen everything, and with an empty one: the same bytes, or the same refusal. */
+static void compare(struct planner *used, struct graph *graph, const struct scenario *scenario, uint64_t seed)
+{
+	struct planner fresh = { .store = store_new() };
+	struct error error = { 0 }, other = { 0 };
+	enum status status, status_fresh;
+	struct plan *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error, &status);
+	struct plan *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other, &status_fresh);
+	cr_assert_eq(status, status_fresh, "SEED=%llu: %s / %s", (unsigned long long)seed, error.text, other.text);
+	if (a && b) {
+		char *text = plan_text(a), *text_fresh = plan_text(b);
+		cr_assert_str_eq(text, text_fresh, "SEED=%llu", (unsigned long long)seed);
+		free(text);
+		free(text_fresh);
+	}
+	plan_release(a);
+	plan_release(b);
+	planner_done(&fresh);
+}
+
+Test(planner, incremental_plans_equal_those_from_scratch)
+{
+	uint64_t random = test_seed();
+	for (int round = 0; round < 10; round++) {
+		uint64_t seed = random;
+		struct graph *graph = random_graph(&random, 25);
+		/* A small store, so that results come and go. */
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		scenario_init(&scenario);
+		if (round % 2)
+			set(&scenario, "store=30KiB");
+		for (int turn = 0; turn < 40; turn++) {
+			change(&scenario, graph, &random);
+			compare(&planner, graph, &scenario, seed);
+		}
+		cr_assert(store_bytes(planner.store) <= (size_t)scenario.value[K_store]);
+		scenario_done(&scenario);
+		planner_done(&planner);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The independent check accepts the plan's file. */
+static void check_with_file(const struct graph *graph, const struct plan *plan, uint64_t seed)
+{
+	struct error error = { 0 };
+	char *text = plan_text(plan);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s (SEED=%llu)", error.text, (unsigned long long)seed);
+	free(text);
+}
+
+Test(planner, every_plan_passes_the_independent_check)
+{
+	uint64_t random = test_seed();
+	for (int round = 0; round < 150; round++) {
+		uint64_t seed = random;
+		struct graph *graph = random_graph(&random, 15);
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error;
+		enum status status;
+		scenario_init(&scenario);
+		for (int i = 0; i < 4; i++)
+			change(&scenario, graph, &random);
+		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status);
+		if (result) {
+			check_with_file(graph, result, seed);
+		} else {
+			cr_assert(status == INFEASIBLE || status == BAD_INPUT, "%s", error.text);
+		}
+		plan_release(result);
+		scenario_done(&scenario);
+		planner_done(&planner);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static struct plan *plan_to(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth)
+{
+	struct error error;
+	enum status status;
+	struct plan *result = planner_run(planner, graph, scenario, depth, &error, &status);
+	cr_assert_eq(result == NULL, status != OK);
+	cr_assert(result || status == LIMIT, "%s", error.text);
+	return result;
+}
+
+Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
+{
+	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	int64_t cap = INT64_C(3500) << 20;
+	scenario_init(&scenario);
+	set(&scenario, "recompute=auto");
+	set(&scenario, "memory=3500MiB");
+	set(&scenario, "layout=bestfit");
+	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
+	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
+	cr_assert(fitting->arena_bytes <= cap, "%lld", (long long)fitting->arena_bytes);
+	cr_assert(fitting->fit_margin > 0, "the first round ends above the cap");
+	check_with_file(graph, fitting, 0);
+	struct plan *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
+	cr_assert(stored && stored->offset == fitting->offset, "all rounds are in the store");
+	compare(&planner, graph, &scenario, 0);
+	plan_release(fitting);
+	plan_release(stored);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
+{
+	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	set(&scenario, "recompute=auto");
+	set(&scenario, "memory=2000MiB");
+	set(&scenario, "layout=bestfit");
+	struct plan *result = plan(&planner, graph, &scenario);
+	cr_assert(result->arena_bytes > INT64_C(2000) << 20);
+	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
+	const char *told = strstr(result->notes, "computed again");
+	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->notes);
+	check_with_file(graph, result, 0);
+	plan_release(result);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(planner, unknown_names_in_pins_are_refused_with_the_nearest)
+{
+	struct graph *graph = sample("samples/diamond.jsonl");
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct error error;
+	enum status status;
+	scenario_init(&scenario);
+	cr_assert_eq(scenario_pin(&scenario, "pin op rigth_pool before nothing", &error), OK);
+	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert(strstr(error.text, "\"right_pool\""), "%s", error.text);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+}
+
+Test(planner, every_allocation_may_fail)
+{
+	for (long allowed = 0; ; allowed += allowed < 300 ? 1 : 37) {
+		uint64_t random = test_seed();
+		struct graph *graph = random_graph(&random, 12);
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error;
+		enum status status;
+		scenario_init(&scenario);
+		memory_allow(allowed);
+		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status);
+		memory_allow(-1);
+		plan_release(result);
+		scenario_done(&scenario);
+		planner_done(&planner);
+		graph_release(graph);
+		cr_assert_eq(memory_blocks(), 0, "leak when allocation %ld fails", allowed);
+		if (status == OK && allowed > 20000)
+			break;
+		cr_assert(status == OK || status == NO_MEMORY, "status %d: %s", status, error.text);
+		if (status == OK)
+			allowed = 20000;
+	}
+}

@@ -1,0 +1,526 @@
+/* unit_sharded.c: the shard stage from knobs to plan files: every plan passes the checker, and what is impossible is refused by name. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "src/models/models.h"
+#include "src/plan/changes.h"
+#include "src/plan/planner.h"
+#include "tests/common/support.h"
+
+static struct graph *model(const char *name, int64_t batch)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find(name)->config;
+	struct error error = { 0 };
+	enum status status;
+	config.layers = 1;
+	config.batch = batch;
+	if (config.seq)
+		config.seq = 32;
+	struct graph *graph = model_step(name, &config, &adam, &error, &status);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* "devices=4 strategy=data": a scenario, without effort for order and layout. */
+static void scenario_of(const char *words, struct scenario *scenario)
+{
+	char text[300], *save, *word;
+	struct error error;
+	scenario_init(scenario);
+	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
+	snprintf(text, sizeof text, "%s", words);
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
+}
+
+static struct plan *plan_with(struct planner *planner, struct graph *graph, const struct scenario *scenario)
+{
+	struct error error;
+	enum status status;
+	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+	cr_assert_not_null(plan, "%s", error.text);
+	return plan;
+}
+
+static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
+{
+	struct scenario scenario;
+	scenario_of(words, &scenario);
+	struct plan *plan = plan_with(planner, graph, &scenario);
+	scenario_done(&scenario);
+	return plan;
+}
+
+static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
+{
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct error error = { 0 };
+	enum status status;
+	scenario_of(words, &scenario);
+	if (pin)
+		cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status));
+	cr_assert_eq(status, BAD_INPUT);
+	cr_assert(strstr(error.text, why), "%s", error.text);
+	scenario_done(&scenario);
+	planner_done(&planner);
+}
+
+Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_graph)
+{
+	static const struct { const char *model, *words; } cases[] = {
+		{ "gpt", "devices=4 strategy=data" }, { "gpt", "devices=8 strategy=megatron" }, { "gpt", "devices=4 strategy=zero" },
+		{ "gpt", "devices=8 strategy=megatron tp=2 zero=1" }, { "gpt", "devices=8 strategy=data cp=2 zero=2" },
+		{ "llama", "devices=8 strategy=megatron sp=off" }, { "moe", "devices=8 strategy=data ep=4" }, { "resnet18", "devices=4 strategy=zero zero=2" },
+		{ "gpt", "devices=4 strategy=data in_place=off" }, { "gpt", "devices=8 strategy=auto" }, { "moe", "devices=4 strategy=minred curve=on" },
+		{ "gpt", "devices=4 strategy=auto memory=900MiB" }, { "gpt", "devices=8 strategy=tap" },
+		{ "moe", "devices=2 strategy=minred microbatches=2" },
+	};
+	struct planner planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		struct graph *graph = model(cases[i].model, 8);
+		struct plan *plan = plan_of(&planner, graph, cases[i].words);
+		char *text = plan_text(plan);
+		cr_assert_not_null(plan->sharded, "%s", cases[i].words);
+		cr_assert(plan->traffic.bytes > 0 && plan->sharded->cost.redundant >= 0, "%s", cases[i].words);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		cr_assert_eq(check_plan_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
+		free(text);
+		plan_release(plan);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* With all-reduces inside ops: of a vocabulary that is padded, and of batches whose statistics are computed again. */
+Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
+{
+	static const struct { const char *model, *words; } cases[] = { { "gpt", "devices=8 strategy=megatron tp=8" }, { "resnet18", "devices=4 strategy=data" },
+		{ "resnet18", "devices=4 strategy=data recompute=auto memory=170MiB" } };
+	struct planner planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena arena = { 0 };
+		struct error error = { 0 };
+		struct plan_change *change;
+		struct graph *graph = model(cases[i].model, 8);
+		struct plan *one = plan_of(&planner, graph, "devices=1"), *plan = plan_of(&planner, graph, cases[i].words);
+		int64_t sent = 0, inside = 0;
+		uint32_t count;
+		cr_assert_eq(plan_changes(one, plan, &arena, &change, &count), OK);
+		for (uint32_t k = 0; k < count; k++)
+			sent += change[k].sent[1] - change[k].sent[0];
+		for (uint32_t op = 0; op < plan->graph->ops; op++)
+			inside += traffic_inside(plan->sharded, plan->graph, op);
+		cr_assert(inside > 0, "%s", cases[i].words);
+		cr_assert_eq(sent, plan->traffic.bytes, "%s: %lld", cases[i].words, (long long)(sent - plan->traffic.bytes));
+		cr_assert_eq(plan->time->time.busy[1], plan->traffic.time, "%s", cases[i].words);
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", cases[i].words, error.text);
+		cr_assert(i < 2 || strstr(text, ".again"), "nothing is computed again");
+		free(text);
+		arena_free(&arena);
+		plan_release(one);
+		plan_release(plan);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Every device moves its own piece: an eighth of activations, where strategies without a search cut them. */
+Test(sharded, what_is_offloaded_is_not_gathered_first)
+{
+	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2", "strategy=auto", "strategy=auto tp=2", "strategy=tap" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		struct scenario scenario;
+		struct error error = { 0 };
+		char text[200];
+		uint32_t pins = 0, moved = 0;
+		snprintf(text, sizeof text, "devices=8 %s", words[i]);
+		scenario_of(text, &scenario);
+		for (uint32_t t = 0; t < graph->tensors; t++)
+			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].rank == 3 && graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
+				snprintf(text, sizeof text, "pin offload %.100s", graph->tensor[t].name);
+				cr_assert_eq(scenario_pin(&scenario, text, &error), OK, "%s", error.text);
+				pins++;
+			}
+		struct plan *plan = plan_with(&planner, graph, &scenario);
+		for (uint32_t op = 0; op < plan->graph->ops; op++) {
+			if (strcmp(plan->graph->op[op].type, "tidemark.offload") != 0)
+				continue;
+			const struct tensor *tensor = &plan->graph->tensor[plan->graph->reads.item[plan->graph->reads.start[op]]];
+			cr_assert(strncmp(plan->graph->op[tensor->writer].type, "comm.", 5) != 0, "%s: %s", words[i], tensor->name);
+			cr_assert(i > 2 || tensor->bytes * 8 == graph->tensor[graph_find_tensor(graph, tensor->name)].bytes, "%s: %s", words[i], tensor->name);
+			moved++;
+		}
+		cr_assert(moved > 3 && moved <= pins, "%u of %u", moved, pins);
+		char *file = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, file, &error), OK, "%s: %s", words[i], error.text);
+		free(file);
+		plan_release(plan);
+		scenario_done(&scenario);
+	}
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The plan file with one value of "shard" changed: path "placements", key a tensor. */
+static void lie(const struct graph *graph, const char *text, const char *part, const char *key, json_t *value, const char *why)
+{
+	struct error error = { 0 };
+	json_t *plan = json_loads(text, 0, NULL), *shard = json_object_get(plan, "shard");
+	json_object_set_new(key ? json_object_get(shard, part) : shard, key ? key : part, value);
+	char *changed = json_dumps(plan, 0);
+	cr_assert_eq(check_plan_text(graph, changed, &error), INFEASIBLE, "%s %s: %s", part, key ? key : "", error.text);
+	cr_assert(strstr(error.text, why), "%s", error.text);
+	free(changed);
+	json_decref(plan);
+}
+
+static const char *tensor_of_kind(const struct graph *graph, enum kind kind, uint8_t rank)
+{
+	uint32_t t = 0;
+	while (graph->tensor[t].kind != kind || graph->tensor[t].rank != rank || graph->tensor[t].alias != NONE)
+		t++;
+	return graph->tensor[t].name;
+}
+
+Test(sharded, the_check_finds_what_is_not_so)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=data");
+	char *text = plan_text(plan);
+	const char *weight = tensor_of_kind(graph, KIND_PARAMETER, 2), *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
+	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
+	lie(graph, text, "comm_bytes", NULL, json_integer(1), "comm_bytes is 1");
+	lie(graph, text, "redundant_bytes", NULL, json_integer(1), "redundant_bytes is 1");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "staying_bytes");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't lie as S(7)");
+	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "lies otherwise than the split");
+	lie(graph, text, "splits", writer, json_pack("[i]", 99), "has no unit 99");
+	lie(graph, text, "splits", writer, json_pack("[n]"), "lies otherwise than the split");
+	lie(graph, text, "step_seconds", NULL, json_real(1), "step_seconds is 1.0");
+	lie(graph, text, "estimated_seconds", NULL, json_real(1), "estimated_seconds is 1.0");
+	lie(graph, text, "streams", NULL, json_array(), "has not the 2 streams");
+	lie(graph, text, "gathered_ahead_bytes", NULL, json_integer(1), "gathered_ahead_bytes is 1");
+	lie(graph, text, "mesh", "dp", json_integer(8), "impossible size");
+	lie(graph, text, "mesh", "dp", json_integer(2), "the scenario 4");
+	free(text);
+	plan_release(plan);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* At equal mesh and ZeRO stage: planned, not just by what stays. */
+Test(sharded, minred_never_takes_more_memory_than_an_expert)
+{
+	static const struct { const char *model, *mesh, *slack; } cases[] = { { "gpt", "devices=4 dp=1 tp=4", "0" }, { "gpt", "devices=4 dp=1 tp=4", "20" },
+		{ "llama", "devices=4 dp=1 tp=4", "0" }, { "bert", "devices=4 dp=1 tp=4", "5" }, { "moe", "devices=4 dp=1 tp=4", "0" },
+		{ "bert", "devices=4 dp=2 tp=2 zero=1", "0" }, { "resnet", "devices=4 dp=4 zero=1", "5" } };
+	struct planner planner = { .store = store_new() };
+	uint32_t less = 0;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct graph *graph = model(cases[i].model, 8);
+		char words[200];
+		snprintf(words, sizeof words, "%s strategy=megatron sp=on", cases[i].mesh);
+		struct plan *expert = plan_of(&planner, graph, words);
+		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
+		struct plan *plan = plan_of(&planner, graph, words);
+		cr_assert_leq(plan->arena_bytes, expert->arena_bytes, "%s %s", cases[i].model, words);
+		cr_assert(plan->arena_bytes < expert->arena_bytes || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
+		less += plan->arena_bytes < expert->arena_bytes;
+		plan_release(plan);
+		plan_release(expert);
+		graph_release(graph);
+	}
+	cr_assert_geq(less, 2, "less in %u", less);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Planned memory is what the slack is of. */
+Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
+{
+	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" }, { "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
+	struct planner planner = { .store = store_new() };
+	uint32_t within = 0;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0", "strategy=minred slack=40" };
+		struct graph *graph = model(cases[i][0], 8);
+		struct plan *plan[4];
+		for (int k = 0; k < 4; k++) {
+			char words[200];
+			snprintf(words, sizeof words, "%s %s", cases[i][1], strategies[k]);
+			plan[k] = plan_of(&planner, graph, words);
+		}
+		bool fits = plan[1]->arena_bytes <= plan[0]->arena_bytes && plan[1]->arena_bytes <= plan[2]->arena_bytes + plan[2]->arena_bytes / 100 * 40;
+		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]), "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
+			(long long)plan_step_time(plan[3]), (long long)plan_step_time(plan[1]));
+		within += fits;
+		for (int k = 0; k < 4; k++)
+			plan_release(plan[k]);
+		graph_release(graph);
+	}
+	cr_assert(within > 0);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
+{
+	struct graph *graph = model("gpt", 8);
+	refused(graph, "devices=8 strategy=data tp=3", NULL, "dp = devices/(pp cp ep tp) = 8/(1 1 1 3) is no integer");
+	refused(graph, "devices=8 strategy=data tp=2 dp=2", NULL, "is not devices 8: leave one of them auto");
+	refused(graph, "devices=4 strategy=data tp=16", NULL, "tp 16 needs more than the 4 devices");
+	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 0 on tp", "the mesh's axes are dp");
+	refused(graph, "devices=4 strategy=data padding=off", "pin tensor wte.weight shard 0 on dp", "can't be cut into 4 pieces");
+	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
+	refused(graph, "devices=4 strategy=data", "pin tensor nothing shard 0 on dp", "there is no tensor named \"nothing\"");
+	refused(graph, "devices=1 strategy=data", "pin tensor wte.weight shard 0 on dp", "the step is not split");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *plan = plan_of(&planner, graph, "devices=8 strategy=auto"), *least = plan_of(&planner, graph, "devices=8 strategy=minred curve=on");
+	cr_assert(plan->sharded->candidates > 4);
+	for (uint32_t i = 0; i < plan->sharded->candidates; i++)
+		cr_assert(plan->sharded->cost.total <= plan->sharded->candidate[i].time, "%s", plan->sharded->candidate[i].text);
+	for (uint32_t i = 0; i < least->sharded->candidates; i++)
+		cr_assert(least->sharded->curve[0].usage <= least->sharded->candidate[i].usage, "%s", least->sharded->candidate[i].text);
+
+	cr_assert_eq(least->sharded->points, SHARDING_CURVE_POINTS);
+	for (uint32_t i = 1; i < least->sharded->points; i++)
+		cr_assert(least->sharded->curve[i].time <= least->sharded->curve[i - 1].time, "more memory is never slower");
+	plan_release(plan);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
+Test(sharded, the_cap_is_about_the_arena_not_about_what_stays)
+{
+	static const char *const expert[] = { "data", "megatron", "zero" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("resnet18", 32);
+	struct error error = { 0 };
+	char words[100];
+	struct plan *fastest = plan_of(&planner, graph, "devices=4 strategy=auto"), *least = plan_of(&planner, graph, "devices=4 strategy=minred");
+	cr_assert(least->sharded->cost.usage > least->arena_bytes && least->arena_bytes < fastest->arena_bytes);
+	int64_t cap[] = { fastest->arena_bytes, (fastest->arena_bytes + least->arena_bytes) / 2, least->arena_bytes + least->arena_bytes / 50 };
+	for (size_t c = 0; c < sizeof cap / sizeof *cap; c++) {
+		snprintf(words, sizeof words, "devices=4 strategy=auto memory=%lld", (long long)cap[c]);
+		struct plan *plan = plan_of(&planner, graph, words);
+		cr_assert(plan->arena_bytes <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan->arena_bytes);
+		cr_assert(c > 0 || (plan->sharded->cost.total == fastest->sharded->cost.total && plan->fit_margin == MARGIN_NO_CAP));
+		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
+			snprintf(words, sizeof words, "devices=4 strategy=%s", expert[e]);
+			struct plan *other = plan_of(&planner, graph, words);
+			cr_assert(other->arena_bytes > cap[c] || plan->sharded->cost.total <= other->sharded->cost.total, "cap %lld: %s", (long long)cap[c], expert[e]);
+			plan_release(other);
+		}
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+		free(text);
+		plan_release(plan);
+	}
+	plan_release(fastest);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan lists: what is chosen is listed. */
+Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
+{
+	static const char *const name[] = { "gpt", "bert", "dlrm", "llama" };
+	struct planner planner = { .store = store_new() };
+	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
+		struct graph *graph = model(name[m], 1);
+		struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of(&planner, graph, "devices=4 strategy=megatron");
+		struct error error = { 0 };
+		uint32_t chosen = 0;
+		cr_assert(plan->sharded->cost.total <= megatron->sharded->cost.total, "%s", name[m]);
+		cr_assert_eq(mesh_axis_named(&plan->sharded->sharding.mesh, "cp"), NONE);
+		for (uint32_t i = 0; i < plan->sharded->candidates; i++) {
+			const struct shard_candidate *candidate = &plan->sharded->candidate[i];
+			chosen += candidate->chosen;
+			cr_assert(!candidate->chosen || candidate->possible, "%s: %s", name[m], candidate->text);
+		}
+		bool ours = !strstr(plan->sharded->notes, "an expert's sharding");
+		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && plan->sharded->patterns > 9, "%s: %u of %u", name[m], chosen, plan->sharded->patterns);
+		char *text = plan_text(plan);
+		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
+		cr_assert(strstr(text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
+		free(text);
+		plan_release(plan);
+		plan_release(megatron);
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario allows. */
+Test(sharded, what_does_not_divide_is_cut_all_the_same)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *on = plan_of(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of(&planner, graph,
+		"devices=8 strategy=megatron tp=8 padding=off");
+	struct error error = { 0 };
+	cr_assert(strstr(on->sharded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", on->sharded->notes);
+	cr_assert(strstr(off->sharded->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", off->sharded->notes);
+	cr_assert(on->sharded->cost.usage < off->sharded->cost.usage && on->sharded->cost.total < off->sharded->cost.total);
+	char *text = plan_text(on);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+	json_t *file = json_loads(text, 0, NULL);
+	json_object_set_new(json_object_get(file, "scenario"), "padding", json_string("off"));
+	char *changed = json_dumps(file, 0);
+	cr_assert_eq(check_plan_text(graph, changed, &error), INFEASIBLE);
+	cr_assert(strstr(error.text, "can't be cut into so many pieces"), "%s", error.text);
+	free(changed);
+	json_decref(file);
+	free(text);
+	plan_release(on);
+	plan_release(off);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, a_pin_is_kept)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct scenario scenario;
+	struct error error = { 0 };
+	const char *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
+	char pin[200], place[40];
+	scenario_of("devices=4 strategy=data", &scenario);
+	cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on dp", &error), OK);
+	snprintf(pin, sizeof pin, "pin tensor %s shard 1 on dp", activation);
+	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
+	struct plan *plan = plan_with(&planner, graph, &scenario);
+	const struct sharded *sharded = plan->sharded;
+	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
+	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
+	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
+	char *text = plan_text(plan);
+	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+	free(text);
+	plan_release(plan);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
+Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct plan *nearest = plan_of(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
+	const struct sharding_cost *ours = &nearest->sharded->cost, *theirs = &least->sharded->cost;
+	cr_assert(ours->usage > 1 << 20 && ours->usage <= theirs->usage, "%lld against %lld", (long long)ours->usage, (long long)theirs->usage);
+	cr_assert(ours->usage < theirs->usage || ours->total <= theirs->total, "%lld against %lld", (long long)ours->total, (long long)theirs->total);
+	plan_release(nearest);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Meshes without the pin's axis are no candidates; one that has it is found. */
+Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
+{
+	static const char *const words[] = { "devices=4 strategy=auto", "devices=4 strategy=minred" };
+	struct graph *graph = model("gpt", 8);
+	for (int i = 0; i < 2; i++) {
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error = { 0 };
+		scenario_of(words[i], &scenario);
+		cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on tp", &error), OK);
+		struct plan *plan = plan_with(&planner, graph, &scenario);
+		const struct sharded *sharded = plan->sharded;
+		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
+		cr_assert_neq(axis, NONE, "%s", words[i]);
+		cr_assert_eq(sharded->sharding.produced[weight].on[axis], 1);
+		plan_release(plan);
+		scenario_done(&scenario);
+		planner_done(&planner);
+	}
+	refused(graph, "devices=4 strategy=auto", "pin tensor wte.weight shard 5 on tp", "has no dim 5: it has 2");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	struct scenario scenario;
+	struct error error;
+	enum status status;
+	struct plan *one = plan_of(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of(&planner, graph, "devices=4");
+	cr_assert(!one->sharded && !whole->sharded && one->graph == graph && whole->graph == graph);
+	struct plan *four = plan_of(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of(&planner, graph, "devices=2 strategy=megatron");
+	cr_assert(four->persistent_bytes < two->persistent_bytes && two->persistent_bytes < one->persistent_bytes);
+	scenario_of("devices=4 strategy=megatron", &scenario);
+	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error, &status);
+	cr_assert(again && again->sharded == four->sharded && again->offset == four->offset);
+	scenario_done(&scenario);
+	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
+	cr_assert(linked->traffic.time > four->traffic.time);
+	plan_release(one);
+	plan_release(whole);
+	plan_release(four);
+	plan_release(two);
+	plan_release(again);
+	plan_release(linked);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(sharded, every_allocation_may_fail)
+{
+	struct graph *graph = model("gpt", 4);
+	long before = memory_blocks();
+	for (long allowed = 0; ; allowed += 1 + allowed / 12) {
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		struct error error;
+		enum status status;
+		scenario_of("devices=4 strategy=megatron zero=1", &scenario);
+		memory_allow(allowed);
+		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error, &status);
+		memory_allow(-1);
+		plan_release(plan);
+		scenario_done(&scenario);
+		planner_done(&planner);
+		cr_assert_eq(memory_blocks(), before, "leak when allocation %ld fails", allowed);
+		cr_assert(status == OK || status == NO_MEMORY, "status %d: %s", status, error.text);
+		if (status == OK && plan)
+			break;
+	}
+	graph_release(graph);
+}

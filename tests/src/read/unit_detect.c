@@ -1,0 +1,59 @@
+/* unit_detect.c: what an input is. */
+#include <criterion/criterion.h>
+
+#include "src/read/detect.h"
+
+#define EXPECT(text, kind) cr_expect_eq(input_detect(text, sizeof text - 1), kind, "%s is a %s", #text, input_kind_name(input_detect(text, sizeof text - 1)))
+
+Test(detect, knows_texts_by_their_first_words)
+{
+	EXPECT("", INPUT_EMPTY);
+	EXPECT("\xef\xbb\xbf \r\n\t", INPUT_EMPTY);
+	EXPECT("{\"k\":\"graph\",\"v\":1}\n{\"k\":\"end\"}\n", INPUT_NATIVE);
+	EXPECT(" { \"v\" : 1, \"k\" : \"graph\" }\n", INPUT_NATIVE);
+	EXPECT("{\"problem\":{\"edges\":{", INPUT_IOPDDL);
+	EXPECT("{\"tidemark\": 1, \"graph\": {", INPUT_PLAN);
+	EXPECT("{\"schema\":3}", INPUT_JSON);
+	EXPECT("digraph{a->b}", INPUT_DOT);
+	EXPECT("\xef\xbb\xbfStrict DiGraph \"x\" {", INPUT_DOT);
+	EXPECT("/* a\n * b */ // c\n# d\ngraph {}", INPUT_DOT);
+	EXPECT("graphics are nice", INPUT_UNKNOWN);
+	EXPECT("/* digraph {", INPUT_UNKNOWN);
+	EXPECT("id,lower,upper,size\n0,1,2,3\n", INPUT_MINIMALLOC);
+	EXPECT("lower,upper,size,id", INPUT_MINIMALLOC);
+	EXPECT("HloModule jit_step, entry_computation_layout=", INPUT_HLO_TEXT);
+	EXPECT("module @jit_step attributes {", INPUT_MLIR);
+	EXPECT("#loc = loc(unknown)", INPUT_MLIR);
+	EXPECT("hello", INPUT_UNKNOWN);
+}
+
+Test(detect, knows_binaries_by_their_first_bytes)
+{
+	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
+	EXPECT("\x80\x02}q\0(X\x08", INPUT_PICKLE);
+	EXPECT("\x1c\0\0\0TFL3\x14\0", INPUT_TFLITE);
+	EXPECT("\x08\x07\x12\x07pytorch\x1a\x06" "1.13.0:\xda\xbe\x03\x0aI\x12\x15/se/C", INPUT_ONNX);
+	EXPECT("\x08\x09\x42\x04\x0a\0\x10\x0d", INPUT_ONNX);
+	EXPECT("\x0a\x0cjit_train__1\x12\x04main\x1a\xff\x01\x0a", INPUT_HLO);
+	EXPECT("\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff\x01\x0a", INPUT_HLO);
+	EXPECT("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", INPUT_UNKNOWN);
+	EXPECT("\0\0\0\0", INPUT_UNKNOWN);
+}
+
+Test(detect, never_reads_past_the_end)
+{
+	static const char *const whole[] = { "\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff", "\x08\x07\x12\x07pytorch\x1a\x06" "1.13", "/* x */ strict digraph" };
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+		for (size_t size = 0; size <= strlen(whole[i]); size++) {
+			char *copy = malloc(size + 1);   /* the sanitizer watches its end */
+			memcpy(copy + 1, whole[i], size);
+			input_detect(copy + 1, size);
+			free(copy);
+		}
+}
+
+Test(detect, has_advice_for_all_but_graphs)
+{
+	for (int kind = 0; kind < INPUT_KIND_COUNT; kind++)
+		cr_expect_eq(input_kind_advice((enum input_kind)kind) == NULL, kind == INPUT_NATIVE || kind == INPUT_DOT);
+}

@@ -1,0 +1,172 @@
+/* unit_native.c: the native format: round trips, and an error with its line for everything that is wrong. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/common/random_graph.h"
+#include "src/read/input.h"
+#include "tests/common/support.h"
+
+static struct graph *parse_bytes(const char *text, size_t size, struct error *error, enum status *status)
+{
+	char path[] = "/tmp/tidemark-test-XXXXXX";
+	int descriptor = mkstemp(path);
+	FILE *file = fdopen(descriptor, "w");
+	fwrite(text, 1, size, file);
+	fclose(file);
+	struct graph *graph = graph_open(path, error, status);
+	remove(path);
+	return graph;
+}
+
+static struct graph *parse(const char *text, struct error *error)
+{
+	enum status status;
+	return parse_bytes(text, strlen(text), error, &status);
+}
+
+static char *print(const struct graph *graph)
+{
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	native_write(graph, stream);
+	fclose(stream);
+	return text;
+}
+
+#define HEAD "{\"k\":\"graph\",\"v\":1,\"name\":\"x\"}\n"
+#define END(tensors, ops) "{\"k\":\"end\",\"tensors\":" #tensors ",\"ops\":" #ops "}\n"
+#define A "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4}\n"
+
+Test(native, unknown_keys_survive_byte_for_byte)
+{
+	static const char text[] =
+		"{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"seq\":null,\"note\":[1.50,{\"a,}\":\"\\\"\"}]}\n"
+		"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"dtype\":\"f32\",\"shape\":[1],\"kind\":\"activation\",\"stride\":[1.0e0]}\n"
+		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"f\",\"phase\":\"forward\",\"mod\":\"m.0\",\"in\":[],\"out\":[\"a\"],\"flops\":3,\"workspace\":9,\"args\":[[0.1,true]]}\n"
+		END(1, 1);
+	struct error error;
+	struct graph *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	free(again);
+	graph_release(graph);
+}
+
+Test(native, random_graphs_survive_a_round_trip)
+{
+	uint64_t random = test_seed();
+	for (int round = 0; round < 200; round++) {
+		struct graph *graph = random_graph(&random, 20);
+		char *text = print(graph);
+		struct error error;
+		struct graph *again = parse(text, &error);
+		cr_assert_not_null(again, "%s", error.text);
+		cr_assert_eq(graph->fingerprint, again->fingerprint);
+		char *twice = print(again);
+		cr_assert_str_eq(twice, text);
+		free(text);
+		free(twice);
+		graph_release(graph);
+		graph_release(again);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static const struct { const char *text; unsigned line; const char *expected; } wrong[] = {
+	{ "", 0, "empty" },
+	{ "\n\n", 2, "empty" },
+	{ HEAD A, 2, "truncated" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"by", 2, "not a JSON record" },
+	{ HEAD "[1,2]\n", 2, "no \"k\"" },
+	{ A END(1, 0), 1, "first record" },
+	{ HEAD A A END(2, 0), 3, "two tensors named \"a\"" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":-4}\n" END(1, 0), 2, "-4 bytes" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":9000000000000000000}\n" END(1, 0), 2, "not between 0 and 2^60" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":99999999999999999999}\n" END(1, 0), 2, "not a JSON record" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":1.5}\n" END(1, 0), 2, "must be an integer" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"shape\":[1000000000,1000000000,1000000000],\"dtype\":\"f32\"}\n" END(1, 0), 2, "overflows" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\"}\n" END(1, 0), 2, "neither \"bytes\"" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"dtype\":\"f33\"}\n" END(1, 0), 2, "unknown dtype \"f33\"" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"thing\"}\n" END(1, 0), 2, "unknown kind" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"alias\":\"b\"}\n" END(1, 0), 2, "no tensor named \"b\"" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\\u0000b\",\"bytes\":4}\n" END(1, 0), 2, "" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[\"zz\"],\"out\":[]}\n" END(1, 1), 3, "no tensor named \"zz\"" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"after\":[\"zz\"]}\n" END(1, 1), 3, "no op named \"zz\"" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"out\":[\"a\"]}\n{\"k\":\"op\",\"id\":\"q\",\"out\":[\"a\"]}\n" END(1, 2), 4, "two writers" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[\"a\"]}\n{\"k\":\"op\",\"id\":\"p\"}\n" END(1, 2), 4, "two ops named" },
+	{ HEAD "{\"k\":\"op\",\"id\":\"p\",\"after\":[\"q\"]}\n{\"k\":\"op\",\"id\":\"q\",\"after\":[\"p\"]}\n" END(0, 2), 0, "cycle of 2 ops" },
+	{ HEAD A END(2, 0), 3, "counts 2 tensors" },
+	{ HEAD A END(1, 0) A, 4, "after the end" },
+	{ "{\"k\":\"graph\",\"v\":2}\n" END(0, 0), 1, "version 2" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\xff\",\"bytes\":4}\n" END(1, 0), 2, "not a JSON record" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"bytes\":5}\n" END(1, 0), 2, "not a JSON record" },
+	{ HEAD "{\"k\":\"op\",\"id\":\"p\",\"phase\":\"sideways\"}\n" END(0, 1), 2, "unknown phase" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[\"a\"],\"inplace\":[[\"zz\",\"a\"]]}\n" END(1, 1), 3, "no tensor named" },
+	{ HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[\"a\"],\"inplace\":[\"a\"]}\n" END(1, 1), 3, "pairs" },
+};
+
+Test(native, every_mistake_is_named_with_its_line)
+{
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct error error = { 0 };
+		enum status status;
+		struct graph *graph = parse_bytes(wrong[i].text, strlen(wrong[i].text), &error, &status);
+		cr_assert_null(graph, "case %zu was accepted", i);
+		cr_assert_eq(status, BAD_INPUT);
+		cr_assert(strstr(error.text, wrong[i].expected), "case %zu: \"%s\" instead of \"%s\"", i, error.text, wrong[i].expected);
+		if (wrong[i].line)
+			cr_assert_eq(error.line, wrong[i].line, "case %zu: line %u instead of %u (%s)", i, error.line, wrong[i].line, error.text);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(native, nul_bytes_and_deep_nesting_are_errors)
+{
+	static const char nul[] = HEAD "{\"k\":\"op\",\"id\":\"p\"}\0\n" END(0, 1);
+	struct error error;
+	enum status status;
+	cr_assert_null(parse_bytes(nul, sizeof nul - 1, &error, &status));
+	cr_assert(strstr(error.text, "NUL") && error.line == 2, "%u: %s", error.line, error.text);
+	size_t depth = 10000, size = sizeof HEAD + 2 * depth + 100;
+	char *deep = malloc(size);
+	int used = snprintf(deep, size, HEAD "{\"k\":\"op\",\"id\":\"p\",\"args\":");
+	memset(deep + used, '[', depth);
+	memset(deep + used + depth, ']', depth);
+	snprintf(deep + used + 2 * depth, size - (size_t)used - 2 * depth, "}\n");
+	cr_assert_null(parse(deep, &error));
+	cr_assert_eq(error.line, 2);
+	free(deep);
+}
+
+Test(native, files_that_cannot_be_read_say_why)
+{
+	struct error error;
+	enum status status;
+	cr_assert_null(graph_open("/nowhere/at/all", &error, &status));
+	cr_assert_str_eq(error.text, "no such file");
+	cr_assert_null(graph_open("/tmp", &error, &status));
+	cr_assert_str_eq(error.text, "is a directory");
+	static const char cut[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56";
+	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error, &status));
+	cr_assert(strstr(error.text, "truncated"), "%s", error.text);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(native, every_allocation_may_fail)
+{
+	static const char text[] = HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[],\"out\":[\"a\"],\"x\":1}\n" END(1, 1);
+	for (long allowed = 0; ; allowed++) {
+		struct error error;
+		enum status status;
+		memory_allow(allowed);
+		struct graph *graph = parse_bytes(text, sizeof text - 1, &error, &status);
+		memory_allow(-1);
+		graph_release(graph);
+		cr_assert_eq(memory_blocks(), 0);
+		if (graph)
+			break;
+	}
+}

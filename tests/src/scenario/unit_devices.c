@@ -1,0 +1,115 @@
+/* unit_devices.c: presets, the roofline, and meshes of scenarios. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "src/scenario/scenario.h"
+
+Test(devices, presets_are_plausible_and_named_by_the_knob)
+{
+	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
+		struct device_preset preset = device_preset((enum device)i);
+		const struct machine *machine = &preset.machine;
+		char word[40];
+		cr_assert(knob_word(knobs[K_device].words, i, word, sizeof word));
+		cr_expect_str_eq(word, preset.name);
+		cr_expect(*preset.source && *preset.efficiency_source);
+		const char *gb = strstr(preset.name, "gb");
+		if (gb) {
+			while (gb[-1] >= '0' && gb[-1] <= '9')
+				gb--;
+			cr_expect_eq(machine->memory, strtoll(gb, NULL, 10) << 30, "%s", preset.name);
+		}
+		/* what no table may get wrong: units, and memory faster than links within a node, these than links between nodes */
+		cr_expect(machine->memory_rate > 100e9 && machine->memory_rate < 10e12);
+		cr_expect(machine->near.rate < machine->memory_rate && machine->far.rate < machine->near.rate && machine->far.rate > 1e9, "%s", preset.name);
+		cr_expect_geq(machine->matrix_rate[FORMAT_F16], machine->matrix_rate[FORMAT_F32]);
+		cr_expect_geq(machine->matrix_rate[FORMAT_F8], machine->matrix_rate[FORMAT_BF16]);
+		for (int p = 1; p < EFFICIENCY_POINTS; p++) {
+			cr_expect_gt(machine->matrix.point[p].size, machine->matrix.point[p - 1].size);
+			cr_expect_gt(machine->vector.point[p].size, machine->vector.point[p - 1].size);
+			cr_expect_gt(machine->traffic.point[p].size, machine->traffic.point[p - 1].size);
+		}
+	}
+}
+
+Test(devices, efficiency_is_interpolated_by_logarithm)
+{
+	struct efficiency efficiency = { { { 1 << 10, 100 }, { 1 << 20, 500 }, { 1 << 24, 900 }, { 1 << 25, 1000 } } };
+	cr_expect_eq(efficiency_at(&efficiency, 0), 100);
+	cr_expect_eq(efficiency_at(&efficiency, 1), 100);
+	cr_expect_eq(efficiency_at(&efficiency, 1 << 15), 300);
+	cr_expect_eq(efficiency_at(&efficiency, 1 << 20), 500);
+	cr_expect_eq(efficiency_at(&efficiency, 1 << 22), 700);
+	cr_expect_eq(efficiency_at(&efficiency, INT64_C(1) << 60), 1000);
+	for (int64_t size = 1, last = 0; size < INT64_C(1) << 40; size += 1 + size / 3) {
+		cr_expect_geq(efficiency_at(&efficiency, size), last);
+		last = efficiency_at(&efficiency, size);
+	}
+}
+
+Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	int64_t flops = INT64_C(2) * 8192 * 8192 * 8192, bytes = INT64_C(3) * 2 * 8192 * 8192;
+	double share = efficiency_at(&machine.matrix, flops) / 1000.0;
+	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, bytes), (double)flops / (312e12 * share) * 1e12, 2.0);
+	share = efficiency_at(&machine.traffic, bytes) / 1000.0;
+	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, bytes), (double)bytes / (2039e9 * share) * 1e12, 2.0);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 8), machine.launch);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 0), 0);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, BYTES_MAX), COLLECTIVE_TIME_MAX);
+}
+
+static void mesh_of(struct mesh *mesh, enum status expected, const char *const *assignment, int count)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	for (int i = 0; i < count; i++) {
+		const char *equals = strchr(assignment[i], '=');
+		char name[40];
+		snprintf(name, sizeof name, "%.*s", (int)(equals - assignment[i]), assignment[i]);
+		enum knob_id knob = knob_find(name);
+		cr_assert_neq(knob, KNOB_COUNT);
+		cr_assert_eq(knob_parse(knob, equals + 1, &scenario.value[knob], &error), OK);
+	}
+	cr_assert_eq(scenario_mesh(&scenario, mesh, &error), expected, "%s", error.text);
+	scenario_done(&scenario);
+}
+#define MESH_OF(mesh, status, ...) do { \
+	static const char *const words[] = { __VA_ARGS__ }; \
+	mesh_of(mesh, status, words, sizeof words / sizeof *words); \
+} while (0)
+
+Test(devices, inner_axes_fill_nodes_first)
+{
+	struct mesh mesh;
+	MESH_OF(&mesh, OK, "devices=1");
+	cr_expect_eq(mesh.axes, 0);
+	MESH_OF(&mesh, OK, "devices=64", "tp=4", "pp=2", "device=h100-80gb");
+	cr_assert_eq(mesh.axes, 2);
+	cr_expect_str_eq(mesh.axis[0].name, "dp");
+	cr_expect_eq(mesh.axis[0].size, 8);
+	cr_expect_eq(mesh.axis[0].near_size, 2);
+	cr_expect_str_eq(mesh.axis[1].name, "tp");
+	cr_expect_eq(mesh.axis[1].near_size, 4);
+	MESH_OF(&mesh, OK, "devices=128", "tp=2", "cp=2", "ep=4", "devices_per_node=8", "intra_bandwidth=100GB/s", "inter_latency=7us");
+	cr_assert_eq(mesh.axes, 4);
+	cr_expect_str_eq(mesh.axis[1].name, "ep");
+	cr_expect_eq(mesh.axis[0].near_size, 1);
+	cr_expect_eq(mesh.axis[1].near_size, 2);
+	cr_expect_eq(mesh.axis[2].near_size, 2);
+	cr_expect_eq(mesh.axis[3].near_size, 2);
+	cr_expect_eq(mesh.axis[3].near.rate, INT64_C(100000000000));
+	cr_expect_eq(mesh.axis[3].far.latency, INT64_C(7000000));
+	MESH_OF(&mesh, OK, "devices=48", "tp=6", "dp=8");
+	cr_expect_eq(mesh.axis[0].near_size, 1);
+	cr_expect_eq(mesh.axis[1].near_size, 6);
+	MESH_OF(&mesh, OK, "devices=16", "tp=16", "devices_per_node=12");
+	cr_expect_eq(mesh.axis[0].near_size, 8);
+	MESH_OF(&mesh, BAD_INPUT, "devices=10", "tp=4");
+	MESH_OF(&mesh, BAD_INPUT, "devices=8", "tp=4", "dp=4");
+	MESH_OF(&mesh, BAD_INPUT, "devices=4", "tp=1048576", "cp=1048576", "ep=1048576", "pp=1048576");
+}

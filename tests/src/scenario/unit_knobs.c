@@ -1,0 +1,90 @@
+/* unit_knobs.c: the knob table, scenarios and pins: what is printed is read back. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/scenario/scenario.h"
+#include "tests/common/support.h"
+
+Test(knobs, every_value_that_is_printed_is_read_back)
+{
+	uint64_t random = test_seed();
+	char text[128];
+	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+		int64_t low = knobs[knob].minimum, high = knobs[knob].maximum, value, back;
+		for (int i = 0; i < 200; i++) {
+			value = i == 0 ? low : i == 1 ? high : i == 2 ? knobs[knob].normal
+				: low + (int64_t)(random_next(&random) % (uint64_t)(high - low + 1));
+			cr_assert_eq(knob_parse(knob, knob_text(knob, value, text, sizeof text), &back, NULL), OK, "%s=%s", knobs[knob].name, text);
+			cr_assert_eq(back, value, "%s=%s", knobs[knob].name, text);
+		}
+		cr_assert(strlen(knobs[knob].help) > 10 && knobs[knob].normal <= high);
+	}
+}
+
+Test(knobs, stepping_stays_in_range_and_reaches_every_word)
+{
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		for (int direction = -1; direction <= 1; direction += 2) {
+			int64_t value = knobs[knob].normal;
+			for (int i = 0; i < 100; i++) {
+				value = knob_step(knob, value, direction);
+				cr_assert((value >= knobs[knob].minimum && value <= knobs[knob].maximum) || (value == KNOB_GIVEN && knobs[knob].words),
+					"%s=%lld", knobs[knob].name, (long long)value);
+			}
+		}
+}
+
+Test(knobs, units_and_ranges)
+{
+	int64_t value;
+	struct error error;
+	cr_assert_eq(knob_parse(K_memory, "1.5GiB", &value, NULL), OK);
+	cr_assert_eq(value, 1610612736);
+	cr_assert_eq(knob_parse(K_memory, "none", &value, NULL), OK);
+	cr_assert_eq(value, KNOB_GIVEN);
+	cr_assert_eq(knob_parse(K_alignment, "0", &value, &error), BAD_INPUT);
+	cr_assert_eq(knob_parse(K_alignment, "12 apples", &value, &error), BAD_INPUT);
+	cr_assert_eq(knob_parse(K_order, "fastest", &value, &error), BAD_INPUT);
+	cr_assert(strstr(error.text, "reverse-lpmf") && !strstr(error.text, "|\"") , "%s", error.text);
+	cr_assert_eq(knob_find("layout-effort"), K_layout_effort);
+	cr_assert_eq(knob_find("nonsense"), KNOB_COUNT);
+}
+
+static const char *const pins[] = {
+	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t behind \"u v\"", "pin tensor t shard 1 on tp", "pin layer 3 recompute",
+	"keep t resident", "offload t",
+};
+
+Test(scenario, pins_are_printed_as_they_are_read)
+{
+	struct scenario scenario, copy;
+	char text[256];
+	scenario_init(&scenario);
+	for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
+		cr_assert_eq(scenario_pin(&scenario, pins[i], NULL), OK, "%s", pins[i]);
+		cr_assert_str_eq(pin_text(&scenario.pin[i], text, sizeof text), pins[i]);
+	}
+	cr_assert_eq(scenario_copy(&copy, &scenario), OK);
+	cr_assert_eq(scenario_unpin(&copy, 1, NULL), OK);
+	cr_assert_str_eq(pin_text(&copy.pin[0], text, sizeof text), pins[1]);
+	cr_assert_eq(scenario_unpin(&copy, 99, NULL), BAD_INPUT);
+	scenario_done(&scenario);
+	scenario_done(&copy);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(scenario, nonsense_is_refused)
+{
+	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at", "pin tensor t at x", "pin tensor t behind", "keep t",
+		"pin op a before b c", "pin tensor t shard x on tp", "pin op \"a before b" };
+	struct scenario scenario;
+	struct error error;
+	scenario_init(&scenario);
+	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+		cr_assert_eq(scenario_pin(&scenario, nonsense[i], &error), BAD_INPUT, "%s", nonsense[i]);
+	cr_assert_eq(scenario_set(&scenario, "order", &error), BAD_INPUT);
+	cr_assert_eq(scenario_set(&scenario, "colour=red", &error), BAD_INPUT);
+	cr_assert_eq(scenario_set(&scenario, "order=list", &error), OK);
+	cr_assert_eq(scenario.value[K_order], ORDER_LIST);
+	scenario_done(&scenario);
+}

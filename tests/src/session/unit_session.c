@@ -1,0 +1,285 @@
+/* unit_session.c: sessions: a worker that can always be stopped, undo, replay. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/session/export_line.h"
+#include "src/read/input.h"
+#include "src/models/models.h"
+#include "src/configs/outlook.h"
+#include "src/session/session.h"
+#include "src/session/worker.h"
+#include "tests/common/support.h"
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static struct session *new_session(const char *path, const struct session_options *options)
+{
+	struct error error;
+	enum status status;
+	struct scenario scenario;
+	struct graph *graph = path ? graph_open(path, &error, &status) : NULL;
+	scenario_init(&scenario);
+	struct session *session = session_new(graph, path, &scenario, options, &error);
+	cr_assert_not_null(session, "%s", error.text);
+	return session;
+}
+
+/* Polls until the newest plan is the present scenario's own; false after some seconds. */
+static bool settled(struct session *session, bool complete)
+{
+	double end = seconds() + 20;
+	while (seconds() < end) {
+		struct session_status status;
+		session_poll(session);
+		session_status(session, &status);
+		const struct plan *plan = session_plan(session);
+		if (plan && !status.stale && (!complete || plan->complete))
+			return true;
+		usleep(500);
+	}
+	return false;
+}
+
+/* Solves until it is told to stop. */
+static enum status never_ends(const struct problem *problem, const struct order_options *options, struct control *control,
+	struct order_result *result)
+{
+	(void)options;
+	order_quick(problem, &(struct control){ 0 }, result);
+	while (!control_spend(control, 1000))
+		usleep(100);
+	return control_status(control);
+}
+
+Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
+{
+	struct session_options options = { .interactive = true, .order_solver = never_ends };
+	struct session *session = new_session("samples/alexnet_b1_adam.jsonl.gz", &options);
+	struct session_status status;
+	cr_assert(settled(session, false), "a quick plan shows while solving");
+	for (int i = 0; i < 20; i++) {
+		double begin = seconds();
+		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
+		session_status(session, &status);
+		cr_assert(status.solving);
+		cr_assert(seconds() - begin < 0.5, "a command returns at once");
+		cr_assert(settled(session, false));
+	}
+	session_cancel(session);
+	cr_assert(settled(session, true), "the best so far stays");
+	cr_assert(session_plan(session)->limited);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(session, undo_and_redo_restore_scenario_and_cursor)
+{
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	uint32_t op, tensor;
+	struct error error;
+	session_set_cursor(session, 3, 4);
+	cr_assert_eq(session_command(session, "set order=list", &error), OK);
+	cr_assert_eq(session_command(session, "pin op right_pool before left_pool", &error), session_scenario(session)->pins ? OK : BAD_INPUT);
+	session_command(session, "set alignment=512", &error);
+	session_set_cursor(session, 5, 6);
+	cr_assert_eq(session_command(session, "undo", &error), OK);
+	cr_assert_eq(session_scenario(session)->value[K_alignment], 1);
+	while (session_command(session, "undo", &error) == OK)
+		;
+	cr_assert_eq(session_scenario(session)->value[K_order], ORDER_BEST);
+	session_cursor(session, &op, &tensor);
+	cr_assert(op == 3 && tensor == 4);
+	while (session_command(session, "redo", &error) == OK)
+		;
+	cr_assert_eq(session_scenario(session)->value[K_alignment], 512);
+	session_cursor(session, &op, &tensor);
+	cr_assert(op == 5 && tensor == 6);
+	session_free(session);
+}
+
+Test(session, several_knobs_are_one_step)
+{
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	const struct scenario *scenario;
+	cr_assert_eq(session_command(session, "set devices=4  memory=80 GiB tp=2", NULL), OK);
+	scenario = session_scenario(session);
+	cr_assert(scenario->value[K_devices] == 4 && scenario->value[K_memory] == INT64_C(80) << 30 && scenario->value[K_tp] == 2);
+	cr_assert_eq(session_command(session, "set devices=8 tp=none", NULL), BAD_INPUT);
+	cr_assert_eq(session_scenario(session)->value[K_devices], 4, "one mistake changes nothing");
+	cr_assert_eq(session_command(session, "undo", NULL), OK);
+	scenario = session_scenario(session);
+	cr_assert(scenario->value[K_devices] == 1 && scenario->value[K_memory] == KNOB_GIVEN && scenario->value[K_tp] == KNOB_GIVEN);
+	cr_assert_eq(session_command(session, "set", NULL), BAD_INPUT);
+	session_free(session);
+}
+
+Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
+{
+	static const struct { const char *typed, *path, *view, *stage, *text; } cases[] = {
+		{ "svg a.svg", "a.svg", "", "", "export svg a.svg" },
+		{ "svg a.svg --view map", "a.svg", "map", "", "export svg a.svg --view map" },
+		{ "svg --view=map a.svg", "a.svg", "map", "", "export svg a.svg --view map" },
+		{ "dot! \"my file.dot\" --stage input", "my file.dot", "", "input", "export dot \"my file.dot\" --stage input" },
+		{ "dot my file.dot  --view segments", "my file.dot", "segments", "", "export dot \"my file.dot\" --view segments" },
+		{ "dot \"a --view b\"", "a --view b", "", "", "export dot \"a --view b\"" },
+		{ "csv a --viewed", "a --viewed", "", "", "export csv \"a --viewed\"" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct export_line line, again;
+		char text[5300];
+		cr_assert_eq(export_line_parse(cases[i].typed, &line, NULL), OK, "%s", cases[i].typed);
+		cr_assert_str_eq(line.path, cases[i].path);
+		cr_assert_str_eq(line.view, cases[i].view);
+		cr_assert_str_eq(line.stage, cases[i].stage);
+		cr_assert_eq(line.force, cases[i].typed[3] == '!');
+		cr_assert_str_eq(export_line_text(&line, text, sizeof text), cases[i].text);
+		cr_assert_eq(export_line_parse(text + 7, &again, NULL), OK);
+		cr_assert(strcmp(again.path, line.path) == 0 && strcmp(again.view, line.view) == 0 && strcmp(again.stage, line.stage) == 0);
+	}
+}
+
+Test(session, mistakes_change_nothing_and_say_why)
+{
+	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1", "undo", "redo",
+		"export nothing x", "export json", "export json x --stage middle", "export json x y\" --view", "fly", "set order", "reset nothing", "open /nowhere" };
+	struct session_options options = { .interactive = false };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+		struct error error;
+		struct session_status status;
+		cr_assert_neq(session_command(session, mistakes[i], &error), OK, "%s", mistakes[i]);
+		session_status(session, &status);
+		cr_assert(error.text[0] && strcmp(status.message, error.text) == 0, "%s", mistakes[i]);
+	}
+	session_wait(session);
+	cr_assert(settled(session, true));
+	session_free(session);
+}
+
+static const struct preview *answer(struct session *session, enum knob_id knob, int64_t value)
+{
+	const struct preview *preview;
+	double end = seconds() + 20;
+	while (!(preview = session_preview(session, knob, value)) && seconds() < end) {
+		usleep(500);
+		session_poll(session);
+	}
+	cr_assert(preview, "no answer");
+	return preview;
+}
+
+Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
+{
+	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	cr_assert(settled(session, true));
+	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
+	cr_assert(preview.known);
+	cr_assert_eq(preview.peak_bytes, session_plan(session)->program_peak_bytes);
+	cr_assert_eq(session_preview(session, K_order, ORDER_PROGRAM)->peak_bytes, preview.peak_bytes, "answers are kept");
+	session_preview(session, K_alignment, 512);     /* given up: */
+	preview = *answer(session, K_workspace, 0);
+	cr_assert(preview.known);
+	session_command(session, "set order=program", NULL);
+	cr_assert_null(session_preview(session, K_workspace, 0), "answers belong to one scenario");
+	cr_assert(settled(session, true));
+	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
+	cr_assert_not(session_plan(session)->limited);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
+Test(session, a_preview_of_a_configuration_is_the_models)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find("gpt")->config;
+	struct error error;
+	enum status status;
+	struct scenario scenario, other;
+	config.layers = 2;
+	config.batch = 8;
+	config.seq = 32;
+	struct graph *graph = model_step("gpt", &config, &adam, &error, &status);
+	scenario_init(&scenario);
+	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+		cr_assert_eq(scenario_set(&scenario, set[i], &error), OK);
+	struct session *session = session_new(graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
+	session_wait(session);
+	const struct plan *plan = session_plan(session);
+	cr_assert_not_null(plan, "%s", session_problem(session));
+	struct preview preview = *answer(session, K_zero, 3);
+	cr_assert(preview.known && !preview.exact);
+	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error, &status);
+	cr_assert_eq(scenario_copy(&other, &scenario), OK);
+	other.value[K_zero] = 3;
+	struct store *store = store_new();
+	struct rules *rules = rules_new();
+	struct control control = { 0 };
+	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
+	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error, &status);
+	cr_assert(now && then);
+	cr_assert(then->result.worst.total < now->result.worst.total);
+	cr_assert_eq(preview.peak_bytes - plan->peak_bytes, then->result.worst.total - now->result.worst.total);
+	cr_assert(preview.time > 0);
+	outlook_release(now);
+	outlook_release(then);
+	int64_t before = plan->peak_bytes;
+	cr_assert_eq(session_command(session, "set zero=3", &error), OK);
+	session_wait(session);
+	preview = *answer(session, K_zero, 0);
+	cr_assert(preview.known && preview.exact);
+	cr_assert_eq(preview.peak_bytes, before);
+	session_free(session);
+	scenario_done(&scenario);
+	scenario_done(&other);
+	store_free(store);
+	rules_free(rules);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(session, a_preview_that_never_ends_stops_for_a_command)
+{
+	struct session_options options = { .interactive = true, .order_solver = never_ends };
+	struct session *session = new_session("samples/diamond.jsonl", &options);
+	cr_assert(settled(session, false));
+	session_cancel(session);
+	cr_assert(settled(session, true));
+	for (int i = 0; i < 10; i++) {
+		cr_assert_null(session_preview(session, K_alignment, 64 << i), "it has no end");
+		usleep(2000);
+		double begin = seconds();
+		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
+		cr_assert(settled(session, false));
+		session_cancel(session);
+		cr_assert(settled(session, true));
+		cr_assert(seconds() - begin < 0.5, "%g s", seconds() - begin);
+	}
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(session, raised_effort_makes_no_further_runs)
+{
+	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	cr_assert_eq(session_command(session, "set order_effort=0", NULL), OK);
+	cr_assert(settled(session, true));
+	double end = seconds() + 3;
+	uint32_t before = session_runs(session);
+	while (seconds() < end) {
+		usleep(1000);
+		session_poll(session);
+		cr_assert_eq(session_runs(session), before);
+	}
+	session_free(session);
+}

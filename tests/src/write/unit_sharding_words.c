@@ -1,0 +1,82 @@
+/* unit_sharding_words.c: placements in other programs' words. */
+#include <criterion/criterion.h>
+
+#include "src/models/models.h"
+#include "src/write/sharding_words.h"
+#include "tests/common/support.h"
+
+static struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = 4, .near_size = 1 }, { .name = "tp", .size = 2, .near_size = 2 } } };
+
+static void expect(const char *is, const char *expected)
+{
+	if (expected)
+		cr_expect_str_eq(is ? is : "(none)", expected);
+	else
+		cr_expect_null(is);
+}
+
+static void check(const struct units *units, const char *name, int8_t dp, int8_t tp, const char *dtensor, const char *spec, const char *hlo)
+{
+	char text[200];
+	uint32_t tensor = graph_find_tensor(units->graph, name);
+	cr_assert_neq(tensor, NONE, "%s", name);
+	struct placement placement = { { dp, tp, PLACE_WHOLE, PLACE_WHOLE } };
+	expect(sharding_dtensor(units, &mesh, tensor, placement, text, sizeof text), dtensor);
+	expect(sharding_partition_spec(units, &mesh, tensor, placement, text, sizeof text), spec);
+	expect(sharding_hlo(units, &mesh, tensor, placement, text, sizeof text), hlo);
+}
+
+Test(sharding_words, placements)
+{
+	struct model_config config = model_find("gpt")->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct error error = { 0 };
+	enum status status;
+	config.layers = 1;
+	config.batch = 8;
+	struct graph *graph = model_step("gpt", &config, &training, &error, &status);
+	cr_assert_not_null(graph);
+	struct rules *rules = rules_new();
+	struct units units;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	const int8_t R = PLACE_WHOLE, P = PLACE_PARTIAL;
+	check(&units, "h.0.mlp.c_fc.weight", R, R, "[Replicate(), Replicate()]", "P(None, None)", "{replicated}");
+	check(&units, "h.0.mlp.c_fc.weight", R, 0, "[Replicate(), Shard(0)]", "P('tp', None)", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}");
+	check(&units, "h.0.mlp.c_fc.weight", 0, R, "[Shard(0), Replicate()]", "P('dp', None)", "{devices=[4,1,2]<=[8] last_tile_dim_replicate}");
+	check(&units, "h.0.mlp.c_fc.weight", 1, 0, "[Shard(1), Shard(0)]", "P('tp', 'dp')", "{devices=[2,4]<=[4,2]T(1,0)}");
+	check(&units, "h.0.mlp.c_fc.weight", 0, 0, "[Shard(0), Shard(0)]", "P(('dp', 'tp'), None)", "{devices=[8,1]<=[8]}");
+	check(&units, "h.0.mlp.c_fc.weight", P, 0, "[Partial(), Shard(0)]", NULL, NULL);
+	/* 3 * heads * head size */
+	check(&units, "h.0.attn.c_attn.weight", R, 1, "[Replicate(), _StridedShard(0, split_factor=3)]", NULL, NULL);
+	/* 50257 words in pieces of 12565, a dim of their own; 768 = 12 heads * 64 by 8: pieces of 2 heads, where others cut 96 rows */
+	check(&units, "wte.weight", 0, R, "[Shard(0), Replicate()]", NULL, "{devices=[4,1,2]<=[8] last_tile_dim_replicate}");
+	mesh.axis[0].size = 8;
+	check(&units, "h.0.attn.c_proj.weight", 1, R, NULL, NULL, NULL);
+	mesh.axis[0].size = 4;
+	units_free(&units);
+	rules_free(rules);
+	graph_release(graph);
+	cr_expect_eq(memory_blocks(), 0);
+}
+
+Test(sharding_words, flags)
+{
+	char text[400];
+	struct scenario scenario;
+	scenario_init(&scenario);
+	scenario.value[K_batch] = 64;
+	scenario.value[K_microbatches] = 4;
+	scenario.value[K_zero] = 1;
+	scenario.value[K_pp] = 2;
+	cr_expect_str_eq(sharding_flags(LAUNCHER_MEGATRON, &mesh, &scenario, text, sizeof text), "--tensor-model-parallel-size 2 "
+		"--pipeline-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --global-batch-size 64 --micro-batch-size 4");
+	cr_expect_str_eq(sharding_flags(LAUNCHER_DEEPSPEED, &mesh, &scenario, text, sizeof text), "{\"zero_optimization\": {\"stage\": 1}, "
+		"\"gradient_accumulation_steps\": 4, \"train_micro_batch_size_per_gpu\": 4, \"tensor_parallel\": {\"autotp_size\": 2}}");
+	scenario.value[K_zero] = 3;
+	cr_expect_str_eq(sharding_flags(LAUNCHER_FSDP, &mesh, &scenario, text, sizeof text), "sharding_strategy=ShardingStrategy.FULL_SHARD, "
+		"device_mesh=init_device_mesh(\"cuda\", (4, 2,), mesh_dim_names=(\"dp\", \"tp\",))");
+	char small[10];
+	sharding_flags(LAUNCHER_MEGATRON, &mesh, &scenario, small, sizeof small);
+	cr_expect_str_eq(small, "--tensor-");
+	scenario_done(&scenario);
+}

@@ -1,0 +1,495 @@
+/* Tests of the explorer without a terminal: keys in, screens out. Run from the project's root: samples are opened. */
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include "src/read/input.h"
+#include "src/plan/stages.h"
+#include "tests/common/support.h"
+#include "ui/app/history_file.h"
+#include "ui/app/key_script.h"
+#include "ui/screen/picture.h"
+#include "ui/app/screenshot.h"
+
+static struct session *session_on(const char *sample, const char *const *settings)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct scenario scenario;
+	setlocale(LC_CTYPE, "C.UTF-8");
+	struct graph *graph = graph_open(sample, &error, &status);
+	cr_assert(graph, "%s", error.text);
+	scenario_init(&scenario);
+	for (; settings && *settings; settings++)
+		cr_assert_eq(scenario_set(&scenario, *settings, &error), OK, "%s", error.text);
+	struct session *session = session_new(graph, sample, &scenario, &(struct session_options){ 0 }, &error);
+	cr_assert(session, "%s", error.text);
+	scenario_done(&scenario);
+	session_wait(session);
+	return session;
+}
+
+/* The screen after some keys, in that place. */
+static struct app *app_on(struct session *session, enum theme theme, bool ascii, int width, int height, const char *keys)
+{
+	int x, y;
+	struct app *app = app_new(session, theme, 256, ascii, NULL);
+	cr_assert(app);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	screenshot_keys(app, keys);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	return app;
+}
+
+static void expect(const struct app *app, const char *wanted)
+{
+	char *text = frame_dump(&app->frame);
+	cr_assert(text);
+	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
+	mem_free(text);
+}
+
+static void redraw(struct app *app)
+{
+	int x, y;
+	cr_assert(app_draw(app, app->frame.width, app->frame.height, &x, &y));
+}
+
+Test(app, keys_are_read_from_text_by_name_or_typed)
+{
+	static const char *const wanted[] = { "2", "PgDn", "^L", ":", "s", "e", "t", "space", "Enter", "é" };
+	struct key_script script = { "2  PgDn ^L : set space\nEnter é", NULL };
+	struct key_press key;
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		cr_assert(key_script_next(&script, &key), "%zu", i);
+		bool types = strcmp(wanted[i], "space") == 0 || text_cells(wanted[i]) == 1;
+		cr_assert_str_eq(key.name, wanted[i]);
+		cr_assert_eq(key.code != 0, types, "%s", key.name);
+	}
+	cr_assert_not(key_script_next(&script, &key));
+}
+
+Test(app, equal_keys_give_equal_screens)
+{
+	static const char *const keys = "c down right q 7 1 : set space memory=64MiB Enter u 3 . .";
+	char *text[2], *roles[2];
+	for (int i = 0; i < 2; i++) {
+		struct session *session = session_on("samples/diamond.jsonl", NULL);
+		struct app *app = app_on(session, THEME_ANSI, false, 100, 30, keys);
+		text[i] = frame_dump(&app->frame);
+		roles[i] = frame_dump_roles(&app->frame);
+		app_free(app);
+		session_free(session);
+	}
+	cr_assert_str_eq(text[0], text[1]);
+	cr_assert_str_eq(roles[0], roles[1]);
+	for (int i = 0; i < 2; i++) {
+		mem_free(text[i]);
+		mem_free(roles[i]);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A picture's text, what stands between > and < of its text elements, row by row. */
+Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_DARK, false, 100, 30, "4");
+	char *svg = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&svg, &size);
+	picture_svg(&app->frame, &app->palette, app->theme, -1, 0, stream);
+	fclose(stream);
+	cr_assert(strstr(svg, "left.out"));
+	cr_assert(strstr(svg, "93.0 MiB"));
+	size_t open = 0, closed = 0;
+	for (const char *at = svg; (at = strchr(at, '<')); at++) {
+		const char *end = strchr(at, '>');
+		cr_assert(end);
+		open += at[1] != '/' && end[-1] != '/';
+		closed += at[1] == '/';
+	}
+	cr_assert_eq(open, closed);
+	free(svg);
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
+	for (const char *view = "1 2 3 4 5 6 7"; *view; view += view[1] ? 2 : 1) {
+		screenshot_keys(app, (const char[]){ *view, '\0' });
+		redraw(app);
+		expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+		expect(app, "no plan\n");
+		expect(app, "peak 93.0 MiB");
+	}
+	screenshot_keys(app, "u");
+	redraw(app);
+	char *text = frame_dump(&app->frame);
+	cr_assert(!strstr(text, "no plan"), "%s", text);
+	mem_free(text);
+	app_free(app);
+	session_free(session);
+	static const char *const set[] = { "devices=8", "strategy=data", "tp=3", NULL };
+	session = session_on("samples/diamond.jsonl", set);
+	app = app_on(session, THEME_MONO, false, 80, 24, "");
+	expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_long_message_is_shown_whole)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_MONO, false, 80, 24, ": pin space nothing Enter");
+	expect(app, "\"pin nothing\" is not a pin");
+	expect(app, "in double quotes\n");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, the_screen_is_exported_from_the_prompt)
+{
+	char path[] = "/tmp/tidemark-app-XXXXXX", keys[200], line[300] = "";
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	unlink(path);
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	snprintf(keys, sizeof keys, "3 : export space screen space %s Enter", path);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, keys);
+	expect(app, "wrote /tmp/tidemark-app-");
+	FILE *written = fopen(path, "r");
+	cr_assert(written);
+	cr_assert(fgets(line, sizeof line, written));
+	cr_assert(strstr(line, "3 Order"), "%s", line);
+	fclose(written);
+	screenshot_keys(app, ": up Enter");
+	redraw(app);
+	expect(app, "overwrite it?");
+	screenshot_keys(app, "n");
+	redraw(app);
+	expect(app, "nothing was written");
+	unlink(path);
+	app_free(app);
+	session_free(session);
+}
+
+Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "b : set space order=program Enter 7");
+	expect(app, "baseline");
+	expect(app, "order: program, was best");
+	screenshot_keys(app, "v");
+	redraw(app);
+	expect(app, "peak over work of a device");
+	screenshot_keys(app, "s");
+	redraw(app);
+	expect(app, "peak over order");
+	screenshot_keys(app, "v up");
+	redraw(app);
+	expect(app, "ticks        best      bound       gap  order by");
+	expect(app, "93.0 MiB    proved");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_log_never_gets_worse_and_ends_at_the_result)
+{
+	static const char *const settings[] = { "order_effort=0", NULL };
+	struct session *session = session_on("samples/vit_b_16_b1_adam.jsonl.gz", settings);
+	const struct plan *plan = session_plan(session);
+	const struct ordered *ordered = plan->ordered;
+	cr_assert_gt(ordered->improvements, 1);
+	for (uint32_t i = 1; i < ordered->improvements; i++) {
+		const struct improvement *now = &ordered->improvement[i], *before = now - 1;
+		cr_assert(now->ticks >= before->ticks && now->peak <= before->peak && now->bound >= before->bound, "entry %u", i);
+	}
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].peak, plan->peak_bytes);
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->order_bound_bytes);
+	session_free(session);
+}
+
+Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "3 y");
+	expect(app, "0 of 7 ops");
+	screenshot_keys(app, "Enter Enter");
+	redraw(app);
+	expect(app, "from here the best you can reach is 113 MiB, before it was 93.0 MiB");
+	screenshot_keys(app, ",");
+	redraw(app);
+	expect(app, "reachable 93.0 MiB");
+	screenshot_keys(app, ", i Enter i Enter i Enter i Enter i Enter i Enter i Enter");
+	redraw(app);
+	expect(app, "your order: peak 93.0 MiB; the optimum: 93.0 MiB");
+	expect(app, "nobody does better, with 7 hints");
+	screenshot_keys(app, "y");
+	redraw(app);
+	expect(app, "could run here");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, a_challenge_ends_with_its_graph_and_large_graphs_have_none)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "3 y Enter : set space alignment=512 Enter");
+	redraw(app);
+	expect(app, "could run here");
+	screenshot_keys(app, ": open space samples/alexnet_b1_adam.jsonl.gz Enter y");
+	redraw(app);
+	expect(app, "the challenge is for graphs of up to 200 ops");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The place of a text on the screen, as a click. */
+static const char *click_on(const struct app *app, const char *wanted, char keys[40])
+{
+	char *text = frame_dump(&app->frame), *at = strstr(text, wanted), *line = text;
+	cr_assert(at, "no \"%s\" in\n%s", wanted, text);
+	int y = 0, x = 0;
+	for (char *c = text; c < at; c++)
+		if (*c == '\n') {
+			y++;
+			line = c + 1;
+		}
+	for (char *c = line; c < at; c++)
+		x += ((unsigned char)*c & 0xc0) != 0x80;
+	snprintf(keys, 40, "click@%d,%d", x, y);
+	mem_free(text);
+	return keys;
+}
+
+Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
+{
+	char keys[40];
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 30, "");
+	screenshot_keys(app, click_on(app, "4 Tensors", keys));
+	cr_assert_eq(app->view, 3);
+	redraw(app);
+	screenshot_keys(app, click_on(app, "right.out", keys));
+	cr_assert_str_eq(storage_name(app->plan, app->model.storage), "right.out");
+	screenshot_keys(app, click_on(app, "kind", keys));
+	redraw(app);
+	expect(app, "kind ^");
+	screenshot_keys(app, "1");
+	redraw(app);
+	screenshot_keys(app, "click@12,8");
+	cr_assert_eq(model_position(&app->model), 0);
+	screenshot_keys(app, "wheel-down");
+	cr_assert_neq(app->model.storage, NONE);
+	screenshot_keys(app, "3");
+	redraw(app);
+	screenshot_keys(app, click_on(app, "concat", keys));
+	cr_assert_str_eq(app->plan->graph->op[app->model.op].name, "concat");
+	redraw(app);
+	screenshot_keys(app, click_on(app, "alignment", keys));
+	cr_assert(app->panel_has_keys);
+	redraw(app);
+	screenshot_keys(app, "click@98,3");
+	cr_assert_eq(session_scenario(session)->value[K_order], 0);
+	redraw(app);
+	screenshot_keys(app, click_on(app, "? help", keys));
+	cr_assert_eq(app->mode, MODE_HELP);
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, the_panel_previews_both_neighbours_of_a_value)
+{
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 120, 30, "c down down down");
+	for (int i = 0; i < 3; i++) {
+		session_wait_preview(session);
+		app_look(app);
+		redraw(app);
+	}
+	expect(app, "▸ off             ~ the same");
+	screenshot_keys(app, "up up up");
+	for (int i = 0; i < 3; i++) {
+		session_wait_preview(session);
+		app_look(app);
+		redraw(app);
+	}
+	expect(app, "▸ program        ~ +52.0 MiB");
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, the_prompts_lines_are_kept_between_runs)
+{
+	char path[] = "/tmp/tidemark-history-XXXXXX";
+	struct history *history = mem_alloc(1, sizeof *history);
+	int file = mkstemp(path);
+	cr_assert_geq(file, 0);
+	close(file);
+	struct session *session = session_on("samples/diamond.jsonl", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	app->history_path = path;
+	screenshot_keys(app, ": set space memory=64MiB Enter : view space 4 Enter : Enter");
+	app_free(app);
+	app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	history_load(&app->history, path);
+	screenshot_keys(app, ": up up");
+	cr_assert_str_eq(app->line.text, "set memory=64MiB");
+	for (int i = 0; i < 1100; i++)
+		history_append(path, i % 2 ? "odd" : "even");
+	history_load(history, path);
+	FILE *short_file = fopen(path, "r");
+	int lines = 0;
+	for (int c; (c = fgetc(short_file)) != EOF; )
+		lines += c == '\n';
+	fclose(short_file);
+	cr_assert_eq(lines, HISTORY_LINES);
+	mem_free(history);
+	unlink(path);
+	app_free(app);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* True where the key's command is in the footer or the help overlay of what has the keys. */
+static bool key_is_told(const struct app *app, const char *key)
+{
+	enum command_id command = command_of_key(key, app_context(app));
+	return command < COMMAND_COUNT && (commands[command].context & app_context(app)) && *commands[command].keys;
+}
+
+Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
+{
+	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };
+	char directory[] = "/tmp/tidemark-newcomer-XXXXXX", place[4096], sample[5000];
+	cr_assert(getcwd(place, sizeof place));
+	snprintf(sample, sizeof sample, "%s/samples/gpt2_b1_s1024_adam.jsonl.gz", place);
+	struct session *session = session_on(sample, NULL);
+	cr_assert(mkdtemp(directory) && chdir(directory) == 0);
+	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	cr_assert_leq(sizeof keys / sizeof *keys, 15);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		if (app->mode == MODE_VIEW)
+			cr_assert(key_is_told(app, keys[i]), "%s", keys[i]);
+		screenshot_keys(app, keys[i]);
+		redraw(app);
+		if (strcmp(keys[i], "p") == 0)
+			expect(app, "4.26 GiB = peak");
+		if (strcmp(keys[i], "right") == 0)
+			cr_assert_eq(session_scenario(session)->value[K_order], ORDER_PROGRAM);
+		if (strcmp(keys[i], "D") == 0 && knob_unavailable(K_devices))
+			expect(app, knob_unavailable(K_devices));
+		else if (strcmp(keys[i], "D") == 0)
+			cr_assert_eq(session_scenario(session)->value[K_devices], 2);
+		if (strcmp(keys[i], "B") == 0)
+			expect(app, "order: program, was best");
+	}
+	expect(app, "wrote gpt2_b1_s1024_adam-timeline.svg");
+	cr_assert_eq(unlink("gpt2_b1_s1024_adam-timeline.svg"), 0);
+	cr_assert_eq(chdir(place), 0);
+	rmdir(directory);
+	app_free(app);
+	session_free(session);
+}
+
+/* Keys that do something, most of them often. */
+static void random_key(uint64_t *random, struct key_press *key)
+{
+	static const char *const names[] = {
+		"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "Enter", "Enter", "Esc", "Backspace", "^U", "^W", "^L", "^R",
+		"space", "F1", "click", "click", "click", "wheel-up", "wheel-down", "^C",
+	};
+	*key = (struct key_press){ .code = 0 };
+	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	uint32_t pick = (uint32_t)(*random >> 33);
+	if (pick % 3 == 0) {
+		snprintf(key->name, sizeof key->name, "%s", names[pick / 3 % (sizeof names / sizeof *names)]);
+		key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
+	} else {
+		key->code = '!' + pick / 3 % 94;
+		text_encode(key->code, key->name);
+	}
+	key->x = (int)(pick / 7 % 120);
+	key->y = (int)(pick / 840 % 40);
+}
+
+/* The user leaves now and then; then the screen is opened anew. */
+static struct app *survive(struct app *app, struct session *session, const struct key_press *key, int width, int height)
+{
+	int x, y;
+	app_key(app, key);
+	app->wishes = 0;
+	app_look(app);
+	cr_assert(app_draw(app, width, height, &x, &y));
+	cr_assert(x < width && y >= 0 && y < height);
+	int odd = -1;
+	for (int i = 0; i < width * height; i++)
+		if (app->frame.cell[i].role >= CELL_ROLES || app->frame.cell[i].ground >= CELL_ROLES)
+			odd = i;
+	cr_assert_eq(odd, -1, "cell %d of %dx%d, view %d", odd, width, height, app->view);
+	if (app->running)
+		return app;
+	app_free(app);
+	return app_on(session, THEME_ANSI, false, width, height, "");
+}
+
+/* So many random keys for each sample; MONKEY in the environment for more. */
+static int monkey_keys(void)
+{
+	const char *more = getenv("MONKEY");
+	long keys = more ? strtol(more, NULL, 10) : 0;
+	return keys > 0 ? (int)keys : 400;
+}
+
+Test(app, a_monkey_types_and_clicks_and_nothing_breaks)
+{
+	static const char *const samples[] = { "diamond.jsonl", "weight_update.jsonl" };
+	char directory[] = "/tmp/tidemark-monkey-XXXXXX", place[4096], sample[5000], command[64];
+	uint64_t random = test_seed();
+	int width = 80, height = 24;
+	cr_log_info("SEED=%llu", (unsigned long long)random);
+	cr_assert(getcwd(place, sizeof place) && mkdtemp(directory) && chdir(directory) == 0);
+	for (size_t s = 0; s < sizeof samples / sizeof *samples; s++) {
+		snprintf(sample, sizeof sample, "%s/samples/%s", place, samples[s]);
+		struct session *session = session_on(sample, NULL);
+		struct app *app = app_on(session, THEME_ANSI, false, width, height, "");
+		for (int i = 0; i < monkey_keys(); i++) {
+			struct key_press key;
+			random_key(&random, &key);
+			if (i % 97 == 0) {
+				width = 1 + (int)((random >> 20) % 150);
+				height = 1 + (int)((random >> 40) % 60);
+			}
+			app = survive(app, session, &key, width, height);
+		}
+		app_free(app);
+		session_free(session);
+	}
+	cr_assert_eq(chdir(place), 0);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	cr_assert_eq(system(command), 0);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(app, text_is_found_in_either_case_and_in_any_alphabet)
+{
+	cr_assert(text_contains("h.0.Attn.weight", "attn"));
+	cr_assert(text_contains("aab", "AB"));
+	cr_assert(text_contains("größe", "öß"));
+	cr_assert(text_contains("anything", ""));
+	cr_assert_not(text_contains("", "a"));
+	cr_assert_not(text_contains("attn", "attns"));
+}

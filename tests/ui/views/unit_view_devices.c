@@ -1,0 +1,298 @@
+/* unit_view_devices.c: the Devices view of a step that is split, and what other views and drawings say of it. */
+#include "src/draw/draw.h"
+#include "src/models/models.h"
+#include "src/plan/changes.h"
+#include "tests/common/support.h"
+#include "ui/views/devices.h"
+#include "views_fixture.h"
+
+static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find("gpt")->config;
+	struct error error;
+	enum status status;
+	config.layers = 1;
+	config.batch = 8;
+	config.seq = 32;
+	open_fixture_with(fixture, model_step("gpt", &config, &adam, &error, &status), set, PLAN_QUICK, width, height);
+}
+
+/* To a part, from the one that is shown first. */
+static void show_part(struct fixture *fixture, enum device_part part)
+{
+	for (int i = 0; i < (int)part; i++)
+		press(fixture, DEVICES, COMMAND_PART);
+}
+
+static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "memory=1GiB", "padding=off", NULL };
+
+Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 100, 30);
+	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
+	expect(&fixture, DEVICES, "each of 8");
+	expect(&fixture, DEVICES, "cap 1.00 GiB: ");
+	expect(&fixture, DEVICES, " free");
+	expect(&fixture, DEVICES, "made by collectives");
+	show_part(&fixture, PART_MESH);
+	expect(&fixture, DEVICES, "dp 2 within a node");
+	expect(&fixture, DEVICES, "device 0: dp 0 tp 0, node 0");
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "device 7: dp 1 tp 3, node 0");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "dp   all_reduce");
+	expect(&fixture, DEVICES, "tp   all_gather");
+	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "elsewhere, all else as it is");
+	expect(&fixture, DEVICES, "as it lies");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "mlp.c_fc.weight");
+	expect(&fixture, DEVICES, "h.0.mlp.c_fc.weight");
+	expect(&fixture, DEVICES, "[R, S(0)]");
+	press(&fixture, DEVICES, COMMAND_DOWN);
+	cr_assert_neq(fixture.model.storage, NONE, "the list moves the cursor of all views");
+	expect(&fixture, TENSORS, "[R, S(0)]");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
+	expect(&fixture, DEVICES, "no tensor's name or kind contains");
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Four ranks of eight devices, as planned: the schedule's peaks are the plan's. */
+Test(view_devices, the_schedule_is_the_plans)
+{
+	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4", "memory=1GiB", NULL };
+	struct fixture fixture;
+	struct error error;
+	enum status status;
+	open_fixture(&fixture, piped, 100, 30);
+	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+	cr_assert(outlook, "%s", error.text);
+	const struct pipelined *pipelined = fixture.plan->pipelined;
+	const struct timetable *timetable = &outlook->timetable;
+	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
+	cr_assert_eq(timetable->time, pipelined->time);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		cr_assert_eq(timetable_peak(timetable, rank), fixture.plan->stage ? fixture.plan->stage[rank].peak : pipelined->rank[rank].peak);
+		for (uint32_t i = 0; i < timetable->slots; i++)
+			cr_assert_eq(memcmp(timetable_slot(timetable, rank, i), &pipelined->timing.slot[rank * pipelined->timing.slots + i],
+				sizeof(struct pipeline_slot)), 0);
+	}
+	expect(&fixture, DEVICES, " of 4 ");
+	show_part(&fixture, PART_SCHEDULE);
+	expect(&fixture, DEVICES, "a moment");
+	fixture.model.outlook = outlook;
+	expect(&fixture, DEVICES, "1f1b, 4 ranks");
+	expect(&fixture, DEVICES, "rank 3 ");
+	fixture.model.click_x = 12;   /* the second rank's row, below title, bar, cap, tabs, totals and the first */
+	fixture.model.click_y = 6;
+	press(&fixture, DEVICES, COMMAND_CLICK);
+	expect(&fixture, DEVICES, "rank 1: forward of microbatch");
+	fixture.model.click_y = 3;
+	press(&fixture, DEVICES, COMMAND_CLICK);
+	expect(&fixture, DEVICES, "1f1b, 4 ranks");
+	fixture.model.click_x = 23;
+	press(&fixture, DEVICES, COMMAND_CLICK);
+	expect(&fixture, DEVICES, "most on rank");
+	press(&fixture, DEVICES, COMMAND_PART);
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
+	outlook_release(outlook);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
+Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
+{
+	static const char *const one[] = { "devices=1", NULL }, *const cut[] = { "devices=16", "strategy=megatron", "tp=1", "recompute=selective", NULL };
+	const char *const *sets[] = { one, eight, cut };
+	for (int i = 0; i < 3; i++) {
+		struct fixture fixture;
+		struct error error;
+		enum status status;
+		open_fixture(&fixture, sets[i], 100, 30);
+		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+		cr_assert(outlook, "%s", error.text);
+		cr_assert_eq(outlook->timetable.ranks, 1);
+		cr_assert_eq(timetable_peak(&outlook->timetable, 0), fixture.plan->peak_bytes);
+		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
+		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0), *backward = timetable_slot(&outlook->timetable, 0, 1);
+		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin && backward->end <= outlook->timetable.time);
+		outlook_release(outlook);
+		close_fixture(&fixture);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
+{
+	static const char *const fastest[] = { "devices=4", "strategy=auto", NULL };
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 100, 40);
+	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
+	close_fixture(&fixture);
+	open_fixture(&fixture, fastest, 100, 40);
+	cr_assert(fixture.plan->sharded->candidates > 1);
+	show_part(&fixture, PART_SEARCH);
+	char planned[100], bytes[32];
+	snprintf(planned, sizeof planned, "peak %s", bytes_text(fixture.plan->peak_bytes, bytes, sizeof bytes));
+	expect(&fixture, DEVICES, planned);
+	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
+	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
+	mem_free(text);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+static void search(struct fixture *fixture, struct configurations *kept)
+{
+	configurations_search(kept, fixture->plan, NULL);
+	cr_assert(configurations_ranking(kept)->searching || configurations_ranking(kept)->list.entries > 0);
+	configurations_wait(kept);
+	fixture->model.ranking = configurations_ranking(kept);
+	cr_assert(fixture->model.ranking->list.entries > 0, "%s", fixture->model.ranking->error.text);
+}
+
+Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
+{
+	struct fixture fixture;
+	struct configurations kept = { 0 };
+	open_fixture(&fixture, eight, 120, 40);
+	press(&fixture, DEVICES, COMMAND_CONFIGURE);
+	expect(&fixture, DEVICES, "f evaluates every configuration");
+	search(&fixture, &kept);
+	const struct config_list *list = &fixture.model.ranking->list;
+	char text[64];
+	snprintf(text, sizeof text, "%u of %u fit · 8 devices · of 1.00 GiB · 8 samples", list->fitting, list->entries);
+	expect(&fixture, DEVICES, text);
+	expect(&fixture, DEVICES, "Enter sets the knobs so");
+	press(&fixture, DEVICES, COMMAND_DOWN);
+	press(&fixture, DEVICES, COMMAND_ACTIVATE);
+	const struct config *config = &list->entry[1].config;
+	snprintf(text, sizeof text, "set dp=%u tp=%u pp=%u cp=%u ep=%u sp=%s ", config->dp, config->tp, config->pp, config->cp, config->ep, config->sp ? "on" : "off");
+	cr_assert_eq(strncmp(fixture.model.request, text, strlen(text)), 0, "%s", fixture.model.request);
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 2 tp 4");
+	expect(&fixture, DEVICES, "dp 2 tp 4");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "dp 17");
+	expect(&fixture, DEVICES, "no configuration contains");
+	fixture.model.filter[0] = '\0';
+	fixture.scenario.value[K_memory] = fixture.plan->scenario.value[K_memory] = INT64_C(100) << 20;
+	expect(&fixture, DEVICES, "f searches again");
+	search(&fixture, &kept);
+	expect(&fixture, DEVICES, "100 MiB");
+	press(&fixture, DEVICES, COMMAND_LAST);
+	expect(&fixture, DEVICES, "too much; the most are");
+	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
+	configurations_free(&kept);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
+{
+	static const char *const whole[] = { "devices=1", NULL };
+	struct fixture fixture, one;
+	open_fixture(&fixture, eight, 120, 30);
+	open_fixture(&one, whole, 120, 30);
+	one.plan->serial = 1;
+	fixture.plan->serial = 2;
+	show_part(&fixture, PART_CHANGES);
+	expect(&fixture, DEVICES, "b pins a plan");
+	fixture.model.baseline = one.plan;
+	expect(&fixture, DEVICES, "memory");
+	struct arena arena = { 0 };
+	struct plan_change *change;
+	uint32_t count;
+	int64_t sent = 0;
+	cr_assert_eq(plan_changes(one.plan, fixture.plan, &arena, &change, &count), OK);
+	cr_assert(count > 0);
+	for (uint32_t i = 0; i < count; i++) {
+		cr_assert(strncmp(change[i].op, "comm.", 5) != 0 && change[i].sent[0] == 0, "%s", change[i].op);
+		sent += change[i].sent[1];
+	}
+	cr_assert_eq(sent, fixture.plan->traffic.bytes, "what ops send adds up to what the plan sends");
+	arena_free(&arena);
+	cr_assert_eq(plan_changes(fixture.plan, fixture.plan, &arena, &change, &count), OK);
+	cr_assert_eq(count, 0);
+	arena_free(&arena);
+	fixture.model.baseline = fixture.plan;
+	expect(&fixture, DEVICES, "no op differs");
+	close_fixture(&fixture);
+	close_fixture(&one);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, eight, 120, 40);
+	uint32_t op = 0;
+	while (strcmp(fixture.plan->graph->op[op].type, "comm.all_gather") != 0)
+		op++;
+	fixture.model.op = op;
+	expect(&fixture, GRAPH, ", R]");
+	expect(&fixture, GRAPH, "communication");
+	close_fixture(&fixture);
+}
+
+Test(view_devices, one_device_says_how_to_have_more)
+{
+	static const char *const one[] = { "devices=1", NULL }, *const idle[] = { "devices=4", NULL };
+	struct fixture fixture;
+	open_fixture(&fixture, one, 100, 30);
+	expect(&fixture, DEVICES, "1 device, strategy none");
+	expect(&fixture, DEVICES, ":set devices=8");
+	close_fixture(&fixture);
+	open_fixture(&fixture, idle, 100, 30);
+	expect(&fixture, DEVICES, "every device runs the whole step");
+	show_part(&fixture, PART_TRAFFIC);
+	for (int part = PART_TRAFFIC; part <= PART_SEARCH; part++, press(&fixture, DEVICES, COMMAND_PART))
+		expect(&fixture, DEVICES, "the step is not split");
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, every_part_draws_at_every_size)
+{
+	struct fixture fixture;
+	enum status status;
+	struct error error;
+	struct rules *rules = rules_new();
+	struct control control = { 0 };
+	struct stage_context stage = { .rules = rules, .control = &control };
+	open_fixture(&fixture, eight, 10, 10);
+	stage.store = fixture.planner.store;
+	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->sharded->sharding.mesh, &error, &status);
+	cr_assert(outlook, "%s", error.text);
+	fixture.model.outlook = outlook;
+	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))
+		for (int width = 1; width < 130; width += 7)
+			for (int height = 1; height < 50; height += 3) {
+				cr_assert(frame_resize(&fixture.frame, width, height));
+				expect(&fixture, DEVICES, "");
+			}
+	outlook_release(outlook);
+	rules_free(rules);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(view_devices, drawings_are_coloured_by_placement)
+{
+	struct fixture fixture;
+	char *text;
+	size_t size;
+	struct error error;
+	struct draw_options options = { .detail = DRAW_OPS };
+	open_fixture(&fixture, eight, 10, 10);
+	FILE *stream = open_memstream(&text, &size);
+	cr_assert_eq(draw_write(fixture.plan->graph, fixture.plan, &options, stream, NULL, &error), OK, "%s", error.text);
+	fclose(stream);
+	cr_assert(strstr(text, "on dp 2 x tp 4: "), "the legend names the mesh");
+	cr_assert(strstr(text, "[S(0), S(1)]"));
+	free(text);
+	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}

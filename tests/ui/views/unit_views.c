@@ -1,0 +1,688 @@
+/* Tests of the views as text: a hand-made graph, planned in program order, drawn into cells. */
+#include "src/read/input.h"
+#include "tests/common/support.h"
+#include "ui/app/chrome.h"
+#include "ui/app/completion.h"
+#include "ui/app/help.h"
+#include "ui/app/panel.h"
+#include "ui/views/schedule.h"
+#include "ui/views/segment_rows.h"
+#include "views_fixture.h"
+
+#define MIB (INT64_C(1) << 20)
+
+static uint32_t add_tensor(struct draft *draft, const char *name, int64_t mib, enum kind kind)
+{
+	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = mib * MIB, .alias = NONE, .kind = (uint8_t)kind, .has_bytes = true });
+}
+
+static uint32_t add_op(struct draft *draft, const char *name, const char *module, uint32_t in, uint32_t more, uint32_t out)
+{
+	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "f", .module = module, .flops = -1, .has_module = true });
+	if (in != NONE)
+		draft_read(draft, op, in);
+	if (more != NONE)
+		draft_read(draft, op, more);
+	draft_write(draft, op, out);
+	return op;
+}
+
+/* stem -> left, right -> join: program order is 16, +64, +48 -> 128 at `right`, finishing one branch first needs 93. */
+static struct graph *diamond(void)
+{
+	struct draft *draft = draft_new();
+	uint32_t weight = add_tensor(draft, "weight", 4, KIND_PARAMETER);
+	uint32_t stem = add_tensor(draft, "stem.out", 16, KIND_ACTIVATION), left = add_tensor(draft, "left.out", 64, KIND_ACTIVATION);
+	uint32_t right = add_tensor(draft, "right.out", 48, KIND_ACTIVATION), small = add_tensor(draft, "left.small", 4, KIND_ACTIVATION);
+	uint32_t less = add_tensor(draft, "right.small", 8, KIND_ACTIVATION), result = add_tensor(draft, "result", 1, KIND_OUTPUT);
+	add_op(draft, "stem", "net", weight, NONE, stem);
+	add_op(draft, "left", "net.left", stem, NONE, left);
+	add_op(draft, "right", "net.right", stem, NONE, right);
+	add_op(draft, "left_pool", "net.left", left, NONE, small);
+	add_op(draft, "right_pool", "net.right", right, NONE, less);
+	add_op(draft, "join", "net", small, less, result);
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_build(draft, &error, &status);
+	draft_free(draft);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
+/* A chain of small tensors with one that is large, in the middle of so many ops. */
+static struct graph *spike(uint32_t ops)
+{
+	struct draft *draft = draft_new();
+	uint32_t before = add_tensor(draft, "t", 1, KIND_ACTIVATION);
+	for (uint32_t i = 0; i < ops; i++) {
+		char op[32], tensor[32];
+		snprintf(op, sizeof op, "op%u", i);
+		snprintf(tensor, sizeof tensor, "t%u", i);
+		uint32_t out = add_tensor(draft, tensor, i == ops / 2 ? 1000 : 1, KIND_ACTIVATION);
+		add_op(draft, op, "", before, NONE, out);
+		before = out;
+	}
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_build(draft, &error, &status);
+	draft_free(draft);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
+static void open_fixture(struct fixture *fixture, struct graph *graph, int width, int height)
+{
+	open_fixture_with(fixture, graph, (const char *const[]){ "order=program", NULL }, PLAN_COMPLETE, width, height);
+}
+
+static void expect_not(struct fixture *fixture, int view, const char *unwanted)
+{
+	char *text = screen_of(fixture, view);
+	cr_assert_not(strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
+	mem_free(text);
+}
+
+Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 60, 20);
+	expect(&fixture, OVERVIEW, "3/6 right  f  forward");
+	expect(&fixture, OVERVIEW, "132 MiB = peak");
+	expect(&fixture, OVERVIEW, "alive here: 4, largest first");
+	expect(&fixture, OVERVIEW, "64.0 MiB activation left.out");
+	expect(&fixture, OVERVIEW, "made here");
+	press(&fixture, OVERVIEW, COMMAND_LEFT);
+	expect(&fixture, OVERVIEW, "2/6 left");
+	expect(&fixture, OVERVIEW, "84.0 MiB = peak -48.0 MiB");
+	press(&fixture, OVERVIEW, COMMAND_PEAK);
+	expect(&fixture, OVERVIEW, "3/6 right");
+	close_fixture(&fixture);
+}
+
+Test(views, the_curve_stacks_categories_from_the_bottom)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 40, 20);
+	fixture.frame.mono = true;
+	char *text = screen_of(&fixture, OVERVIEW);
+	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
+	cr_assert(strstr(text, "\n              aaaaaa\n"), "%s", text);
+	mem_free(text);
+	close_fixture(&fixture);
+}
+
+Test(views, a_short_peak_never_vanishes_from_the_curve)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, spike(3000), 41, 20);
+	fixture.frame.mono = true;
+	press(&fixture, OVERVIEW, COMMAND_FIRST);
+	char *text = screen_of(&fixture, OVERVIEW);
+	cr_assert(strstr(text, "\n                    a\n"), "%s", text);
+	mem_free(text);
+	press(&fixture, OVERVIEW, COMMAND_NEXT_PEAK);
+	cr_assert_eq(model_position(&fixture.model), fixture.plan->peak_position);
+	close_fixture(&fixture);
+}
+
+Test(views, every_column_shows_positions_and_every_position_a_column)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, spike(700), 40, 20);
+	for (uint32_t count = 8; count <= 700; count += 13)
+		for (int width = 1; width < 300; width += 7) {
+			fixture.model.zoom_first = 700 - count;
+			fixture.model.zoom_count = count;
+			uint32_t first, last, next = 700 - count;
+			for (int x = 0; x < width; x++) {
+				model_column(&fixture.model, x, width, &first, &last);
+				cr_assert(first <= last && last < 700 && (first == next || first + 1 == next), "%u over %d", count, width);
+				next = last + 1;
+			}
+			cr_assert_eq(next, 700);
+			for (uint32_t position = 700 - count; position < 700; position++) {
+				int x = model_column_of(&fixture.model, position, width);
+				model_column(&fixture.model, x, width, &first, &last);
+				cr_assert(first <= position && position <= last, "%u of %u over %d", position, count, width);
+			}
+		}
+	close_fixture(&fixture);
+}
+
+Test(views, zooming_keeps_the_cursor_on_the_screen)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, spike(3000), 80, 20);
+	uint64_t state = test_seed();
+	static const enum command_id moves[] = { COMMAND_LEFT, COMMAND_RIGHT, COMMAND_ZOOM_IN, COMMAND_ZOOM_OUT, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN,
+						 COMMAND_COLUMN_LEFT, COMMAND_COLUMN_RIGHT, COMMAND_FIRST, COMMAND_LAST, COMMAND_PEAK };
+	for (int i = 0; i < 5000; i++) {
+		view_command(&fixture.model, moves[random_next(&state) % (sizeof moves / sizeof *moves)]);
+		uint32_t position = model_position(&fixture.model), first = fixture.model.zoom_first, count = fixture.model.zoom_count;
+		cr_assert(first <= position && position < first + count && first + count <= 3000 && count >= 8, "seed %llu step %d",
+			  (unsigned long long)test_seed(), i);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, categories_add_up_to_the_live_bytes)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++) {
+		int64_t sum = 0;
+		for (int category = 0; category < CATEGORIES; category++)
+			sum += fixture.index.category[i * CATEGORIES + (uint32_t)category];
+		cr_assert_eq(sum, fixture.plan->live[i]);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, the_map_shows_each_storage_at_its_address)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 60, 38);
+	fixture.frame.mono = true;
+	const struct plan *plan = fixture.plan;
+	int rows = 33, columns = 51;
+	char *text = screen_of(&fixture, MAP);
+	for (uint32_t s = 0; s < plan->graph->storages; s++) {
+		if (plan->bytes[s] * rows < 2 * plan->arena_bytes)
+			continue;
+		int row = rows - 1 - (int)((plan->offset[s] + plan->bytes[s] / 2) * rows / plan->arena_bytes);
+		fixture.model.zoom_first = 0;
+		int x = model_column_of(&fixture.model, plan->first[s], columns);
+		uint32_t code = fixture.frame.cell[row * 60 + 9 + x].code | 0x20;
+		bool cursor = plan->first[s] == model_position(&fixture.model);
+		cr_assert(cursor || code == (uint32_t)category_letters[plan->graph->storage[s].kind], "storage %u\n%s", s, text);
+	}
+	mem_free(text);
+	expect(&fixture, MAP, "op 3: 132 MiB live");
+	press(&fixture, MAP, COMMAND_UP);
+	cr_assert_neq(fixture.model.storage, NONE);
+	expect(&fixture, MAP, storage_name(plan, fixture.model.storage));
+	close_fixture(&fixture);
+}
+
+Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 120, 24);
+	const struct plan *plan = fixture.plan;
+	for (uint32_t position = 0; position < plan->graph->ops; position++)
+		for (uint32_t s = 0; s < plan->graph->storages; s++) {
+			if (!alive_at(plan, s, position))
+				continue;
+			struct neighbours next = plan_neighbours(&fixture.index, s, position);
+			int64_t low = plan->offset[s] - next.hole_below, high = plan->offset[s] + plan->bytes[s] + next.hole_above;
+			cr_assert_eq(low, next.below == NONE ? 0 : plan->offset[next.below] + plan->bytes[next.below]);
+			cr_assert_eq(high, next.above == NONE ? plan->arena_bytes : plan->offset[next.above]);
+			for (uint32_t other = 0; other < plan->graph->storages; other++)
+				cr_assert(other == s || !alive_at(plan, other, position) || plan->offset[other] >= high ||
+					  plan->offset[other] + plan->bytes[other] <= low, "something lies in the hole");
+			fixture.model.storage = s;
+			model_go(&fixture.model, position);
+			expect(&fixture, MAP, next.above == NONE ? "the arena's end" : storage_name(plan, next.above));
+			expect(&fixture, MAP, next.below == NONE ? "address 0" : storage_name(plan, next.below));
+		}
+	close_fixture(&fixture);
+}
+
+Test(views, holes_are_what_no_storage_covers)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++)
+		cr_assert_eq(plan_holes(&fixture.index, i).total, fixture.plan->arena_bytes - fixture.plan->live[i]);
+	close_fixture(&fixture);
+}
+
+Test(views, the_table_of_tensors_sorts_and_filters)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 76, 12);
+	char *text = screen_of(&fixture, TENSORS);
+	cr_assert(strstr(text, "left.out") < strstr(text, "right.out"), "%s", text);
+	mem_free(text);
+	press(&fixture, TENSORS, COMMAND_REVERSE);
+	text = screen_of(&fixture, TENSORS);
+	cr_assert(strstr(text, "left.out") > strstr(text, "right.out"), "%s", text);
+	mem_free(text);
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "SMALL");
+	expect(&fixture, TENSORS, "right.small");
+	expect_not(&fixture, TENSORS, "left.out");
+	snprintf(fixture.model.filter, sizeof fixture.model.filter, "nothing like it");
+	expect(&fixture, TENSORS, "no tensor's name or kind contains");
+	close_fixture(&fixture);
+}
+
+Test(views, stepping_tells_what_could_run_and_what_it_needs)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	press(&fixture, ORDER, COMMAND_STEP);
+	expect(&fixture, ORDER, "2 ops could run here");
+	expect(&fixture, ORDER, "88.0 MiB  -60.0 MiB  left_pool");
+	expect(&fixture, ORDER, "132 MiB  +32.0 MiB  right");
+	press(&fixture, ORDER, COMMAND_STEP);
+	expect(&fixture, ORDER, "freed  64.0 MiB  left.out");
+	expect_not(&fixture, ORDER, "1.00 MiB join");
+	close_fixture(&fixture);
+}
+
+Test(views, an_order_changed_by_hand_shows_what_it_costs)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	press(&fixture, ORDER, COMMAND_RIGHT);            /* left_pool */
+	press(&fixture, ORDER, COMMAND_EARLIER);          /* before right */
+	expect(&fixture, ORDER, "by hand, 1 move: peak 88.0 MiB");
+	expect(&fixture, ORDER, "-44.0 MiB");
+	press(&fixture, ORDER, COMMAND_EARLIER);          /* before left, whose result it reads */
+	cr_assert(strstr(fixture.model.message, "can't move"));
+	expect(&fixture, ORDER, "by hand, 1 move");
+	press(&fixture, ORDER, COMMAND_PLANNED);
+	expect(&fixture, ORDER, "peak 132 MiB at op 3");
+	close_fixture(&fixture);
+}
+
+/* Plans the fixture's graph again with the knobs as they are now. */
+static void plan_again(struct fixture *fixture)
+{
+	struct error error = { 0 };
+	enum status status;
+	struct plan *plan = planner_run(&fixture->planner, fixture->plan->input, &fixture->scenario, PLAN_COMPLETE, &error, &status);
+	cr_assert(plan, "%s", error.text);
+	plan->serial = fixture->plan->serial + 1;
+	plan_index_free(&fixture->index);
+	cr_assert_eq(plan_index_build(plan, &fixture->index), OK);
+	model_take_plan(&fixture->model, plan, &fixture->index);
+	plan_release(fixture->plan);
+	fixture->plan = plan;
+	fixture->run[0] = plan;
+}
+
+/* Forward a, b, c, their backward ops, and an update of each weight. */
+static struct graph *training_step(void)
+{
+	static const char *const forward[] = { "a", "b", "c" }, *const backward[] = { "a_back", "b_back", "c_back" },
+				 *const update[] = { "a_update", "b_update", "c_update" };
+	struct draft *draft = draft_new();
+	uint32_t weight[3], kept[3], before = add_tensor(draft, "input", 8, KIND_INPUT), gradient = NONE;
+	for (int i = 0; i < 3; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%s.weight", forward[i]);
+		weight[i] = add_tensor(draft, name, 4, KIND_PARAMETER);
+		snprintf(name, sizeof name, "%s.out", forward[i]);
+		kept[i] = before;
+		uint32_t out = add_tensor(draft, name, 8 + 4 * i, KIND_ACTIVATION);
+		add_op(draft, forward[i], "net", before, weight[i], out);
+		before = out;
+	}
+	for (int i = 2; i >= 0; i--) {
+		char name[32];
+		snprintf(name, sizeof name, "%s.gradient", forward[i]);
+		uint32_t own = add_tensor(draft, name, 4, KIND_GRADIENT), op;
+		snprintf(name, sizeof name, "%s.passed", forward[i]);
+		uint32_t passed = add_tensor(draft, name, 8, KIND_TEMPORARY);
+		op = add_op(draft, backward[i], "net", i == 2 ? before : gradient, kept[i], passed);
+		draft_write(draft, op, own);
+		draft_op_at(draft, op)->phase = PHASE_BACKWARD;
+		gradient = passed;
+		snprintf(name, sizeof name, "%s.new", forward[i]);
+		op = add_op(draft, update[i], "net", own, weight[i], add_tensor(draft, name, 1, KIND_OUTPUT));
+		draft_op_at(draft, op)->phase = PHASE_UPDATE;
+	}
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_build(draft, &error, &status);
+	draft_free(draft);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
+Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, training_step(), 100, 60);
+	expect_not(&fixture, ORDER, "segment");
+	fixture.scenario.value[K_order] = ORDER_ROAM;
+	plan_again(&fixture);
+	const struct order_roam *roam = fixture.plan->roam;
+	cr_assert_gt(roam->segments, 1);
+	cr_assert_gt(roam->branches, 0);
+	expect(&fixture, ORDER, " segment 0, forward, peak ");
+	for (uint32_t i = 0; i < roam->segments; i++) {
+		char text[200];
+		snprintf(text, sizeof text, " segment %u, ", i);
+		expect(&fixture, ORDER, text);
+		if (roam->segment[i].waist == NONE)
+			continue;
+		model_go(&fixture.model, fixture.plan->position[roam->segment[i].waist]);
+		snprintf(text, sizeof text, "the waist that ends segment %u", i);
+		expect(&fixture, ORDER, text);
+	}
+	for (uint32_t i = 0; i < roam->branches; i++) {
+		model_go(&fixture.model, fixture.plan->position[roam->branch[i].op]);
+		expect(&fixture, ORDER, "update branch of 1 op, runs in segment ");
+		expect(&fixture, ORDER, order_branch_reasons[roam->branch[i].why]);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, training_step(), 80, 24);
+	fixture.scenario.value[K_order] = ORDER_ROAM;
+	plan_again(&fixture);
+	const struct order_roam *roam = fixture.plan->roam;
+	uint32_t ops = fixture.plan->graph->ops, next = 0, rules = 0, position;
+	for (uint32_t row = 0; row < ops + roam->segments; row++) {
+		uint32_t segment = segment_row_of_rule(roam, row, &position);
+		cr_assert_eq(position, next);
+		if (segment != NONE) {
+			cr_assert_eq(segment, rules++);
+			continue;
+		}
+		cr_assert_eq(segment_row(roam, position), row);
+		cr_assert_eq(segment_at(roam, position), rules - 1);
+		next++;
+	}
+	cr_assert(next == ops && rules == roam->segments);
+	close_fixture(&fixture);
+}
+
+Test(views, lanes_of_items_alive_together_differ)
+{
+	struct fixture fixture;
+	struct order_schedule schedule;
+	open_fixture(&fixture, spike(500), 80, 24);
+	cr_assert_eq(schedule_new(fixture.plan, &schedule), OK);
+	uint32_t items = schedule.problem->items;
+	for (uint32_t i = 0; i < items; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			bool together = schedule.first[i] <= schedule.last[j] && schedule.first[j] <= schedule.last[i];
+			cr_assert(!together || schedule.lane[i] != schedule.lane[j] || schedule.lane[i] == LANES);
+		}
+	for (uint32_t i = 0; i + 1 < fixture.plan->graph->ops; i++)
+		cr_assert_neq(schedule_swap(&schedule, i, NULL), OK);
+	schedule_free(&schedule);
+	close_fixture(&fixture);
+}
+
+Test(views, modules_fold_and_sum_their_bytes)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	expect(&fixture, GRAPH, "6 ops");
+	expect_not(&fixture, GRAPH, "left_pool  f");
+	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
+	expect(&fixture, GRAPH, "left_pool  f");
+	expect(&fixture, GRAPH, "left  2 ops");
+	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
+	expect_not(&fixture, GRAPH, "left_pool  f");
+	close_fixture(&fixture);
+}
+
+Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
+{
+	struct fixture fixture;
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", &error, &status);
+	cr_assert(graph, "%s", error.text);
+	long blocks = memory_blocks();
+	open_fixture(&fixture, graph_retain(graph), 140, 30);
+	struct graph_factors kept = { 0 };
+	fixture.model.op = graph_find_op(graph, "addmm_0#8");
+	cr_assert_neq(fixture.model.op, NONE);
+	expect(&fixture, GRAPH, "f32[1024, 768]");
+	fixture.model.factors = graph_factors_of(&kept, graph, NULL);
+	cr_assert(fixture.model.factors);
+	cr_assert_eq(graph_factors_of(&kept, graph, NULL), fixture.model.factors, "found once per graph");
+	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
+	cr_assert(frame_resize(&fixture.frame, 55, 30));
+	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
+	close_fixture(&fixture);
+	graph_factors_free(&kept);
+	cr_assert_eq(memory_blocks(), blocks);
+	graph_release(graph);
+}
+
+Test(views, every_view_draws_at_every_size_and_stays_in_its_window)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 40, 10);
+	fixture.model.baseline = fixture.plan;
+	for (int view = 0; view < VIEWS; view++)
+		for (int width = 1; width < 140; width += width < 60 ? 1 : 9)
+			for (int height = 1; height < 50; height += height < 16 ? 1 : 5)
+				for (int look = 0; look < 3; look++) {
+					cr_assert(frame_resize(&fixture.frame, width + 2, height + 2));
+					fixture.frame.ascii = look == 1;
+					fixture.frame.mono = look == 2;
+					frame_window(&fixture.frame, (struct rect){ 1, 1, width, height });
+					views[view]->draw(fixture.state[view], &fixture.model, &fixture.frame);
+					press(&fixture, view, height % 2 ? COMMAND_DOWN : COMMAND_RIGHT);
+					for (int x = 0; x < width + 2; x++)
+						cr_assert(fixture.frame.cell[x].code == ' ' && fixture.frame.cell[(height + 1) * (width + 2) + x].code == ' ',
+							  "view %d at %dx%d", view, width, height);
+				}
+	close_fixture(&fixture);
+}
+
+Test(views, ascii_drawing_is_ascii)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 100, 30);
+	fixture.frame.ascii = true;
+	for (int view = 0; view < VIEWS; view++) {
+		char *text = screen_of(&fixture, view);
+		for (const char *at = text; *at; at++)
+			cr_assert((unsigned char)*at < 0x80, "view %d:\n%s", view, text);
+		mem_free(text);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, a_graph_without_ops_can_be_shown)
+{
+	struct draft *draft = draft_new();
+	add_tensor(draft, "alone", 3, KIND_PARAMETER);
+	struct error error;
+	enum status status;
+	struct graph *graph = graph_build(draft, &error, &status);
+	draft_free(draft);
+	struct fixture fixture;
+	open_fixture(&fixture, graph, 80, 24);
+	for (int view = 0; view < VIEWS; view++)
+		for (int command = 0; command < COMMAND_COUNT; command++) {
+			mem_free(screen_of(&fixture, view));
+			press(&fixture, view, (enum command_id)command);
+		}
+	close_fixture(&fixture);
+}
+
+/* ---- around the views --------------------------------------------------------------------- */
+
+Test(views, the_panel_shows_every_knob_once)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 40, 200);
+	panel_draw(&panel, &fixture.model, true, &fixture.frame);
+	char *text = frame_dump(&fixture.frame);
+	for (int i = 0; i < KNOB_COUNT; i++) {
+		char line[100];
+		snprintf(line, sizeof line, "\u2502 %s ", knobs[i].name);
+		int found = 0;
+		for (const char *at = text; (at = strstr(at, line)); at++)
+			found++;
+		cr_assert(found == 1, "%s %d times in\n%s", knobs[i].name, found, text);
+	}
+	mem_free(text);
+	close_fixture(&fixture);
+}
+
+Test(views, the_panel_asks_for_the_next_value_or_says_why_not)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 40, 30);
+	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
+		fixture.model.request[0] = fixture.model.message[0] = '\0';
+		panel.selected = i;
+		panel_command(&panel, &fixture.model, COMMAND_RIGHT);
+		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
+	}
+	close_fixture(&fixture);
+}
+
+static bool panel_says(struct fixture *fixture, struct panel *panel, const char *wanted)
+{
+	frame_clear(&fixture->frame);
+	panel_draw(panel, &fixture->model, true, &fixture->frame);
+	char *text = frame_dump(&fixture->frame);
+	bool found = strstr(text, wanted);
+	mem_free(text);
+	return found;
+}
+
+Test(views, the_panel_tells_what_a_step_gave_when_a_run_has_it)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 60, 40);
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
+	fixture.scenario.value[K_order] = ORDER_UPDATES_LAST;   /* a step to the left is the fixture's run */
+	cr_assert(panel_says(&fixture, &panel, "the same"));
+	fixture.model.status.stale = true;
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
+	fixture.model.status.stale = false;
+	fixture.scenario.value[K_alignment] = 512;              /* now the run differs in two knobs */
+	cr_assert_not(panel_says(&fixture, &panel, "the same"));
+	close_fixture(&fixture);
+}
+
+Test(views, the_footer_never_exceeds_its_row_and_always_offers_help)
+{
+	struct frame frame = { 0 };
+	static const int widths[] = { 40, 80, 200 };
+	for (int i = 0; i < 3; i++)
+		for (unsigned context = 1; context < IN_ANY; context <<= 1) {
+			cr_assert(frame_resize(&frame, widths[i], 1));
+			chrome_footer(&frame, context);
+			char *text = frame_dump(&frame);
+			size_t length = strlen(text);
+			cr_assert(length == (size_t)widths[i] + 1 && strcmp(text + length - 7, "? help\n") == 0, "%s", text);
+			mem_free(text);
+		}
+	frame_free(&frame);
+}
+
+Test(views, every_command_is_in_some_overlay_and_can_be_found_by_its_word)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 100, 40);
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		unsigned context = commands[i].context & (~commands[i].context + 1);
+		struct help help;
+		int x, y;
+		bool close;
+		help_open(&help);
+		for (const char *at = commands[i].word; *at; at++) {
+			struct key_press key = { .code = (uint32_t)*at };
+			snprintf(key.name, sizeof key.name, "%c", *at);
+			if (at == commands[i].word && *at == 'q')
+				line_key(&help.filter, &key, NULL);
+			else
+				help_key(&help, &fixture.model, context, &key, &close);
+		}
+		frame_clear(&fixture.frame);
+		help_draw(&help, &fixture.model, context, &fixture.frame, &x, &y);
+		char *text = frame_dump(&fixture.frame);
+		cr_assert(strstr(text, commands[i].word), "%s\n%s", commands[i].word, text);
+		mem_free(text);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, no_key_means_two_things_in_one_context)
+{
+	for (unsigned context = 1; context < IN_ANY; context <<= 1)
+		for (int i = 0; i < COMMAND_COUNT; i++) {
+			if (!(commands[i].context & context))
+				continue;
+			char keys[64], *rest = keys;
+			snprintf(keys, sizeof keys, "%s", commands[i].keys);
+			for (char *key; (key = strsep(&rest, " ")) && *key; )
+				cr_assert_eq(command_of_key(key, context), (enum command_id)i, "%s of %s", key, commands[i].word);
+		}
+}
+
+Test(views, a_gap_is_never_rounded_to_nothing)
+{
+	char text[32];
+	cr_assert_str_eq(gap_text(1025, 1000, text, sizeof text), "2.50 %");
+	cr_assert_str_eq(gap_text(1000001, 1000000, text, sizeof text), "<0.01 %");
+	cr_assert_str_eq(gap_text(1000, 1000, text, sizeof text), "0.00 %");
+	cr_assert_str_eq(gap_text(5, 0, text, sizeof text), "unknown");
+}
+
+Test(views, the_status_line_says_stale_and_keeps_its_numbers_whole)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 1);
+	fixture.model.status = (struct session_status){ .solving = true, .stale = true, .stage = "order: cuts", .fraction = 0.5 };
+	for (int width = 40; width < 200; width++) {
+		cr_assert(frame_resize(&fixture.frame, width, 1));
+		chrome_status(&fixture.frame, &fixture.model);
+		char *text = frame_dump(&fixture.frame);
+		cr_assert(strncmp(text, "peak 132 MiB", 12) == 0 && strstr(text, " 50 %\n"), "%s", text);
+		cr_assert(strstr(text, " stale "), "%s", text);
+		cr_assert(fixture.frame.cell[0].marks & MARK_DIM);
+		mem_free(text);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, the_prompt_completes_commands_knobs_values_and_names)
+{
+	struct fixture fixture;
+	static struct completion completion;
+	open_fixture(&fixture, diamond(), 80, 24);
+	static const struct { const char *typed, *wanted; } cases[] = {
+		{ "base", "baseline" }, { "set ord", "set order=" }, { "set order=rev", "set order=reverse-lpmf" }, { "set in_place=o", "set in_place=off" },
+		{ "go left_", "go left_pool" }, { "pin o", "pin op" }, { "pin op left_", "pin op left_pool" },
+		{ "pin op left b", "pin op left before " }, { "pin op left before ri", "pin op left before right" },
+		{ "pin tensor stem", "pin tensor stem.out" }, { "export tik", "export tikz" }, { "export svg a.svg --v", "export svg a.svg --view " },
+		{ "export svg a.svg --view seg", "export svg a.svg --view segments" }, { "export dot a.dot --stage i", "export dot a.dot --stage input" }, { "reset align", "reset alignment" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		completion_find(cases[i].typed, &fixture.model, &completion);
+		cr_assert_geq(completion.count, 1, "%s", cases[i].typed);
+		cr_assert_str_eq(completion.line[0], cases[i].wanted);
+	}
+	close_fixture(&fixture);
+}
+
+Test(views, failed_allocations_leave_nothing_behind)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 80, 24);
+	for (int view = 0; view < VIEWS; view++)
+		for (long n = 0; n < 40; n++) {
+			long before = memory_blocks();
+			void *state = mem_alloc(1, views[view]->state_size);
+			frame_clear(&fixture.frame);
+			memory_allow(n);
+			views[view]->draw(state, &fixture.model, &fixture.frame);
+			memory_allow(-1);
+			if (views[view]->free)
+				views[view]->free(state);
+			mem_free(state);
+			cr_assert_eq(memory_blocks(), before, "view %d, %ld allocations", view, n);
+		}
+	close_fixture(&fixture);
+}

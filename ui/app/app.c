@@ -1,0 +1,397 @@
+/* app.c: plans, frames and keys of the explorer. */
+#include "app.h"
+
+#include "chrome.h"
+#include "history_file.h"
+#include "ui/screen/screen.h"
+
+enum { WHEEL_ROWS = 3 };
+
+/* ---- plans ------------------------------------------------------------------------ */
+
+/* What was assumed for a plan, where it is one sentence that fits; else where it stands. */
+static void say_notes(struct app *app, const char *notes)
+{
+	unsigned count = 0;
+	int length = (int)strcspn(notes, "\n");
+	for (const char *at = notes; *at; at += strcspn(at, "\n") + 1)
+		count++;
+	if (count == 1 && length + 6 <= app->frame.width)
+		view_say(&app->model, "note: %.*s", length, notes);
+	else
+		view_say(&app->model, "%u note%s on this plan: view 6, memory", count, count == 1 ? "" : "s");
+}
+
+/* Takes over the session's newest plan; the old one is kept when there is no memory for the new. */
+static void take_plan(struct app *app)
+{
+	const struct plan *newest = session_plan(app->session);
+	struct plan_index index;
+	if (!newest || newest == app->plan)
+		return;
+	if (plan_index_build(newest, &index) != OK) {
+		view_say(&app->model, "out of memory: the screen shows an older plan");
+		return;
+	}
+	struct plan *plan = plan_retain((struct plan *)(uintptr_t)newest), *old = app->plan;
+	struct plan_index old_index = app->index;
+	app->plan = plan;
+	app->index = index;
+	model_take_plan(&app->model, plan, &app->index);
+	if (*plan->notes && (!old || strcmp(plan->notes, old->notes) != 0))
+		say_notes(app, plan->notes);
+	plan_index_free(&old_index);
+	plan_release(old);
+}
+
+static void take_runs(struct app *app)
+{
+	uint32_t runs = session_runs(app->session);
+	const struct plan **run = mem_resize(app->run, runs ? runs : 1, sizeof *run);
+	app->model.baseline = session_baseline(app->session);
+	app->model.runs = 0;
+	if (!run)
+		return;
+	for (uint32_t i = 0; i < runs; i++)
+		run[i] = session_run(app->session, i);
+	app->run = run;
+	app->model.run = run;
+	app->model.runs = runs;
+}
+
+bool app_look(struct app *app)
+{
+	bool changed = session_poll(app->session);
+	take_plan(app);
+	take_runs(app);
+	app->model.scenario = session_scenario(app->session);
+	session_status(app->session, &app->model.status);
+	return changed;
+}
+
+/* ---- drawing ------------------------------------------------------------------------- */
+
+unsigned app_context(const struct app *app)
+{
+	return app->panel_has_keys ? IN_PANEL : views[app->view]->context;
+}
+
+static const char *label_of(enum mode mode)
+{
+	return mode == MODE_PROMPT ? ":" : mode == MODE_SEARCH ? "/" : mode == MODE_FILTER ? "\\" : "";
+}
+
+/* The row above the footer: a hint while typing, else what was said last. What is longer covers rows of the view. */
+static void draw_message(struct app *app, struct rect rect)
+{
+	const char *text = app->model.message;
+	char offered[LINE_SIZE];
+	if (app->mode == MODE_PROMPT && app->completed == 0)
+		text = completion_hint(app->line.text);
+	else if (app->mode == MODE_PROMPT) {
+		snprintf(offered, sizeof offered, "%u of %u continuations", app->completed, app->completion.count);
+		text = offered;
+	} else if (app->mode == MODE_SEARCH)
+		text = "part of an op's or tensor's name; n and N go on";
+	else if (app->mode == MODE_FILTER)
+		text = "only rows with this text are shown; empty shows all";
+	int rows = text_rows(text, rect.width) - 1, most = rect.y / 2;
+	rows = rows < 0 ? 0 : rows < most ? rows : most;
+	frame_window(&app->frame, (struct rect){ rect.x, rect.y - rows, rect.width, rect.height + rows });
+	if (rows > 0)
+		frame_blank(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows });
+	frame_wrapped(&app->frame, (struct rect){ 0, 0, rect.width, rect.height + rows }, ROLE_MESSAGE, text);
+}
+
+/* Footer, prompt or question; returns the cursor's column or -1. */
+static int draw_footer(struct app *app, const struct screen *screen)
+{
+	struct frame *frame = &app->frame;
+	frame_window(frame, screen->footer);
+	if (app->mode == MODE_CONFIRM) {
+		frame_text(frame, 0, 0, frame->window.width, ROLE_WARN, "the file exists: overwrite it? y or n");
+		return -1;
+	}
+	if (*label_of(app->mode))
+		return line_draw(frame, 0, label_of(app->mode), &app->line);
+	if (screen->message.height == 0 && *app->model.message)
+		frame_text(frame, 0, 0, frame->window.width, ROLE_MESSAGE, app->model.message);
+	else
+		chrome_footer(frame, app_context(app));
+	return -1;
+}
+
+/* Why the knobs as they stand have no plan, at the foot of the view. What is left of the view's rectangle. */
+static struct rect draw_problem(struct app *app, struct rect body)
+{
+	const struct model *model = &app->model;
+	char text[700];
+	if (!*model->status.problem)
+		return body;
+	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem, model->plan ? "; shown is the plan before, u goes back to it" : "");
+	int rows = text_rows(text, body.width - 1), most = body.height / 2;
+	body.height -= rows < most ? rows : most;
+	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });
+	frame_wrapped(&app->frame, (struct rect){ 0, 0, body.width - 1, rows }, ROLE_BAD, text);
+	return body;
+}
+
+static void draw_view(struct app *app, const struct screen *screen)
+{
+	struct frame *frame = &app->frame;
+	if (screen->body.width == 0)
+		return;
+	frame_window(frame, draw_problem(app, screen->body));
+	if (!app->model.plan) {
+		if (!*app->model.status.problem)
+			frame_text(frame, 1, 1, frame->window.width, ROLE_FAINT, "planning: the first plan comes in a moment");
+		return;
+	}
+	frame->marks = app->model.status.stale ? MARK_DIM : 0;
+	views[app->view]->draw(app->state[app->view], &app->model, frame);
+	frame->marks = 0;
+}
+
+/* Only one view shows factors: finding them takes a frame's time in large graphs, so it waits for that view. */
+static void find_factors(struct app *app)
+{
+	bool shown = app->plan && views[app->view] == &view_graph;
+	/* A thread that is done is waited for in any view. */
+	bool look = shown || (app->plan && graph_factors_pending(&app->factors));
+	const struct factors *factors = look ? graph_factors_of(&app->factors, app->plan->graph, session_rules_file(app->session)) : NULL;
+	app->model.factors = shown ? factors : NULL;
+}
+
+/* What the model of whole configurations says is shown by one view, too. */
+static void find_outlook(struct app *app)
+{
+	struct model *model = &app->model;
+	const char *rules_file = session_rules_file(app->session);
+	model->outlook_problem = "";
+	model->outlook = app->plan && views[app->view] == &view_devices
+		? configurations_outlook(&app->configurations, app->plan, rules_file, &model->outlook_problem) : NULL;
+	model->ranking = configurations_ranking(&app->configurations);
+}
+
+/* What the panel's knob would do: asked for only while the panel has the keys. */
+static void find_previews(struct app *app)
+{
+	enum knob_id knob;
+	int64_t value;
+	for (int up = 0; up < 2; up++) {
+		bool asks = app->panel_has_keys && panel_asks(&app->panel, &app->model, up ? 1 : -1, &knob, &value);
+		app->model.preview[up] = asks ? session_preview(app->session, knob, value) : NULL;
+	}
+}
+
+bool app_draw(struct app *app, int width, int height, int *x, int *y)
+{
+	struct frame *frame = &app->frame;
+	*x = -1;
+	*y = 0;
+	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
+		return false;
+	find_factors(app);
+	find_outlook(app);
+	find_previews(app);
+	frame_clear(frame);
+	frame->mono = app->theme == THEME_MONO;
+	struct screen screen = screen_layout(width, height, app->panel_has_keys);
+	if (screen.small)
+		screen_draw_small(frame);
+	else {
+		frame_window(frame, screen.tabs);
+		chrome_tabs(frame, &app->model, app->view);
+		frame_window(frame, screen.status);
+		chrome_status(frame, &app->model);
+		draw_view(app, &screen);
+		if (screen.panel.width > 0) {
+			frame_window(frame, screen.panel);
+			panel_draw(&app->panel, &app->model, app->panel_has_keys, frame);
+		}
+		if (screen.message.height > 0)
+			draw_message(app, screen.message);
+		*x = draw_footer(app, &screen);
+		*y = height - 1;
+		if (app->mode == MODE_HELP)
+			help_draw(&app->help, &app->model, app_context(app), frame, x, y);
+	}
+	return true;
+}
+
+/* ---- keys -------------------------------------------------------------------------------------- */
+
+/* The command of a key: the user's binding first, then the table's. */
+static enum command_id command_bound(const struct app *app, const char *key)
+{
+	const struct user_config *config = app->config;
+	for (int i = config ? config->bindings - 1 : -1; i >= 0; i--)
+		if (strcmp(config->binding[i].key, key) == 0 && (commands[config->binding[i].command].context & app_context(app)))
+			return config->binding[i].command;
+	return command_of_key(key, app_context(app));
+}
+
+static bool contains(struct rect rect, const struct key_press *key)
+{
+	return key->x >= rect.x && key->x < rect.x + rect.width && key->y >= rect.y && key->y < rect.y + rect.height;
+}
+
+/* A click on the panel gives it the keys; one on the view takes them back. */
+static void click(struct app *app, const struct key_press *key)
+{
+	struct screen screen = screen_layout(app->frame.width, app->frame.height, app->panel_has_keys);
+	struct footer_item item[COMMAND_COUNT];
+	int tab = contains(screen.tabs, key) ? chrome_tab_at(screen.tabs.width, app->view, key->x) : -1;
+	int items = contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
+	if (tab >= 0)
+		app_show_view(app, tab);
+	for (int i = 0; i < items; i++)
+		if (key->x >= item[i].x && key->x < item[i].x + item[i].width - 2) {
+			app_run(app, item[i].command, commands[item[i].command].word);
+			return;
+		}
+	if (contains(screen.panel, key)) {
+		app->panel_has_keys = true;
+		panel_click(&app->panel, &app->model, key->x - screen.panel.x, key->y - screen.panel.y);
+		app_grant_request(app);
+	} else if (contains(screen.body, key) && app->model.plan) {
+		app->panel_has_keys = false;
+		app->model.click_x = key->x - screen.body.x;
+		app->model.click_y = key->y - screen.body.y;
+		app_run(app, COMMAND_CLICK, "click");
+	}
+}
+
+static void key_in_view(struct app *app, const struct key_press *key)
+{
+	enum command_id command = command_bound(app, key->name);
+	char line[64];
+	if (strcmp(key->name, "^C") != 0)
+		app->interrupted = false;
+	if (command == COMMAND_COUNT) {
+		view_say(&app->model, "%s does nothing here; ? lists what does", key->name);
+		return;
+	}
+	if (command == COMMAND_CLICK && strcmp(key->name, "click") == 0) {
+		view_say(&app->model, "%s", "");
+		click(app, key);
+		return;
+	}
+	/* Some commands look at the key that ran them. */
+	bool tells_key = command == COMMAND_VIEW || command == COMMAND_CANCEL;
+	snprintf(line, sizeof line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
+	int times = strncmp(key->name, "wheel", 5) == 0 ? WHEEL_ROWS : 1;
+	for (int i = 0; i < times; i++)
+		app_run(app, command, line);
+}
+
+static void complete(struct app *app)
+{
+	if (app->completed == 0)
+		completion_find(app->line.text, &app->model, &app->completion);
+	if (app->completion.count == 0)
+		return;
+	line_set(&app->line, app->completion.line[app->completed % app->completion.count]);
+	app->completed = app->completion.count == 1 ? 0 : app->completed % app->completion.count + 1;
+}
+
+static void enter_line(struct app *app)
+{
+	char text[LINE_SIZE];
+	enum mode mode = app->mode;
+	memcpy(text, app->line.text, sizeof text);
+	app->mode = MODE_VIEW;
+	if (mode == MODE_PROMPT) {
+		history_add(&app->history, text);
+		if (app->history_path && *text)
+			history_append(app->history_path, text);
+		app_run_line(app, text);
+	} else if (mode == MODE_SEARCH) {
+		snprintf(app->model.search, sizeof app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
+		app_find(app, 1);
+	}
+}
+
+static void key_in_line(struct app *app, const struct key_press *key)
+{
+	if (strcmp(key->name, "Esc") == 0 || strcmp(key->name, "^C") == 0)
+		app->mode = MODE_VIEW;
+	else if (strcmp(key->name, "Backspace") == 0 && app->line.length == 0)
+		app->mode = MODE_VIEW;
+	else if (strcmp(key->name, "Enter") == 0)
+		enter_line(app);
+	else if (strcmp(key->name, "Tab") == 0 && app->mode == MODE_PROMPT)
+		complete(app);
+	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
+		app->completed = 0;
+	if (app->mode == MODE_FILTER)
+		snprintf(app->model.filter, sizeof app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
+}
+
+static void key_in_help(struct app *app, const struct key_press *key)
+{
+	bool close;
+	enum command_id command = help_key(&app->help, &app->model, app_context(app), key, &close);
+	if (close)
+		app->mode = MODE_VIEW;
+	if (command == COMMAND_COUNT)
+		return;
+	char line[64];
+	snprintf(line, sizeof line, "%s ", commands[command].word);
+	bool takes_words = *commands[command].arguments && command != COMMAND_SEARCH && command != COMMAND_FILTER;
+	if (takes_words)
+		app_open_line(app, MODE_PROMPT, line);
+	else
+		app_run(app, command, line);
+}
+
+void app_key(struct app *app, const struct key_press *key)
+{
+	if (strcmp(key->name, "^Z") == 0)
+		app->wishes |= WISH_SUSPEND;
+	else if (app->mode == MODE_VIEW)
+		key_in_view(app, key);
+	else if (app->mode == MODE_HELP)
+		key_in_help(app, key);
+	else if (app->mode == MODE_CONFIRM) {
+		app->mode = MODE_VIEW;
+		app_confirmed(app, strcmp(key->name, "y") == 0);
+	} else
+		key_in_line(app, key);
+}
+
+/* ---- start and end ----------------------------------------------------------------------------------- */
+
+void app_free(struct app *app)
+{
+	for (int i = 0; i < VIEWS; i++) {
+		if (app->state[i] && views[i]->free)
+			views[i]->free(app->state[i]);
+		mem_free(app->state[i]);
+	}
+	plan_index_free(&app->index);
+	graph_factors_free(&app->factors);
+	configurations_free(&app->configurations);
+	plan_release(app->plan);
+	mem_free(app->run);
+	frame_free(&app->frame);
+	mem_free(app);
+}
+
+struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config)
+{
+	struct app *app = mem_alloc(1, sizeof *app);
+	if (!app)
+		return NULL;
+	*app = (struct app){ .session = session, .running = true, .model.storage = NONE, .colours = colours, .frame.ascii = ascii, .config = config };
+	for (int i = 0; i < VIEWS; i++) {
+		app->state[i] = mem_alloc(1, views[i]->state_size);
+		if (!app->state[i]) {
+			app_free(app);
+			return NULL;
+		}
+	}
+	app_use_theme(app, theme_possible(theme, colours));
+	app_look(app);
+	return app;
+}

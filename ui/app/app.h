@@ -1,0 +1,85 @@
+/* app.h: the explorer without its terminal: keys and plans in, frames out.
+ *
+ * explore.c feeds it from a terminal; screenshots and tests feed it keys by name. Keys become commands through the command
+ * table. A command is the views', the explorer's own or, in the session's language, the session's: those that change the
+ * scenario return at once and the worker plans.
+ */
+#ifndef TIDEMARK_APP_APP_H
+#define TIDEMARK_APP_APP_H
+
+#include "completion.h"
+#include "help.h"
+#include "panel.h"
+#include "src/session/config.h"
+#include "ui/screen/theme.h"
+
+enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
+
+/* What only the owner of the terminal can do. */
+enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4 };
+
+struct app {
+	struct session *session;
+	struct frame frame;
+	enum theme theme;
+	int colours;                     /* of the terminal */
+	struct palette palette;          /* of the theme, with the user's colours */
+	const struct user_config *config;     /* the user's keys and colours, or NULL */
+	struct model model;
+	struct plan *plan;               /* model.plan, retained */
+	struct plan_index index;
+	struct graph_factors factors;
+	struct configurations configurations;
+	const struct plan **run;
+	void *state[VIEWS];
+	int view;
+	bool panel_has_keys;
+	struct panel panel;
+	enum mode mode;
+	struct line_edit line;
+	struct history history;
+	const char *history_path;        /* where the prompt's lines are kept, or NULL */
+	struct completion completion;
+	uint32_t completed;              /* 1 + the completion that is in the line; 0: none */
+	struct help help;
+	char confirm[LINE_SIZE];         /* the line that waits for a yes */
+	int tour;                        /* steps of the tour shown so far */
+	bool interrupted;                /* the last key was ^C with nothing to stop */
+	bool mouse;                      /* wanted; WISH_MOUSE tells of a change */
+	unsigned wishes;                 /* enum wish; the owner of the terminal clears them */
+	bool running;
+	int status;                      /* exit status once running is false */
+};
+
+/* An explorer of the session, which stays the caller's. theme is the wanted one; colours what the terminal has. config may be
+ * NULL and must outlive the explorer. NULL when out of memory. */
+struct app *app_new(struct session *session, enum theme theme, int colours, bool ascii, const struct user_config *config);
+void app_free(struct app *app);
+
+/* Takes whatever the session has to tell. True when there is a new plan. */
+bool app_look(struct app *app);
+/* Draws app->frame at that size; *x and *y are the cursor's place, *x < 0 where it is hidden. False when out of memory. */
+bool app_draw(struct app *app, int width, int height, int *x, int *y);
+void app_key(struct app *app, const struct key_press *key);
+/* Runs lines of the prompt; those that begin with # are left out. */
+void app_script(struct app *app, const char *script);
+
+/* ---- between app.c and commands.c ---------------------------------------------------- */
+
+/* The contexts whose commands are valid now. */
+unsigned app_context(const struct app *app);
+/* Runs a command with its line as the session would read it. */
+void app_run(struct app *app, enum command_id command, const char *line);
+/* A line of the prompt. */
+void app_run_line(struct app *app, const char *line);
+/* The line that waited for a yes; others get a message. */
+void app_confirmed(struct app *app, bool yes);
+/* The next op or tensor in a direction whose name contains model.search. */
+void app_find(struct app *app, int direction);
+void app_open_line(struct app *app, enum mode mode, const char *text);
+void app_show_view(struct app *app, int view);
+/* Runs what a view or the panel has asked for. */
+void app_grant_request(struct app *app);
+void app_use_theme(struct app *app, enum theme theme);
+
+#endif

@@ -1,0 +1,396 @@
+/* commands.c: what the explorer's own commands do, and which belong to the views or the session. */
+#include "app.h"
+
+#include <unistd.h>
+
+#include "chrome.h"
+#include "ui/screen/picture.h"
+#include "src/session/export_line.h"
+#include "tour.h"
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+static void go_to_tensor(struct app *app, uint32_t tensor)
+{
+	struct model *model = &app->model;
+	model->storage = model->plan->graph->tensor[tensor].storage;
+	if (model->plan->first[model->storage] != NONE && !alive_at(model->plan, model->storage, model_position(model)))
+		model_go(model, model->plan->first[model->storage]);
+}
+
+/* Ops after the cursor first, but in the table of tensors; the search wraps. */
+void app_find(struct app *app, int direction)
+{
+	struct model *model = &app->model;
+	const struct plan *plan = model->plan;
+	if (!plan || !*model->search)
+		return;
+	const struct graph *graph = plan->graph;
+	uint32_t position = model_position(model);
+	for (uint32_t i = 1; views[app->view] != &view_tensors && i <= graph->ops; i++) {
+		uint32_t at = (uint32_t)((position + graph->ops + (int64_t)direction * i) % graph->ops);
+		if (text_contains(graph->op[plan->order[at]].name, model->search)) {
+			model_go(model, at);
+			return;
+		}
+	}
+	uint32_t from = model->storage < graph->storages ? graph->storage[model->storage].root : 0;
+	for (uint32_t i = 1; i <= graph->tensors; i++) {
+		uint32_t at = (uint32_t)((from + graph->tensors + (int64_t)direction * i) % graph->tensors);
+		if (text_contains(graph->tensor[at].name, model->search)) {
+			go_to_tensor(app, at);
+			return;
+		}
+	}
+	view_say(model, "no op or tensor has \"%s\" in its name", model->search);
+}
+
+static void go_to_name(struct app *app, const char *name)
+{
+	struct model *model = &app->model;
+	uint32_t op = graph_find_op(model->plan->graph, name), tensor = graph_find_tensor(model->plan->graph, name);
+	if (op != NONE)
+		model_go(model, model->plan->position[op]);
+	else if (tensor != NONE)
+		go_to_tensor(app, tensor);
+	else
+		view_say(model, "there is no op or tensor of the name \"%s\"", name);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+void app_open_line(struct app *app, enum mode mode, const char *text)
+{
+	app->mode = mode;
+	app->completed = 0;
+	line_set(&app->line, text);
+}
+
+void app_show_view(struct app *app, int view)
+{
+	app->view = (view + VIEWS) % VIEWS;
+	app->panel_has_keys = false;
+}
+
+/* The session's commands; undo and redo bring the cursor back, too. */
+static void run_session(struct app *app, enum command_id command, const char *line)
+{
+	struct model *model = &app->model;
+	struct error error = { 0 };
+	const struct graph *graph = model->plan ? model->plan->graph : NULL;
+	bool back = command == COMMAND_UNDO || command == COMMAND_REDO;
+	if (graph && !back)
+		session_set_cursor(app->session, model->op, model->storage);
+	enum status status = session_command(app->session, line, &error);
+	app_look(app);
+	/* The answer, or what was done: a key press always shows that it arrived. */
+	view_say(model, "%s", status != OK && *error.text ? error.text : *model->status.message ? model->status.message : line);
+	if (status == OK && back && model->plan) {
+		uint32_t op, storage;
+		session_cursor(app->session, &op, &storage);
+		if (op < model->plan->graph->ops)
+			model_go(model, model->plan->position[op]);
+		if (storage < model->plan->graph->storages)
+			model->storage = storage;
+	}
+}
+
+/* The screen as it is, as SVG where the file's name ends so, else as text. */
+static void export_screen(struct app *app, const char *path)
+{
+	size_t length = strlen(path);
+	int x, y;
+	bool drawn = app_draw(app, app->frame.width, app->frame.height, &x, &y), svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
+	char *text = drawn && !svg ? frame_dump(&app->frame) : NULL;
+	FILE *file = drawn && (svg || text) ? fopen(path, "we") : NULL;
+	bool written = file;
+	if (file && svg)
+		picture_svg(&app->frame, &app->palette, app->theme, x, y, file);
+	else if (file)
+		written = fputs(text, file) >= 0;
+	if (file)
+		written = fclose(file) == 0 && written;
+	mem_free(text);
+	view_say(&app->model, written ? "wrote %s" : "can't write %s", path);
+}
+
+/* The screen is ours; what a plan is written as is the session's. */
+static void run_export(struct app *app, enum command_id command, const char *line)
+{
+	struct export_line words;
+	if (command == COMMAND_EXPORT && export_line_parse(command_arguments(line), &words, NULL) == OK && strcmp(words.kind, "screen") == 0)
+		export_screen(app, words.path);
+	else
+		run_session(app, command, line);
+}
+
+/* What Enter alone would export: the figure that fits the view, or the screen. The file is named after the graph. */
+static void suggest_export(struct app *app)
+{
+	static const struct { const struct view_ops *view; const char *kind, *name, *options; } figures[] = {
+		{ &view_overview, "svg", "timeline", " --view timeline" }, { &view_map, "svg", "map", " --view map" }, { &view_graph, "svg", "graph", "" },
+		{ &view_devices, "svg", "mesh", " --view mesh" },
+	};
+	char text[LINE_SIZE], name[60];
+	const char *kind = "screen", *what = views[app->view]->name, *options = "";
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (views[app->view] == figures[i].view) {
+			kind = figures[i].kind;
+			what = figures[i].name;
+			options = figures[i].options;
+		}
+	if (views[app->view] == &view_devices && app->plan && app->plan->pipelined) {
+		what = "pipeline";
+		options = " --view pipeline";
+	}
+	snprintf(name, sizeof name, "%s", app->model.plan ? app->model.plan->input->name : "");
+	for (char *at = name; *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))
+			*at = '_';
+	snprintf(text, sizeof text, "export %s %s-%s.svg%s", kind, name, what, options);
+	app_open_line(app, MODE_PROMPT, text);
+}
+
+static void scale_devices(struct app *app, bool up)
+{
+	const char *reason = knob_unavailable(K_devices);
+	int64_t devices = app->model.scenario->value[K_devices], wanted = up ? devices * 2 : devices / 2;
+	char line[64];
+	if (reason || wanted < knobs[K_devices].minimum || wanted > knobs[K_devices].maximum) {
+		view_say(&app->model, "devices: %s", reason ? reason : up ? "there can't be more" : "there is one");
+		return;
+	}
+	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
+	app_run_line(app, line);
+}
+
+/* An export to a file that exists asks first; a session never replaces one. */
+static void run_writing(struct app *app, enum command_id command, const char *line)
+{
+	const char *arguments = command_arguments(line);
+	struct export_line words;
+	bool export = command == COMMAND_EXPORT && export_line_parse(arguments, &words, NULL) == OK;
+	if (!*arguments && command == COMMAND_EXPORT)
+		suggest_export(app);
+	else if (!*arguments) {
+		char text[32];
+		snprintf(text, sizeof text, "%s ", commands[command].word);
+		app_open_line(app, MODE_PROMPT, text);
+	} else if (export && !words.force && access(words.path, F_OK) == 0) {
+		snprintf(app->confirm, sizeof app->confirm, "export %s! %s", words.kind, arguments + strlen(words.kind));
+		app->mode = MODE_CONFIRM;
+	} else
+		run_export(app, command, line);
+}
+
+static void cancel(struct app *app, bool interrupt)
+{
+	bool again = app->interrupted;
+	app->interrupted = false;
+	if (app->model.status.solving) {
+		session_cancel(app->session);
+		app_look(app);
+		view_say(&app->model, "stopped: this is the best plan so far");
+	} else if (configurations_cancel(&app->configurations)) {
+		view_say(&app->model, "the search for configurations stops");
+	} else if (interrupt && again) {
+		app->running = false;
+		app->status = 130;
+	} else if (interrupt) {
+		app->interrupted = true;
+		view_say(&app->model, "nothing is being solved; ^C again or Q leaves");
+	} else
+		app->panel_has_keys = false;
+	app->tour = 0;
+}
+
+static void close_something(struct app *app)
+{
+	if (app->panel_has_keys)
+		app->panel_has_keys = false;
+	else
+		app->running = false;
+}
+
+/* The user's own colours stand above every theme but the one without colours. */
+void app_use_theme(struct app *app, enum theme theme)
+{
+	const struct user_config *config = app->config;
+	app->theme = theme;
+	palette_fill(&app->palette, theme);
+	for (int i = 0; config && theme != THEME_MONO && i < config->colours; i++) {
+		const struct colour *colour = &config->colour[i];
+		if (!palette_change(&app->palette, colour->role, colour->foreground, colour->background, colour->attributes))
+			view_say(&app->model, "the configuration's color %s is not known", colour->role);
+	}
+}
+
+static void next_theme(struct app *app)
+{
+	for (int i = 1; i <= THEME_COUNT; i++) {
+		enum theme next = (enum theme)((app->theme + i) % THEME_COUNT);
+		if (theme_possible(next, app->colours) == next) {
+			view_say(&app->model, "theme: %s", theme_names[next]);
+			app_use_theme(app, next);
+			return;
+		}
+	}
+}
+
+/* The tour's next step; after the last it begins again. */
+static void next_tour_step(struct app *app)
+{
+	int step = app->tour % tour_step_count;
+	app_script(app, tour_steps[step].commands);
+	view_say(&app->model, "%d/%d %s", step + 1, tour_step_count, tour_steps[step].text);
+	app->tour = step + 1;
+}
+
+/* Starts the search and shows where its list will be. */
+static void configure(struct app *app)
+{
+	if (!app->plan)
+		return;
+	configurations_search(&app->configurations, app->plan, session_rules_file(app->session));
+	for (int i = 0; i < VIEWS; i++)
+		if (views[i] == &view_devices)
+			app_show_view(app, i);
+	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
+}
+
+/* Commands of the explorer itself. False for others. */
+static bool run_own(struct app *app, enum command_id command, const char *arguments)
+{
+	struct model *model = &app->model;
+	switch (command) {
+	case COMMAND_HELP:
+		help_open(&app->help);
+		app->mode = MODE_HELP;
+		return true;
+	case COMMAND_CLOSE: close_something(app); return true;
+	case COMMAND_QUIT: app->running = false; return true;
+	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); return true;
+	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); return true;
+	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); return true;
+	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); return true;
+	case COMMAND_VIEW:
+		if (*arguments >= '1' && *arguments < '1' + VIEWS)
+			app_show_view(app, *arguments - '1');
+		return true;
+	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
+	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
+	case COMMAND_CONFIGURE: configure(app); return true;
+	case COMMAND_DIFFERENCES:
+		app_show_view(app, VIEWS - 1);
+		return true;
+	case COMMAND_PANEL:
+		app->panel_has_keys = !app->panel_has_keys;
+		if (app->panel_has_keys)
+			view_say(model, "arrows turn knobs, Enter types a value");
+		return true;
+	case COMMAND_SEARCH:
+		snprintf(model->search, sizeof model->search, "%s", arguments);
+		if (*arguments)
+			app_find(app, 1);
+		else
+			app_open_line(app, MODE_SEARCH, "");
+		return true;
+	case COMMAND_SEARCH_NEXT: app_find(app, 1); return true;
+	case COMMAND_SEARCH_PREVIOUS: app_find(app, -1); return true;
+	case COMMAND_FILTER:
+		if (*arguments)
+			snprintf(model->filter, sizeof model->filter, "%s", arguments);
+		else
+			app_open_line(app, MODE_FILTER, model->filter);
+		return true;
+	case COMMAND_GO:
+		if (*arguments)
+			go_to_name(app, arguments);
+		else
+			app_open_line(app, MODE_PROMPT, "go ");
+		return true;
+	case COMMAND_TOUR: next_tour_step(app); return true;
+	case COMMAND_GLYPHS: app->frame.ascii = !app->frame.ascii; return true;
+	case COMMAND_MOUSE:
+		app->mouse = !app->mouse;
+		app->wishes |= WISH_MOUSE;
+		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
+		return true;
+	case COMMAND_COLOURS: next_theme(app); return true;
+	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
+	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
+	default: return false;
+	}
+}
+
+void app_run(struct app *app, enum command_id command, const char *line)
+{
+	struct model *model = &app->model;
+	const char *reason = command_unavailable(model, command);
+	view_say(model, "%s", "");
+	if (reason) {
+		view_say(model, "%s", reason);
+		return;
+	}
+	if (run_own(app, command, command_arguments(line)))
+		return;
+	if (command == COMMAND_EXPORT || command == COMMAND_SAVE) {
+		run_writing(app, command, line);
+		return;
+	}
+	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE || *commands[command].arguments;
+	if (session_word) {
+		run_session(app, command, line);
+		return;
+	}
+	if (app->panel_has_keys && panel_command(&app->panel, model, command))
+		;
+	else if (!app->panel_has_keys && model->plan)
+		views[app->view]->command(app->state[app->view], model, command);
+	app_grant_request(app);
+}
+
+void app_grant_request(struct app *app)
+{
+	struct model *model = &app->model;
+	if (*model->request) {
+		char request[sizeof model->request];
+		memcpy(request, model->request, sizeof request);
+		model->request[0] = '\0';
+		if (model->request_edit)
+			app_open_line(app, MODE_PROMPT, request);
+		else
+			app_run_line(app, request);
+	}
+}
+
+/* Ours, or the session's words that the table doesn't have. */
+void app_run_line(struct app *app, const char *line)
+{
+	line += strspn(line, " ");
+	enum command_id command = command_find(line);
+	if (command < COMMAND_COUNT)
+		app_run(app, command, line);
+	else if (*line)
+		run_session(app, COMMAND_COUNT, line);
+}
+
+void app_confirmed(struct app *app, bool yes)
+{
+	if (yes)
+		run_export(app, command_find(app->confirm), app->confirm);
+	else
+		view_say(&app->model, "nothing was written");
+}
+
+void app_script(struct app *app, const char *script)
+{
+	while (app->running && *script) {
+		char line[LINE_SIZE];
+		size_t length = strcspn(script, "\n");
+		snprintf(line, sizeof line, "%.*s", (int)length, script);
+		script += length + (script[length] == '\n');
+		if (*line != '#')
+			app_run_line(app, line);
+	}
+}

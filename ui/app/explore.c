@@ -1,0 +1,153 @@
+/* explore.c: the event loop: keys, plans and signals in, one frame out per batch of them. */
+#include "explore.h"
+
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "app.h"
+#include "history_file.h"
+#include "src/base/state_files.h"
+#include "ui/screen/terminal.h"
+
+/* Progress is drawn at most so often: text on the screen can still be selected with the mouse. */
+enum { PROGRESS_MS = 100 };
+
+struct loop {
+	struct app *app;
+	struct terminal *terminal;
+	struct timespec drawn;
+};
+
+static void draw(struct loop *loop)
+{
+	int width, height, x, y;
+	terminal_size(loop->terminal, &width, &height);
+	if (app_draw(loop->app, width, height, &x, &y))
+		terminal_draw(loop->terminal, &loop->app->frame, &loop->app->palette, x, y);
+	clock_gettime(CLOCK_MONOTONIC, &loop->drawn);
+}
+
+static void grant_wishes(struct loop *loop)
+{
+	if (loop->app->wishes & WISH_REDRAW)
+		terminal_redraw(loop->terminal);
+	if (loop->app->wishes & WISH_SUSPEND)
+		terminal_suspend(loop->terminal);
+	if (loop->app->wishes & WISH_MOUSE)
+		terminal_mouse(loop->terminal, loop->app->mouse);
+	loop->app->wishes = 0;
+}
+
+static void handle_signals(struct loop *loop)
+{
+	for (int number; (number = terminal_signal(loop->terminal)) != 0; ) {
+		if (number == SIGTSTP)
+			terminal_suspend(loop->terminal);
+		else if (number != SIGWINCH) {
+			loop->app->status = 128 + number;
+			loop->app->running = false;
+		}
+	}
+}
+
+static void handle_keys(struct loop *loop)
+{
+	struct key_press key;
+	while (loop->app->running && terminal_key(loop->terminal, &key)) {
+		app_key(loop->app, &key);
+		grant_wishes(loop);
+	}
+	if (terminal_gone(loop->terminal)) {
+		loop->app->running = false;
+		loop->app->status = 128 + SIGHUP;
+	}
+}
+
+static int since_drawn(const struct loop *loop)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t ms = (now.tv_sec - loop->drawn.tv_sec) * INT64_C(1000) + (now.tv_nsec - loop->drawn.tv_nsec) / 1000000;
+	return ms < PROGRESS_MS ? (int)ms : PROGRESS_MS;
+}
+
+static void run(struct loop *loop)
+{
+	struct app *app = loop->app;
+	bool progress = false;
+	while (app->running) {
+		struct pollfd wait[] = { { .fd = terminal_key_fd(loop->terminal), .events = POLLIN },
+					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
+					 { .fd = session_wake_fd(app->session), .events = POLLIN } };
+		bool waits = progress || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations);
+		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : -1);
+		bool dirty = ready == 0 && waits;
+		if (ready > 0 && wait[2].revents) {
+			bool changed = app_look(app);
+			dirty |= changed || !app->model.status.solving;
+			progress = true;
+		}
+		if (ready > 0 && wait[1].revents) {
+			handle_signals(loop);
+			dirty = true;
+		}
+		if (ready > 0 && wait[0].revents) {
+			handle_keys(loop);
+			dirty = true;
+		}
+		if (app->running && (dirty || (progress && since_drawn(loop) >= PROGRESS_MS))) {
+			draw(loop);
+			progress = false;
+		}
+	}
+}
+
+static enum theme wanted_theme(const struct explore_options *options)
+{
+	const char *no_color = getenv("NO_COLOR");
+	int named = options->theme ? name_index(theme_names, THEME_COUNT, options->theme) : -1;
+	if (options->mono || (no_color && *no_color))
+		return THEME_MONO;
+	return named < 0 ? THEME_ANSI : (enum theme)named;
+}
+
+bool explore_possible(void)
+{
+	return terminal_possible();
+}
+
+int explore(struct session *session, const struct explore_options *options)
+{
+	struct error error = { 0 };
+	struct loop loop = { 0 };
+	char history[STATE_PATH_BYTES];
+	setlocale(LC_CTYPE, "");
+	loop.terminal = terminal_open(&error);
+	if (!loop.terminal) {
+		fprintf(stderr, "tidemark: %s\n", error.text);
+		return 2;
+	}
+	bool ascii = options->ascii || !terminal_unicode();
+	loop.app = app_new(session, wanted_theme(options), terminal_colours(loop.terminal), ascii, options->config);
+	int status = 4;
+	if (loop.app) {
+		if (state_path("history", history)) {
+			loop.app->history_path = history;
+			history_load(&loop.app->history, history);
+		}
+		loop.app->mouse = !options->no_mouse;
+		terminal_mouse(loop.terminal, loop.app->mouse);
+		draw(&loop);
+		if (options->script)
+			app_script(loop.app, options->script);
+		run(&loop);
+		status = loop.app->status;
+		app_free(loop.app);
+	}
+	terminal_close(loop.terminal);
+	if (status == 4)
+		fputs("tidemark: out of memory\n", stderr);
+	return status;
+}

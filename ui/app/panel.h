@@ -1,0 +1,22 @@
+/* panel.h: the control panel: every knob with its value, generated from the knob table. */
+#ifndef TIDEMARK_APP_PANEL_H
+#define TIDEMARK_APP_PANEL_H
+
+#include "ui/views/view.h"
+
+struct panel {
+	uint32_t selected;     /* place of a knob in the panel */
+	uint32_t top;          /* first line shown */
+	int page, width;
+};
+
+/* has_keys: the panel has the keyboard, and shows its cursor and the knob's sentence. */
+void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame);
+/* The other value of the selected knob in a direction (-1 or 1) whose effect is worth knowing; false where there is none. */
+bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value);
+/* A click at a cell of the panel: selects a knob, turns it where its arrows are. */
+void panel_click(struct panel *panel, struct model *model, int x, int y);
+/* Moves, or requests "set knob=value". False for commands it doesn't know. */
+bool panel_command(struct panel *panel, struct model *model, enum command_id command);
+
+#endif

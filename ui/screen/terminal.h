@@ -1,0 +1,43 @@
+/* terminal.h: the terminal: keys in, frames out, signals. Implemented by curses.c, the only file that knows curses.
+ * There is one terminal per process: signal handlers restore it whatever happens. */
+#ifndef TIDEMARK_SCREEN_TERMINAL_H
+#define TIDEMARK_SCREEN_TERMINAL_H
+
+#include "line_edit.h"
+#include "theme.h"
+
+struct terminal;
+
+/* Standard output is a terminal, and of a kind that can place its cursor; unknown kinds are taken for a vt100. */
+bool terminal_possible(void);
+
+/* Takes over the terminal: keys from standard input, or from /dev/tty where that is no terminal. Standard error is held back
+ * until terminal_close(). NULL, with the reason, when there is no terminal or curses doesn't know it. */
+struct terminal *terminal_open(struct error *error);
+void terminal_close(struct terminal *terminal);
+
+void terminal_size(const struct terminal *terminal, int *width, int *height);
+int terminal_colours(const struct terminal *terminal);
+/* The locale's characters are UTF-8. */
+bool terminal_unicode(void);
+
+/* Readable when a key or a signal waits. */
+int terminal_key_fd(const struct terminal *terminal);
+int terminal_signal_fd(const struct terminal *terminal);
+/* The next key, false when none waits. */
+bool terminal_key(struct terminal *terminal, struct key_press *key);
+/* The next signal that arrived, 0 for none. Size changes are handled inside and come out as SIGWINCH. */
+int terminal_signal(struct terminal *terminal);
+/* No more keys will come: the terminal is gone. */
+bool terminal_gone(const struct terminal *terminal);
+
+/* Shows the frame; the cursor at column x of row y, or hidden where x < 0. */
+void terminal_draw(struct terminal *terminal, const struct frame *frame, const struct palette *palette, int x, int y);
+/* Takes the mouse from the terminal, or leaves it: its clicks and wheel are keys then. */
+void terminal_mouse(struct terminal *terminal, bool wanted);
+/* Draws everything anew at the next terminal_draw(). */
+void terminal_redraw(struct terminal *terminal);
+/* Gives the terminal back and stops the process; returns when it is continued. */
+void terminal_suspend(struct terminal *terminal);
+
+#endif

@@ -1,0 +1,212 @@
+/* configurations.c: outlooks and searches on threads of their own. */
+#include "configurations.h"
+
+#include "src/base/background.h"
+#include "src/scenario/devices.h"
+#include "src/configs/model_source.h"
+#include "src/plan/plan.h"
+#include "src/read/rules_file.h"
+#include "src/plan/stages.h"
+
+#define STORE_BYTES ((size_t)1 << 28)
+
+struct outlook_job {
+	struct background *background;
+	struct plan *plan;
+	const char *rules_file;
+	uint64_t fingerprint;
+	struct outlook *outlook;
+	struct error error;
+};
+
+struct search_job {
+	struct background *background;
+	struct plan *plan;
+	const char *rules_file;
+	struct config_ranking ranking;
+};
+
+/* ---- outlooks ------------------------------------------------------------------------------------------------------------- */
+
+static void find_outlook(void *context, const atomic_bool *cancel)
+{
+	struct outlook_job *job = context;
+	enum status status = OK;
+	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error, &status);
+}
+
+static void start_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)
+{
+	struct outlook_job *job = mem_alloc(1, sizeof *job);
+	kept->fingerprint = fingerprint;
+	fail(&kept->problem, NO_MEMORY, "out of memory");
+	if (!job)
+		return;
+	*job = (struct outlook_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
+	job->background = background_start(find_outlook, job);
+	if (job->background) {
+		kept->job = job;
+		kept->problem.text[0] = '\0';
+		return;
+	}
+	plan_release(job->plan);
+	mem_free(job);
+}
+
+/* What was asked before is still on its way when something else is asked: it is thrown away then. */
+static void end_outlook(struct configurations *kept)
+{
+	struct outlook_job *job = kept->job;
+	background_end(job->background);
+	outlook_release(kept->outlook);
+	kept->outlook = job->outlook;
+	kept->fingerprint = job->fingerprint;
+	kept->problem = job->error;
+	kept->job = NULL;
+	plan_release(job->plan);
+	mem_free(job);
+}
+
+const struct outlook *configurations_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
+{
+	uint64_t wanted = plan->serial ^ plan->fingerprint;   /* peaks and times are the plan's */
+	if (kept->job && background_done(kept->job->background))
+		end_outlook(kept);
+	if (!kept->job && (kept->fingerprint != wanted || (!kept->outlook && !kept->problem.text[0]))) {
+		outlook_release(kept->outlook);
+		kept->outlook = NULL;
+		start_outlook(kept, plan, rules_file, wanted);
+	} else if (kept->job && kept->job->fingerprint != wanted) {
+		background_cancel(kept->job->background);
+	}
+	*problem = kept->problem.text;
+	return kept->fingerprint == wanted && !kept->job ? kept->outlook : NULL;
+}
+
+/* ---- all configurations ------------------------------------------------------------------------------------------------------ */
+
+uint64_t configurations_fingerprint(const struct plan *plan)
+{
+	static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks, K_recompute, K_slack,
+		K_curve };
+	struct scenario scenario;
+	if (scenario_copy(&scenario, &plan->scenario) != OK)
+		return 0;
+	for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+		scenario.value[chosen[i]] = knobs[chosen[i]].normal;
+	uint64_t fingerprint = outlook_fingerprint(plan->input, &scenario);
+	scenario_done(&scenario);
+	return fingerprint;
+}
+
+static void search_in(struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
+{
+	const struct scenario *scenario = &job->plan->scenario;
+	struct config_ranking *ranking = &job->ranking;
+	struct model_source source;
+	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices], .devices_per_node = (uint32_t)scenario->value[K_devices_per_node],
+		.overheads = overheads_all, .zero = -1, .sp = -1, .recompute = -1, .schedule = -1 };
+	model_source_of(&source, job->plan->input, scenario, stage);
+	model_source_request(&source, &request);
+	scenario_machine(scenario, &request.machine);
+	request.batch = outlook_batch(stage, job->plan->input, scenario);
+	ranking->devices = request.devices;
+	ranking->memory = request.machine.memory;
+	ranking->batch = request.batch;
+	config_search(&request, control, &ranking->list, error);
+}
+
+static void search(void *context, const atomic_bool *cancel)
+{
+	struct search_job *job = context;
+	struct error error = { 0 };
+	enum status status;
+	struct rules *rules = rules_load(job->rules_file, &error, &status);
+	struct store *store = store_new();
+	struct control control = { .cancel = cancel };
+	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
+	if (rules && store) {
+		store_set_limit(store, STORE_BYTES);
+		search_in(job, &stage, &control, &error);
+	} else if (rules) {
+		fail(&error, NO_MEMORY, "out of memory");
+	}
+	if (job->ranking.list.entries == 0)
+		job->ranking.error = error;
+	if (atomic_load(cancel))
+		fail(&job->ranking.error, CANCELLED, "the search was stopped");
+	store_free(store);
+	rules_free(rules);
+}
+
+void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file)
+{
+	struct search_job *job = kept->search ? NULL : mem_alloc(1, sizeof *job);
+	if (kept->search)
+		return;
+	if (job) {
+		*job = (struct search_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file };
+		job->ranking.fingerprint = configurations_fingerprint(plan);
+		job->background = background_start(search, job);
+	}
+	if (job && job->background) {
+		kept->search = job;
+		kept->ranking.searching = true;
+		return;
+	}
+	if (job)
+		plan_release(job->plan);
+	mem_free(job);
+	fail(&kept->ranking.error, NO_MEMORY, "out of memory");
+}
+
+static void end_search(struct configurations *kept)
+{
+	struct search_job *job = kept->search;
+	background_end(job->background);
+	config_list_free(&kept->ranking.list);
+	kept->ranking = job->ranking;
+	kept->search = NULL;
+	plan_release(job->plan);
+	mem_free(job);
+}
+
+bool configurations_cancel(struct configurations *kept)
+{
+	if (kept->search)
+		background_cancel(kept->search->background);
+	return kept->search;
+}
+
+const struct config_ranking *configurations_ranking(struct configurations *kept)
+{
+	if (kept->search && background_done(kept->search->background))
+		end_search(kept);
+	return &kept->ranking;
+}
+
+/* ---- both ----------------------------------------------------------------------------------------------------------------------- */
+
+bool configurations_pending(const struct configurations *kept)
+{
+	return kept->job || kept->search;
+}
+
+void configurations_wait(struct configurations *kept)
+{
+	if (kept->job)
+		end_outlook(kept);
+	if (kept->search)
+		end_search(kept);
+}
+
+void configurations_free(struct configurations *kept)
+{
+	if (kept->job)
+		background_cancel(kept->job->background);
+	configurations_cancel(kept);
+	configurations_wait(kept);
+	outlook_release(kept->outlook);
+	config_list_free(&kept->ranking.list);
+	*kept = (struct configurations){ 0 };
+}

@@ -1,0 +1,214 @@
+/* devices_places.c: where every tensor lies, and what its other places would cost. */
+#include "devices.h"
+#include "src/plan/shard_why.h"
+
+enum { NAME_LEAST = 10, BYTES_WIDE = 54, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24 };
+
+void places_free(struct place_list *list)
+{
+	mem_free(list->row);
+	list->row = NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+struct place_row { int64_t key; const char *name; uint32_t tensor; };
+
+static int compare(const void *left, const void *right)
+{
+	const struct place_row *a = left, *b = right;
+	if (a->key != b->key)
+		return a->key < b->key ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static int64_t bytes_here(const struct sharded *sharded, uint32_t tensor)
+{
+	return placement_bytes(&sharded->shared->units, &sharded->sharding.mesh, tensor, sharded->sharding.produced[tensor]);
+}
+
+static bool make_rows(struct place_list *list, const struct model *model)
+{
+	const struct sharded *sharded = model->plan->sharded;
+	const struct graph *graph = sharded->shared->graph;
+	if (list->row && !list->stale && list->serial == model->plan->serial && strcmp(list->filter, model->filter) == 0)
+		return true;
+	places_free(list);
+	list->rows = 0;
+	list->row = mem_alloc(graph->storages, sizeof *list->row);
+	struct place_row *row = mem_alloc(graph->storages, sizeof *row);
+	if (!list->row || !row) {
+		mem_free(row);
+		places_free(list);
+		return false;
+	}
+	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root;
+		if (!text_contains(graph->tensor[root].name, list->filter) && !text_contains(kind_names[graph->storage[s].kind], list->filter))
+			continue;
+		int64_t key = list->sort == SORT_REDUNDANT ? sharded->redundant[s] : list->sort == SORT_BYTES ? bytes_here(sharded, root) : 0;
+		row[list->rows++] = (struct place_row){ key, graph->tensor[root].name, root };
+	}
+	qsort(row, list->rows, sizeof *row, compare);
+	for (uint32_t i = 0; i < list->rows; i++)
+		list->row[i] = row[list->reversed ? list->rows - 1 - i : i].tensor;
+	mem_free(row);
+	list->serial = model->plan->serial;
+	list->stale = false;
+	return true;
+}
+
+/* The row of the shared cursor's tensor, which may be a device's copy of it. */
+static void select_storage(struct place_list *list, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t tensor = model->storage < plan->graph->storages ? sharded_tensor(plan->sharded, plan->graph, plan->graph->storage[model->storage].root) : NONE;
+	if (list->selected < list->rows && list->row[list->selected] == tensor)
+		return;
+	for (uint32_t i = 0; i < list->rows && tensor != NONE; i++)
+		if (list->row[i] == tensor) {
+			list->selected = i;
+			return;
+		}
+	if (list->selected >= list->rows)
+		list->selected = list->rows ? list->rows - 1 : 0;
+}
+
+/* The cursor of all views follows the list. */
+static void share_selection(const struct place_list *list, struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t tensor = graph_find_tensor(plan->graph, plan->sharded->shared->graph->tensor[list->row[list->selected]].name);
+	if (tensor != NONE)
+		model->storage = plan->graph->tensor[tensor].storage;
+}
+
+/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+
+static void draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
+{
+	int right = frame->window.width;
+	frame_text(frame, 1, 0, name, list->sort == SORT_NAME ? ROLE_TITLE : ROLE_LABEL, "tensor");
+	frame_text(frame, name + 2, 0, PLACE, ROLE_LABEL, "placement");
+	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "redundant");
+	if (right >= BYTES_WIDE)
+		frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL, "per device");
+	if (kinds)
+		frame_right(frame, right, 0, ROLE_LABEL, "kind");
+}
+
+static void draw_row(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
+{
+	const struct graph *graph = sharded->shared->graph;
+	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+	int right = frame->window.width;
+	char text[100];
+	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
+	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT, sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
+	if (kinds) {
+		frame_right(frame, right, y, role_of_category(storage->kind, 0), kind_names[storage->kind]);
+		right -= AMOUNT;
+	}
+	int64_t redundant = sharded->redundant[graph->tensor[tensor].storage];
+	frame_right(frame, right, y, redundant ? ROLE_WARN : ROLE_FAINT, bytes_text(redundant, text, sizeof text));
+	if (frame->window.width >= BYTES_WIDE)
+		frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(bytes_here(sharded, tensor), text, sizeof text));
+}
+
+/* One alternative: what it holds, what stays twice, what its collectives take. */
+static void draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
+	const struct place_choice *now)
+{
+	char word[40], text[64], change[40];
+	int x = 3 + frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s", sharded->sharding.mesh.axis[axis].name,
+		placement_text(&sharded->shared->units, tensor, choice->on, word, sizeof word)) + 1;
+	int64_t bytes = choice->bytes - now->bytes, time = choice->time - now->time;
+	frame_right(frame, x + AMOUNT, y, ROLE_TEXT, choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
+	time_text(time < 0 ? -time : time, word, sizeof word);
+	snprintf(text, sizeof text, "%s%s", choice->chosen ? "" : time < 0 ? "-" : "+", choice->chosen ? time_text(choice->time, change, sizeof change) : word);
+	frame_right(frame, x + 2 * AMOUNT + 1, y, time < 0 ? ROLE_GOOD : time > 0 ? ROLE_BAD : ROLE_FAINT, text);
+	x += 2 * AMOUNT + 3;
+	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, choice->chosen ? "as it lies" : choice->on == PLACE_PARTIAL ? "partial sums" : "");
+}
+
+/* The places on an axis that the tensor can't have, in one row. */
+static void draw_impossible(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
+	uint32_t count)
+{
+	char word[40], text[200] = "";
+	for (uint32_t i = 0; i < count; i++)
+		if (!choice[i].possible)
+			snprintf(text + strlen(text), sizeof text - strlen(text), " %s", placement_text(&sharded->shared->units, tensor, choice[i].on, word, sizeof word));
+	int x = 3 + frame_print(frame, 3, y, ROLE_FAINT, "%-3s not possible:%s", sharded->sharding.mesh.axis[axis].name, text);
+	frame_part(frame, &x, y, frame->window.width, ROLE_FAINT, "too many pieces, or no way to its readers");
+}
+
+/* What the tensor's places on every axis cost, the present one first. */
+static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
+{
+	const struct sharded *sharded = model->plan->sharded;
+	int end = frame->window.height, x = 1;
+	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
+	const char *label = "elsewhere, all else as it is: bytes, time of collectives";
+	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, x + text_cells(label) > frame->window.width ? "elsewhere" : label);
+	y += 2;
+	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
+		struct place_choice choice[PLACE_CHOICES];
+		uint32_t count = sharded_choices(sharded, tensor, a, choice), impossible = 0;
+		for (uint32_t i = 0; i < count && y < end; i++)
+			if (choice[i].possible)
+				draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
+			else
+				impossible++;
+		if (impossible && y < end)
+			draw_impossible(frame, y++, sharded, tensor, a, choice, count);
+	}
+}
+
+void places_draw(struct frame *frame, struct place_list *list, struct model *model)
+{
+	int height = frame->window.height, why = height >= HIGH ? WHY_HIGH : height >= WHY + 4 ? WHY : 0;
+	bool kinds = frame->window.width >= 64;
+	int name = frame->window.width - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
+	if (!make_rows(list, model)) {
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		return;
+	}
+	name = name < NAME_LEAST ? NAME_LEAST : name;
+	list->page = height - 1 - why;
+	select_storage(list, model);
+	draw_header(frame, list, name, kinds);
+	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
+	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {
+		draw_row(frame, 1 + i, model->plan->sharded, list->row[list->top + (uint32_t)i], name, kinds);
+		if (list->top + (uint32_t)i == list->selected)
+			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+	}
+	if (list->rows == 0)
+		frame_print(frame, 1, 1, ROLE_FAINT, "no tensor's name or kind contains \"%s\"", list->filter);
+	else if (why)
+		draw_why(frame, height - why, model, list->row[list->selected]);
+}
+
+bool places_command(struct place_list *list, struct model *model, enum command_id command)
+{
+	if (!make_rows(list, model) || list->rows == 0)
+		return false;
+	switch (command) {
+	case COMMAND_SORT:
+		list->sort = (enum place_sort)((list->sort + 1) % SORT_COUNT);
+		list->stale = true;
+		return true;
+	case COMMAND_REVERSE:
+		list->reversed = !list->reversed;
+		list->stale = true;
+		return true;
+	default:
+		if (!row_command(command, &list->selected, list->rows, list->page))
+			return false;
+		share_selection(list, model);
+		return true;
+	}
+}

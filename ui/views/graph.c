@@ -1,0 +1,303 @@
+/* graph.c: the module tree with the bytes of every subtree, and the neighbours of the op at the cursor. */
+#include "module_tree.h"
+#include "view.h"
+
+/* A visible line: a module, or an op of an unfolded one. */
+struct line { bool is_op; uint32_t id, depth; };
+
+struct graph_view {
+	struct module_tree tree;
+	uint64_t serial;             /* of the plan that the tree was made for; 0: none */
+	bool *unfolded;              /* [modules] */
+	struct line *line;           /* [modules + ops] */
+	uint32_t lines, selected, top, op;  /* op: the shared cursor when the line was selected */
+	int page;
+	bool all;                    /* fold-all unfolds at first */
+};
+
+enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10 };
+
+static void forget(struct graph_view *view)
+{
+	module_tree_free(&view->tree);
+	mem_free(view->unfolded);
+	mem_free(view->line);
+	view->unfolded = NULL;
+	view->line = NULL;
+	view->serial = 0;
+}
+
+static void graph_free(void *state)
+{
+	forget(state);
+}
+
+/* ---- lines -------------------------------------------------------------------------- */
+
+/* The module after m in the tree, not going into m when it is folded. */
+static uint32_t following(const struct graph_view *view, uint32_t m, bool into)
+{
+	const struct module *module = view->tree.module;
+	if (into && module[m].first_child != NONE)
+		return module[m].first_child;
+	while (m != NONE && module[m].next == NONE)
+		m = module[m].parent;
+	return m == NONE ? NONE : module[m].next;
+}
+
+/* Ops of a module stand before its submodules. */
+static void make_lines(struct graph_view *view)
+{
+	const struct module_tree *tree = &view->tree;
+	view->lines = 0;
+	for (uint32_t m = 0; m != NONE; m = following(view, m, view->unfolded[m])) {
+		view->line[view->lines++] = (struct line){ false, m, tree->module[m].depth };
+		if (view->unfolded[m])
+			FOR_ROW(i, &tree->own, m)
+				view->line[view->lines++] = (struct line){ true, tree->own.item[i], tree->module[m].depth + 1 };
+	}
+	if (view->selected >= view->lines)
+		view->selected = view->lines - 1;
+}
+
+/* The line of an op, or of its innermost module that has one. */
+static void select_op(struct graph_view *view, uint32_t op)
+{
+	uint32_t m = view->tree.of_op[op], parent = m;
+	for (; parent != NONE; parent = view->tree.module[parent].parent)
+		if (!view->unfolded[parent])
+			m = parent;
+	bool wants_op = view->unfolded[m];
+	for (uint32_t i = 0; i < view->lines; i++)
+		if (view->line[i].is_op == wants_op && view->line[i].id == (wants_op ? op : m))
+			view->selected = i;
+	view->op = op;
+}
+
+static bool prepare(struct graph_view *view, const struct model *model)
+{
+	if (view->serial == model->plan->serial && view->line) {
+		if (view->op != model->op)
+			select_op(view, model->op);
+		return true;
+	}
+	bool *folding = view->unfolded;
+	uint32_t modules = view->tree.modules;
+	view->unfolded = NULL;
+	forget(view);
+	if (module_tree_build(model->plan, &view->tree) == OK) {
+		view->unfolded = mem_alloc(view->tree.modules, sizeof *view->unfolded);
+		view->line = mem_alloc((size_t)view->tree.modules + model->plan->graph->ops, sizeof *view->line);
+	}
+	if (!view->unfolded || !view->line) {
+		mem_free(folding);
+		forget(view);
+		return false;
+	}
+	/* The same tree keeps its folds when a new plan comes. */
+	if (folding && modules == view->tree.modules)
+		memcpy(view->unfolded, folding, modules * sizeof *folding);
+	else
+		view->unfolded[0] = true;
+	mem_free(folding);
+	view->serial = model->plan->serial;
+	make_lines(view);
+	select_op(view, model->op);
+	return true;
+}
+
+/* ---- drawing --------------------------------------------------------------------------- */
+
+static void draw_module(struct frame *frame, int y, const struct graph_view *view, const struct model *model, const struct line *line)
+{
+	const struct module *module = &view->tree.module[line->id];
+	int right = frame->window.width, x = 2 * (int)line->depth, columns = right >= 64 ? 3 : right >= 46 ? 2 : 1;
+	const int64_t amount[] = { module->at_peak, module->persistent, module->made };
+	char text[48];
+	for (int i = columns - 1; i >= 0; i--, right -= AMOUNT)
+		frame_right(frame, right, y, amount[i] ? ROLE_TEXT : ROLE_FAINT, bytes_text(amount[i], text, sizeof text));
+	bool leaf = module->first_child == NONE && csr_length(&view->tree.own, line->id) == 0;
+	frame_glyph(frame, x, y, leaf ? GLYPH_DOT : view->unfolded[line->id] ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
+	const char *name = line->id == 0 ? model->plan->graph->name : module->name;
+	snprintf(text, sizeof text, "  %u op%s", module->ops, module->ops == 1 ? "" : "s");
+	int room = right - x - 3;
+	x += 2 + frame_name(frame, x + 2, y, room, ROLE_TITLE, name);
+	if (right - x > text_cells(text))
+		frame_text(frame, x, y, right - x, ROLE_FAINT, text);
+}
+
+static void draw_op(struct frame *frame, int y, const struct model *model, const struct line *line)
+{
+	const struct op *op = &model->plan->graph->op[line->id];
+	int x = 2 * (int)line->depth, right = frame->window.width;
+	char text[48], bytes[32];
+	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->live[model->plan->position[line->id]], bytes, sizeof bytes));
+	frame_right(frame, right, y, ROLE_FAINT, text);
+	right -= AMOUNT + 5;
+	x += frame_name(frame, x, y, right - x, ROLE_TEXT, op->name) + 2;
+	if (right - x > text_cells(op->type) + 1)
+		frame_text(frame, x, y, right - x, ROLE_FAINT, op->type);
+}
+
+static void draw_header(struct frame *frame)
+{
+	static const char *const titles[] = { "at peak", "persistent", "made" };
+	int right = frame->window.width, columns = right >= 64 ? 3 : right >= 46 ? 2 : 1;
+	for (int i = columns - 1; i >= 0; i--, right -= AMOUNT)
+		frame_right(frame, right, 0, ROLE_LABEL, titles[i]);
+	frame_text(frame, 0, 0, right, ROLE_LABEL, "modules");
+}
+
+/* Type, dims with what they carry, and the placement of a sharded tensor. Returns the cells of text. */
+static int describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
+{
+	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
+	if (model->plan->sharded) {
+		text[used] = ' ';
+		sharded_place_here(model->plan->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
+	}
+	return text_cells(text);
+}
+
+/* A tensor with its shape and the ops on the other side; where these don't fit beside each other, the shape has a second
+ * row if there are rows to spare. Returns the rows taken. */
+static int draw_tensor(struct frame *frame, int y, int rows, const struct model *model, uint32_t id, bool reads)
+{
+	const struct graph *graph = model->plan->graph;
+	const struct tensor *tensor = &graph->tensor[id];
+	char bytes[32], shape[300], other[200];
+	int room = frame->window.width - NAME_AT;
+	uint32_t users = csr_length(&graph->users, tensor->storage);
+	if (reads)
+		snprintf(other, sizeof other, "from %s", tensor->writer == NONE ? "the start" : graph->op[tensor->writer].name);
+	else
+		snprintf(other, sizeof other, "used by %u", users > 0 ? users - 1 : 0);
+	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
+	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
+	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, storage_role(model->plan, tensor->storage), tensor->name) + 2;
+	int cells = describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
+	/* The sizes are worth more than what they carry. */
+	if (cells > most)
+		cells = describe(model, NULL, id, shape);
+	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
+	if (cells > 0 && (beside || rows < 2))
+		x += frame_name(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
+	else if (cells > 0)
+		frame_name(frame, SHAPE_AT, y + 1, most, ROLE_TEXT, shape);
+	frame_name(frame, x, y, frame->window.width - x, ROLE_FAINT, other);
+	return cells > 0 && !beside && rows >= 2 ? 2 : 1;
+}
+
+/* The tensors that an op reads or writes. */
+static int draw_tensors(struct frame *frame, int y, int end, const struct model *model, const struct csr *rows, bool reads)
+{
+	uint32_t length = csr_length(rows, model->op);
+	FOR_ROW(i, rows, model->op) {
+		if (y >= end)
+			return y;
+		int left = (int)(rows->start[model->op] + length - i);
+		if (y + 1 == end && left > 1) {
+			frame_print(frame, 1, y, ROLE_FAINT, "%d more", left);
+			return end;
+		}
+		y += draw_tensor(frame, y, end - y - (left - 1), model, rows->item[i], reads);
+	}
+	return y;
+}
+
+static void draw_neighbours(struct frame *frame, int y, const struct model *model)
+{
+	const struct op *op = &model->plan->graph->op[model->op];
+	int height = frame->window.height;
+	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	int x = 1 + frame_name(frame, 1, y + 1, frame->window.width - 1, ROLE_TITLE, op->name);
+	x += frame_print(frame, x + 2, y + 1, ROLE_FAINT, "%s  %s", op->type, phase_names[op->phase]);
+	y = draw_tensors(frame, y + 2, height - 2, model, &model->plan->graph->reads, true);
+	draw_tensors(frame, y, height, model, &model->plan->graph->writes, false);
+}
+
+static void graph_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct graph_view *view = state;
+	int height = frame->window.height, below = height >= HIGH ? NEIGHBOURS_HIGH : height >= 16 ? NEIGHBOURS : 0;
+	if (model->plan->graph->ops == 0)
+		return;
+	if (!prepare(view, model)) {
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		return;
+	}
+	view->page = height - 1 - below;
+	draw_header(frame);
+	view->top = scroll_to(view->top, view->selected, view->lines, view->page);
+	for (int i = 0; i < view->page && view->top + (uint32_t)i < view->lines; i++) {
+		const struct line *line = &view->line[view->top + (uint32_t)i];
+		if (line->is_op)
+			draw_op(frame, 1 + i, model, line);
+		else
+			draw_module(frame, 1 + i, view, model, line);
+		if (view->top + (uint32_t)i == view->selected)
+			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+	}
+	if (below)
+		draw_neighbours(frame, height - below, model);
+}
+
+/* ---- commands ------------------------------------------------------------------------------ */
+
+static void fold(struct graph_view *view)
+{
+	const struct line *line = &view->line[view->selected];
+	uint32_t m = line->is_op ? view->tree.of_op[line->id] : line->id;
+	view->unfolded[m] = !view->unfolded[m];
+	for (uint32_t i = 0; i < view->lines; i++)
+		if (!view->line[i].is_op && view->line[i].id == m)
+			view->selected = i;
+	make_lines(view);
+}
+
+static void select_line(struct graph_view *view, struct model *model, uint32_t row)
+{
+	const struct line *line = &view->line[row];
+	uint32_t op = line->is_op ? line->id : view->tree.module[line->id].first_op;
+	view->selected = row;
+	if (op != NONE)
+		model_go(model, model->plan->position[op]);
+	view->op = model->op;
+}
+
+static bool graph_command(void *state, struct model *model, enum command_id command)
+{
+	struct graph_view *view = state;
+	if (model->plan->graph->ops == 0 || !prepare(view, model))
+		return false;
+	switch (command) {
+	case COMMAND_FOLD:
+	case COMMAND_ACTIVATE:
+		fold(view);
+		return true;
+	case COMMAND_CLICK: {
+		uint32_t row = view->top + (uint32_t)(model->click_y - 1);
+		if (model->click_y < 1 || model->click_y > view->page || row >= view->lines)
+			return true;
+		if (row == view->selected)
+			fold(view);
+		else
+			select_line(view, model, row);
+		return true;
+	}
+	case COMMAND_FOLD_ALL:
+		view->all = !view->all;
+		for (uint32_t i = 1; i < view->tree.modules; i++)
+			view->unfolded[i] = view->all;
+		make_lines(view);
+		select_op(view, model->op);
+		return true;
+	default:
+		if (!row_command(command, &view->selected, view->lines, view->page))
+			return view_command(model, command);
+		select_line(view, model, view->selected);
+		return true;
+	}
+}
+
+const struct view_ops view_graph = { "Graph", IN_GRAPH, sizeof(struct graph_view), graph_draw, graph_command, graph_free };

@@ -1,0 +1,368 @@
+/* map.c: where every storage lies: addresses upwards, the order to the right.
+ *
+ * Each half of a cell (a whole one in ASCII and without colours) shows the storage that covers most of its
+ * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change.
+ */
+#include "view.h"
+
+struct tile {
+	uint32_t owner;        /* NONE: mostly free */
+	double most, used;     /* area of the owner, of all */
+};
+
+struct map {
+	int64_t low, high;     /* the addresses shown; high 0: the whole arena */
+	bool persistent_hidden;
+	struct tile *tile;     /* [rows * columns] row 0 at the top */
+	int rows, columns;
+	int left, width;       /* of the plot, when it was drawn last */
+	uint64_t key;          /* fingerprint of everything the grid depends on */
+};
+
+enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14 };
+
+static void map_free(void *state)
+{
+	struct map *map = state;
+	mem_free(map->tile);
+	map->tile = NULL;
+}
+
+/* ---- addresses ------------------------------------------------------------------- */
+
+static bool shown(const struct map *map, const struct plan *plan, uint32_t storage)
+{
+	return plan->first[storage] != NONE && !(map->persistent_hidden && plan->graph->storage[storage].persistent);
+}
+
+/* The lowest address of what is not hidden. */
+static int64_t lowest(const struct map *map, const struct model *model)
+{
+	for (uint32_t i = 0; i < model->index->present; i++)
+		if (shown(map, model->plan, model->index->by_offset[i]))
+			return model->plan->offset[model->index->by_offset[i]];
+	return 0;
+}
+
+static void range(const struct map *map, const struct model *model, int64_t *low, int64_t *high)
+{
+	*low = map->high > 0 ? map->low : map->persistent_hidden ? lowest(map, model) : 0;
+	*high = map->high > 0 ? map->high : model->plan->arena_bytes;
+	if (*high <= *low)
+		*high = *low + 1;
+}
+
+static void zoom_address(struct map *map, const struct model *model, bool in)
+{
+	const struct plan *plan = model->plan;
+	int64_t low, high;
+	range(map, model, &low, &high);
+	int64_t half = in ? (high - low) / 4 : high - low, middle = low + (high - low) / 2;
+	if (model->storage < plan->graph->storages && plan->first[model->storage] != NONE)
+		middle = plan->offset[model->storage] + plan->bytes[model->storage] / 2;
+	if (half < 1)
+		half = 1;
+	low = middle > half ? middle - half : 0;
+	high = low + 2 * half;
+	if (high >= plan->arena_bytes) {
+		high = plan->arena_bytes;
+		low = high > 2 * half ? high - 2 * half : 0;
+	}
+	bool whole = low == 0 && high == plan->arena_bytes;
+	map->low = whole ? 0 : low;
+	map->high = whole ? 0 : high;
+}
+
+/* ---- the grid ------------------------------------------------------------------------ */
+
+static double overlap(double a_low, double a_high, double b_low, double b_high)
+{
+	double low = a_low > b_low ? a_low : b_low, high = a_high < b_high ? a_high : b_high;
+	return high > low ? high - low : 0;
+}
+
+/* Adds one storage's area to the tiles that it touches; coordinates in tiles. */
+static void paint(struct map *map, uint32_t storage, double left, double right, double bottom, double top)
+{
+	left = left < 0 ? 0 : left;
+	right = right > map->columns ? map->columns : right;
+	bottom = bottom < 0 ? 0 : bottom;
+	top = top > map->rows ? map->rows : top;
+	for (int y = (int)bottom; y < top; y++) {
+		double height = overlap(y, y + 1, bottom, top);
+		struct tile *row = &map->tile[(size_t)(map->rows - 1 - y) * (size_t)map->columns];
+		for (int x = (int)left; x < right; x++) {
+			double area = height * overlap(x, x + 1, left, right);
+			row[x].used += area;
+			if (area > row[x].most) {
+				row[x].most = area;
+				row[x].owner = storage;
+			}
+		}
+	}
+}
+
+static void paint_all(struct map *map, const struct model *model, int64_t low, int64_t high)
+{
+	const struct plan *plan = model->plan;
+	double per_column = (double)model->zoom_count / map->columns, per_row = (double)(high - low) / map->rows;
+	uint32_t end = model->zoom_first + model->zoom_count;
+	for (uint32_t i = 0; i < model->index->present; i++) {
+		uint32_t storage = model->index->by_bytes[i];
+		int64_t offset = plan->offset[storage];
+		bool outside = plan->first[storage] >= end || plan->last[storage] < model->zoom_first || offset >= high ||
+			       offset + plan->bytes[storage] <= low;
+		if (outside || !shown(map, plan, storage))
+			continue;
+		paint(map, storage, ((double)plan->first[storage] - model->zoom_first) / per_column,
+		      ((double)plan->last[storage] + 1 - model->zoom_first) / per_column, (double)(offset - low) / per_row,
+		      (double)(offset + plan->bytes[storage] - low) / per_row);
+	}
+	for (int i = 0; i < map->rows * map->columns; i++)
+		if (map->tile[i].used < 0.5)
+			map->tile[i].owner = NONE;
+}
+
+static bool build_grid(struct map *map, const struct model *model, int rows, int columns)
+{
+	int64_t low, high;
+	range(map, model, &low, &high);
+	const uint64_t parts[] = { model->plan->serial, model->zoom_first, model->zoom_count, (uint64_t)low, (uint64_t)high,
+				   map->persistent_hidden, (uint64_t)rows, (uint64_t)columns };
+	uint64_t key = 1;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		key = hash_join(key, parts[i]);
+	if (map->tile && map->key == key)
+		return true;
+	map_free(map);
+	map->tile = mem_alloc((size_t)rows * (size_t)columns, sizeof *map->tile);
+	if (!map->tile)
+		return false;
+	for (int i = 0; i < rows * columns; i++)
+		map->tile[i].owner = NONE;
+	map->rows = rows;
+	map->columns = columns;
+	map->key = key;
+	paint_all(map, model, low, high);
+	return true;
+}
+
+/* ---- drawing ------------------------------------------------------------------------- */
+
+/* A storage keeps its shade in every plan; neighbours mostly differ. */
+static enum role tile_role(const struct model *model, uint32_t storage)
+{
+	if (storage == NONE)
+		return ROLE_TEXT;
+	if (storage == model->storage)
+		return ROLE_CURSOR;
+	return role_of_category(model->plan->graph->storage[storage].kind, (int)(hash_mix(storage) & 1));
+}
+
+static void draw_letter(struct frame *frame, int x, int y, const struct model *model, uint32_t storage)
+{
+	if (storage == NONE)
+		return;
+	uint32_t letter = (uint32_t)category_letters[model->plan->graph->storage[storage].kind];
+	if (hash_mix(storage) & 1)
+		letter -= 'a' - 'A';
+	frame_cell(frame, x, y, letter, tile_role(model, storage), ROLE_TEXT);
+	if (storage == model->storage)
+		frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
+}
+
+/* The cursor's storage is in the foreground, because the terminal's own colour can't be a ground. */
+static void draw_halves(struct frame *frame, int x, int y, const struct model *model, uint32_t upper, uint32_t lower)
+{
+	enum role up = tile_role(model, upper), low = tile_role(model, lower);
+	if (up == low)
+		frame_cell(frame, x, y, low == ROLE_TEXT ? ' ' : low == ROLE_CURSOR ? frame_code(frame, GLYPH_FULL) : ' ', low,
+			   low == ROLE_CURSOR ? ROLE_TEXT : low);
+	else if (low == ROLE_TEXT || up == ROLE_CURSOR)
+		frame_cell(frame, x, y, frame_code(frame, GLYPH_UPPER), up, low);
+	else
+		frame_cell(frame, x, y, frame_code(frame, GLYPH_LOWER), low, up);
+}
+
+static void draw_tiles(struct frame *frame, const struct map *map, const struct model *model, int left, int height)
+{
+	bool halves = map->rows == 2 * height;
+	for (int y = 0; y < height; y++)
+		for (int x = 0; x < map->columns; x++) {
+			const struct tile *tile = &map->tile[(halves ? 2 * y : y) * map->columns + x];
+			if (halves)
+				draw_halves(frame, left + x, y, model, tile->owner, tile[map->columns].owner);
+			else if (frame->mono)
+				draw_letter(frame, left + x, y, model, tile->owner);
+			else
+				draw_halves(frame, left + x, y, model, tile->owner, tile->owner);
+		}
+	int cursor = model_column_of(model, model_position(model), map->columns);
+	for (int y = 0; y < height; y++) {
+		const struct tile *tile = &map->tile[(halves ? 2 * y + 1 : y) * map->columns + cursor];
+		enum role ground = tile_role(model, tile->owner);
+		if (ground != ROLE_CURSOR)
+			frame_cell(frame, left + cursor, y, frame_code(frame, GLYPH_VERTICAL), ROLE_CURSOR, ground);
+	}
+}
+
+static void draw_axis(struct frame *frame, const struct model *model, int left, int y, int width)
+{
+	frame_repeat(frame, left, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
+	int peak = model_column_of(model, model->plan->peak_position, width);
+	if (peak >= 0 && peak < width)
+		frame_glyph(frame, left + peak, y, GLYPH_PEAK, ROLE_PEAK);
+	frame_mark(frame, (struct rect){ left + model_column_of(model, model_position(model), width), y, 1, 1 }, MARK_REVERSE);
+}
+
+/* Name, bytes, address and life of the selected storage; the name gives way to the numbers. */
+static void draw_selected(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t storage = model->storage;
+	int width = frame->window.width;
+	if (storage >= plan->graph->storages || plan->first[storage] == NONE) {
+		frame_text(frame, 0, y, width, ROLE_FAINT, width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
+		return;
+	}
+	char bytes[32], offset[32], text[160];
+	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->bytes[storage], bytes, sizeof bytes),
+		 bytes_text(plan->offset[storage], offset, sizeof offset), plan->first[storage] + 1, plan->last[storage] + 1);
+	int room = width - text_cells(text) - 2;
+	int x = room >= 5 ? frame_name(frame, 0, y, room, storage_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
+	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
+}
+
+/* One side of the selected storage: "below 12 MiB free, then left.out"; returns the column after it. */
+static int draw_neighbour(struct frame *frame, int x, int y, int end, const struct model *model, bool above, uint32_t storage, int64_t hole)
+{
+	char bytes[32], text[64];
+	snprintf(text, sizeof text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
+	x += frame_text(frame, x, y, end - x, hole > 0 ? ROLE_WARN : ROLE_LABEL, text);
+	if (storage == NONE)
+		return x + frame_text(frame, x, y, end - x, ROLE_FAINT, above ? "the arena's end" : "address 0");
+	return x + frame_name(frame, x, y, end - x, storage_role(model->plan, storage), storage_name(model->plan, storage));
+}
+
+/* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
+static void draw_neighbours(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t storage = model->storage, position = model_position(model);
+	int width = frame->window.width;
+	if (storage >= plan->graph->storages || plan->first[storage] == NONE)
+		return;
+	position = position < plan->first[storage] ? plan->first[storage] : position > plan->last[storage] ? plan->last[storage] : position;
+	struct neighbours next = plan_neighbours(model->index, storage, position);
+	int x = draw_neighbour(frame, 0, y, width / 2 - 1, model, true, next.above, next.hole_above);
+	draw_neighbour(frame, x + 2, y, width, model, false, next.below, next.hole_below);
+}
+
+/* The holes at the cursor's op, and how far the arena is from the peak. */
+static void draw_info(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t position = model_position(model);
+	struct holes holes = plan_holes(model->index, position);
+	int x = 0, width = frame->window.width;
+	char a[32], b[32], text[120];
+	snprintf(text, sizeof text, "op %u: %s live", position + 1, bytes_text(plan->live[position], a, sizeof a));
+	frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
+	frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
+	if (holes.count > 0)
+		frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	x = 0;
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, a, sizeof a), plan->layout_proved ? " proved" : "");
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
+	double fragmentation = plan->peak_bytes > 0 ? 100.0 * (double)(plan->arena_bytes - plan->peak_bytes) / (double)plan->peak_bytes : 0;
+	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
+	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan->caching_bytes, a, sizeof a));
+	if (plan->caching_bytes > 0)
+		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
+}
+
+static void map_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct map *map = state;
+	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
+	bool neighbours = frame->window.height >= NEIGHBOURS_FROM;
+	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours;
+	if (height < 1 || width < 1 || model->plan->graph->ops == 0)
+		return;
+	if (!build_grid(map, model, frame->mono || frame->ascii ? height : 2 * height, width)) {
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		return;
+	}
+	draw_tiles(frame, map, model, left, height);
+	int64_t low, high;
+	char text[32];
+	range(map, model, &low, &high);
+	if (left) {
+		frame_right(frame, left - 1, 0, ROLE_FAINT, bytes_text(high, text, sizeof text));
+		frame_right(frame, left - 1, height - 1, ROLE_FAINT, bytes_text(low, text, sizeof text));
+		if (height >= 5)
+			frame_right(frame, left - 1, height / 2, ROLE_FAINT, bytes_text(low + (high - low) / 2, text, sizeof text));
+	}
+	map->left = left;
+	map->width = width;
+	draw_axis(frame, model, left, height, width);
+	draw_selected(frame, height + 1, model);
+	if (neighbours)
+		draw_neighbours(frame, height + 2, model);
+	draw_info(frame, height + 2 + neighbours, model);
+}
+
+/* ---- commands --------------------------------------------------------------------------- */
+
+/* The next storage alive at the cursor above (1) or below (-1) the selected one. */
+static void select_next(const struct map *map, struct model *model, int direction)
+{
+	const struct plan_index *index = model->index;
+	uint32_t position = model_position(model), n = index->present, at = NONE;
+	for (uint32_t i = 0; i < n && at == NONE; i++)
+		if (index->by_offset[i] == model->storage)
+			at = i;
+	int64_t i = at == NONE ? (direction > 0 ? -1 : (int64_t)n) : at;
+	for (i += direction; i >= 0 && i < n; i += direction)
+		if (alive_at(model->plan, index->by_offset[i], position) && shown(map, model->plan, index->by_offset[i])) {
+			model->storage = index->by_offset[i];
+			return;
+		}
+}
+
+static void click(const struct map *map, struct model *model)
+{
+	uint32_t first, last;
+	int x = model->click_x - map->left;
+	if (x < 0 || x >= map->width || map->width < 1)
+		return;
+	model_column(model, x, map->width, &first, &last);
+	model_go(model, plan_highest(model->plan, first, last));
+}
+
+static bool map_command(void *state, struct model *model, enum command_id command)
+{
+	struct map *map = state;
+	switch (command) {
+	case COMMAND_CLICK: click(map, model); return true;
+	case COMMAND_UP: select_next(map, model, 1); return true;
+	case COMMAND_DOWN: select_next(map, model, -1); return true;
+	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); return true;
+	case COMMAND_ZOOM_OUT_ADDRESS: zoom_address(map, model, false); return true;
+	case COMMAND_PERSISTENT:
+		map->persistent_hidden = !map->persistent_hidden;
+		map->high = 0;
+		return true;
+	case COMMAND_ACTIVATE:
+		if (model->storage < model->plan->graph->storages)
+			view_request(model, false, "view 4");
+		return true;
+	default:
+		return view_command(model, command);
+	}
+}
+
+const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_free };

@@ -1,0 +1,255 @@
+/* overview.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
+#include "curve.h"
+
+struct overview {
+	bool floor_hidden;
+	uint32_t top;          /* first row shown of the list */
+	uint32_t *alive;       /* the storages alive at `position` of plan `serial`, largest first */
+	uint32_t count, position;
+	uint64_t serial;
+	enum alive_reason *reason; /* [count], or NULL while they are not known */
+	struct order_explainer *explainer;  /* of plan `explained`, or NULL */
+	uint64_t explained;
+	int width, list;       /* the window, and the list's first row, when it was drawn last */
+	int list_x;
+};
+
+enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36 };
+
+static void forget_list(struct overview *overview)
+{
+	mem_free(overview->alive);
+	mem_free(overview->reason);
+	overview->alive = NULL;
+	overview->reason = NULL;
+}
+
+static void overview_free(void *state)
+{
+	struct overview *overview = state;
+	forget_list(overview);
+	order_explainer_free(overview->explainer);
+	overview->explainer = NULL;
+}
+
+/* The list is kept until the cursor moves or the plan changes. */
+static bool find_alive(struct overview *overview, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t position = model_position(model);
+	if (overview->alive && overview->serial == plan->serial && overview->position == position)
+		return true;
+	forget_list(overview);
+	overview->alive = mem_alloc(plan->graph->storages, sizeof *overview->alive);
+	if (!overview->alive)
+		return false;
+	overview->count = 0;
+	for (uint32_t i = 0; i < model->index->present; i++)
+		if (alive_at(plan, model->index->by_bytes[i], position))
+			overview->alive[overview->count++] = model->index->by_bytes[i];
+	overview->position = position;
+	overview->serial = plan->serial;
+	return true;
+}
+
+/* The selected storage's row in the list, or 0. */
+static uint32_t selected_row(const struct overview *overview, const struct model *model)
+{
+	for (uint32_t i = 0; i < overview->count; i++)
+		if (overview->alive[i] == model->storage)
+			return i;
+	return 0;
+}
+
+/* "op 12 of 34  name  type  phase   live, distance from the peak" */
+static void draw_cursor_line(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	const struct op *op = &plan->graph->op[model->op];
+	uint32_t position = model_position(model);
+	char live[32], change[32], number[32], all[32], text[100];
+	int64_t below = plan->live[position] - plan->peak_bytes;
+	bytes_text(plan->live[position], live, sizeof live);
+	if (below == 0)
+		snprintf(text, sizeof text, "%s = peak", live);
+	else
+		snprintf(text, sizeof text, "%s = peak %s", live, change_text(below, change, sizeof change));
+	int room = frame->window.width - text_cells(text) - 1;
+	frame_right(frame, frame->window.width, y, below == 0 ? ROLE_PEAK : ROLE_TEXT, text);
+	snprintf(text, sizeof text, "%s/%s ", count_text(position + 1, number), count_text(plan->graph->ops, all));
+	int x = frame_text(frame, 0, y, room, ROLE_FAINT, text);
+	x += frame_name(frame, x, y, room - x, ROLE_TITLE, op->name);
+	snprintf(text, sizeof text, "  %s  %s", op->type, phase_names[op->phase]);
+	if (x + text_cells(text) <= room)
+		frame_text(frame, x, y, room - x, ROLE_FAINT, text);
+}
+
+/* How low any order could be, and why not lower. */
+static void draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
+{
+	char ground[300], text[400], bytes[32];
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->order_bound_bytes, bytes, sizeof bytes),
+		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
+	if (text_rows(text, rect.width) <= rect.height)
+		frame_wrapped(frame, rect, plan->order_proved ? ROLE_GOOD : ROLE_WARN, text);
+}
+
+static void draw_legend(struct frame *frame, struct rect rect, const struct model *model)
+{
+	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
+	int64_t live = model->plan->live[model_position(model)];
+	int y = rect.y;
+	for (int i = CATEGORIES - 1; i >= 0 && y < rect.y + rect.height; i--) {
+		if (category[i] == 0)
+			continue;
+		char amount[32];
+		uint32_t letter = (uint32_t)category_letters[i];
+		frame_cell(frame, rect.x, y, frame->mono ? letter : ' ', role_of_category(i, 0), frame->mono ? ROLE_TEXT : role_of_category(i, 0));
+		frame_text(frame, rect.x + 2, y, 11, ROLE_TEXT, category_names[i]);
+		frame_right(frame, rect.x + 25, y, ROLE_TEXT, bytes_text(category[i], amount, sizeof amount));
+		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
+		frame_right(frame, rect.x + 32, y++, ROLE_FAINT, amount);
+	}
+	draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
+}
+
+static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason)
+{
+	const struct plan *plan = model->plan;
+	char text[32];
+	int x = rect.x + AMOUNT + 1, right = rect.x + rect.width;
+	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->bytes[storage], text, sizeof text));
+	if (rect.width >= KIND_FROM) {
+		frame_text(frame, x, y, KIND - 1, storage_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
+		x += KIND;
+	}
+	if (rect.width >= WHY_FROM)
+		frame_text(frame, right -= WHY, y, WHY, reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT, alive_reason_text[reason]);
+	frame_name(frame, x, y, right - x - 1, ROLE_TEXT, storage_name(plan, storage));
+	if (storage == model->storage)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
+/* Why each of them is alive: kept like the list, because finding it goes through the graph. */
+static bool find_reasons(struct overview *overview, const struct model *model)
+{
+	if (overview->reason)
+		return true;
+	overview->reason = mem_alloc(overview->count, sizeof *overview->reason);
+	if (overview->explained != overview->serial) {
+		order_explainer_free(overview->explainer);
+		overview->explainer = NULL;
+		overview->explained = overview->serial;
+	}
+	if (overview->reason)
+		plan_reasons(model->plan, overview->position, overview->alive, overview->count, &overview->explainer, overview->reason);
+	return overview->reason;
+}
+
+static void draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
+{
+	char count[32];
+	int x = frame_print(frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
+	if (rect.width >= WHY_FROM && x < rect.width - WHY)
+		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
+	int rows = rect.height - 1;
+	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
+	if (overview->count - overview->top < (uint32_t)(rows > 0 ? rows : 0))
+		rows = (int)(overview->count - overview->top);
+	if (rows <= 0 || !find_reasons(overview, model))
+		return;
+	for (int i = 0; i < rows; i++)
+		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i]);
+}
+
+/* A note at the curve's upper right: what a column stands for, and what is cut off. */
+static void draw_note(struct frame *frame, const struct overview *overview, const struct model *model, int width)
+{
+	uint32_t first, last;
+	char text[100] = "", amount[32];
+	model_column(model, 0, width, &first, &last);
+	if (last > first)
+		snprintf(text, sizeof text, "column = max of %u ops", last - first + 1);
+	if (overview->floor_hidden) {
+		size_t used = strlen(text);
+		snprintf(text + used, sizeof text - used, "%sabove persistent %s", used ? ", " : "",
+			 bytes_text(model->plan->persistent_bytes, amount, sizeof amount));
+	}
+	if (text_cells(text) < width)
+		frame_right(frame, width, 0, ROLE_FAINT, text);
+}
+
+static void overview_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct overview *overview = state;
+	int width = frame->window.width, height = frame->window.height;
+	if (model->plan->graph->ops == 0) {
+		frame_text(frame, 0, 0, width, ROLE_FAINT, "this graph has no ops");
+		return;
+	}
+	if (!find_alive(overview, model)) {
+		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
+		return;
+	}
+	int plot = height < 12 ? height / 2 : height * 5 / 10;
+	draw_note(frame, overview, model, width);
+	curve_draw(frame, (struct rect){ 0, 1, width, plot }, model, overview->floor_hidden);
+	draw_cursor_line(frame, plot + 1, model);
+	struct rect below = { 0, plot + 2, width, height - plot - 2 };
+	if (width >= LEGEND_FROM) {
+		draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
+		frame_text(frame, 0, below.y, LEGEND, ROLE_LABEL, "live here by category");
+		below.x = LEGEND;
+		below.width -= LEGEND;
+	}
+	overview->width = width;
+	overview->list = below.y + 1;
+	overview->list_x = below.x;
+	draw_list(frame, below, overview, model);
+}
+
+/* A click on the curve moves the cursor, one on a row selects its tensor. */
+static void click(struct overview *overview, struct model *model)
+{
+	uint32_t position = curve_position(model, overview->width, model->click_x);
+	uint32_t row = overview->top + (uint32_t)(model->click_y - overview->list);
+	if (model->click_y < overview->list - 2 && position != NONE)
+		model_go(model, position);
+	else if (model->click_y >= overview->list && model->click_x >= overview->list_x && find_alive(overview, model) && row < overview->count)
+		model->storage = overview->alive[row];
+}
+
+static bool overview_command(void *state, struct model *model, enum command_id command)
+{
+	struct overview *overview = state;
+	uint32_t row;
+	if (model->plan->graph->ops == 0)
+		return false;
+	switch (command) {
+	case COMMAND_CLICK: click(overview, model); return true;
+	case COMMAND_PERSISTENT:
+		overview->floor_hidden = !overview->floor_hidden;
+		return true;
+	case COMMAND_UP:
+	case COMMAND_DOWN:
+		if (!find_alive(overview, model) || overview->count == 0)
+			return true;
+		row = selected_row(overview, model);
+		if (overview->alive[row] == model->storage)
+			row_command(command, &row, overview->count, 1);
+		model->storage = overview->alive[row];
+		return true;
+	case COMMAND_ACTIVATE:
+		if (find_alive(overview, model) && overview->count > 0) {
+			model->storage = overview->alive[selected_row(overview, model)];
+			view_request(model, false, "view 4");
+		}
+		return true;
+	default:
+		return view_command(model, command);
+	}
+}
+
+const struct view_ops view_overview = {
+	"Overview", IN_OVERVIEW, sizeof(struct overview), overview_draw, overview_command, overview_free
+};

@@ -1,0 +1,248 @@
+/* runs.c: every plan so far, and below how the selected one differs from the baseline, all as points, or the solver's log. */
+#include "devices.h"
+#include "runs_log.h"
+#include "runs_plot.h"
+
+enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
+
+struct runs {
+	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
+	int page;
+	enum pane pane;
+	int axis_after;                 /* the plot's axis, counted from work, which is the first */
+	double *work;                   /* [runs] of the plans up to serial */
+	uint64_t serial;
+	uint32_t works;
+	bool flops;
+};
+
+/* On high screens the plot stands between the runs and the other panes. */
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, ARENA = 33 };
+
+static void runs_free(void *state)
+{
+	struct runs *runs = state;
+	mem_free(runs->work);
+	runs->work = NULL;
+}
+
+/* The knobs of a scenario that are not at their default: "order=list layout=bestfit"; "defaults" where all are. */
+static void scenario_text(const struct scenario *scenario, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < KNOB_COUNT && used < size; i++) {
+		char value[64];
+		if (scenario->value[i] != knobs[i].normal)
+			used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? " " : "", knobs[i].name,
+						 knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+	}
+	if (scenario->pins && used < size)
+		used += (size_t)snprintf(text + used, size - used, "%s%u pin%s", used ? " " : "", scenario->pins, scenario->pins == 1 ? "" : "s");
+	if (used == 0)
+		snprintf(text, size, "defaults");
+}
+
+/* In narrow windows the knobs take the place of the arena. */
+static int knobs_column(const struct frame *frame)
+{
+	return frame->window.width >= 48 ? ARENA + 2 : 25;
+}
+
+static void draw_header(struct frame *frame, int y, const struct model *model)
+{
+	frame_right(frame, 4, y, ROLE_LABEL, "#");
+	frame_right(frame, 14, y, ROLE_LABEL, "peak");
+	frame_right(frame, 23, y, ROLE_LABEL, "gap");
+	int knobs_at = knobs_column(frame);
+	if (knobs_at > ARENA)
+		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
+	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
+}
+
+static void draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
+{
+	const struct plan *plan = model->run[i];
+	char text[300];
+	bool on_screen = plan->fingerprint == model->plan->fingerprint;
+	frame_text(frame, 0, y, 1, ROLE_KEY, on_screen ? ">" : " ");
+	snprintf(text, sizeof text, "%u", i + 1);
+	frame_right(frame, 4, y, ROLE_FAINT, text);
+	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
+		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
+	int64_t budget = plan_budget(plan);
+	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
+	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN,
+		    plan->order_proved ? "proved" : gap_text(plan->peak_bytes, plan->order_bound_bytes, text, sizeof text));
+	int knobs_at = knobs_column(frame);
+	if (knobs_at > ARENA)
+		frame_right(frame, ARENA, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
+	scenario_text(&plan->scenario, text, sizeof text);
+	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
+	if (selected)
+		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
+}
+
+/* One amount of both plans and the change between them. */
+static void draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
+{
+	char text[32];
+	frame_text(frame, 1, y, 14, ROLE_TEXT, what);
+	frame_right(frame, 27, y, ROLE_BASELINE, bytes_text(theirs, text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, bytes_text(ours, text, sizeof text));
+	enum role role = ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT;
+	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
+}
+
+/* The times of a step, where both are split over devices. */
+static void draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
+{
+	char text[32];
+	if (!theirs->sharded || !ours->sharded)
+		return;
+	double from = (double)plan_step_time(theirs), to = (double)plan_step_time(ours);
+	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
+	frame_right(frame, 27, y, ROLE_BASELINE, time_text(plan_step_time(theirs), text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, time_text(plan_step_time(ours), text, sizeof text));
+	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
+	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
+}
+
+static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
+{
+	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
+		char from[64], to[64];
+		if (theirs->value[i] == ours->value[i])
+			continue;
+		knob_text((enum knob_id)i, theirs->value[i], from, sizeof from);
+		knob_text((enum knob_id)i, ours->value[i], to, sizeof to);
+		frame_print(frame, x, y++, ROLE_TEXT, "%s: %s, was %s", knobs[i].name, to, from);
+	}
+}
+
+/* Baseline against the selected plan, or what to do to have one. */
+static void draw_differences(struct frame *frame, int y, const struct model *model, uint32_t selected)
+{
+	const struct plan *ours = model->run[selected], *theirs = model->baseline;
+	if (!theirs) {
+		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
+			      "b pins the plan on screen as the baseline; then differences appear here");
+		return;
+	}
+	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
+	char text[32];
+	snprintf(text, sizeof text, "run %u", selected + 1);
+	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
+	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
+	draw_amount(frame, y + 2, "peak", theirs->peak_bytes, ours->peak_bytes);
+	draw_amount(frame, y + 3, "bound", theirs->order_bound_bytes, ours->order_bound_bytes);
+	draw_amount(frame, y + 4, "arena", theirs->arena_bytes, ours->arena_bytes);
+	draw_amount(frame, y + 5, "persistent", theirs->persistent_bytes, ours->persistent_bytes);
+	draw_amount(frame, y + 6, "caching", theirs->caching_bytes, ours->caching_bytes);
+	draw_times(frame, y + 7, theirs, ours);
+	bool beside = frame->window.width >= 84;
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + (theirs->sharded && ours->sharded), y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+}
+
+/* The work of every run is summed once. */
+static bool find_work(struct runs *runs, const struct model *model)
+{
+	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
+	if (runs->work && runs->works == model->runs && runs->serial == newest)
+		return true;
+	double *work = mem_resize(runs->work, model->runs ? model->runs : 1, sizeof *work);
+	if (!work)
+		return false;
+	runs->work = work;
+	runs->works = model->runs;
+	runs->serial = newest;
+	runs->flops = runs_work(model, work);
+	return true;
+}
+
+static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
+{
+	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	struct rect inside = { 0, rect.y + 1, rect.width, rect.height - 1 };
+	if (pane == PANE_DIFFERENCES)
+		draw_differences(frame, rect.y, model, runs->selected);
+	else if (pane == PANE_LOG)
+		runs_log_draw(frame, inside, model->run[runs->selected]);
+	else if (find_work(runs, model))
+		runs_plot_draw(frame, inside, model, runs->axis_after + AXIS_WORK, runs->work, runs->flops, runs->selected);
+}
+
+static void runs_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct runs *runs = state;
+	int width = frame->window.width, height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
+	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
+	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
+	if (below && (alone || runs->pane == PANE_LOG))
+		below = height - 1 - plot - LIST_ROWS / 2 > below ? height - 1 - plot - LIST_ROWS / 2 : below;
+	runs->page = height - 1 - below - plot;
+	if (runs->seen != model->runs)
+		runs->selected = model->runs ? model->runs - 1 : 0;
+	runs->seen = model->runs;
+	draw_header(frame, 0, model);
+	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
+	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
+		draw_run(frame, 1 + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
+	if (!model->runs)
+		return;
+	if (plot)
+		draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
+	enum pane pane = both && runs->pane == PANE_PLOT ? PANE_DIFFERENCES : runs->pane;
+	if (below)
+		draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
+}
+
+/* Enter turns all knobs to those of the selected run, in one step. */
+static void request_scenario(const struct runs *runs, struct model *model)
+{
+	const struct scenario *scenario = &model->run[runs->selected]->scenario;
+	char line[sizeof model->request] = "set", value[64];
+	size_t used = strlen(line);
+	bool any = false;
+	for (int i = 0; i < KNOB_COUNT && used < sizeof line; i++)
+		if (scenario->value[i] != model->scenario->value[i]) {
+			any = true;
+			used += (size_t)snprintf(line + used, sizeof line - used, " %s=%s", knobs[i].name,
+				knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
+		}
+	if (any)
+		view_request(model, false, "%s", line);
+	else
+		view_say(model, "this run has the knobs that are set now");
+}
+
+static bool runs_command(void *state, struct model *model, enum command_id command)
+{
+	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log" };
+	struct runs *runs = state;
+	if (command == COMMAND_PANE) {
+		runs->pane = (runs->pane + 1) % PANES;
+		view_say(model, "below: %s", panes[runs->pane]);
+		return true;
+	}
+	if (command == COMMAND_AXIS) {
+		int axis = runs_plot_next_axis(model, runs->axis_after + AXIS_WORK);
+		runs->axis_after = axis - AXIS_WORK;
+		runs->pane = PANE_PLOT;
+		view_say(model, "the plot is over %s", runs_plot_axis_name(axis));
+		return true;
+	}
+	if (command == COMMAND_CLICK) {
+		uint32_t row = runs->top + (uint32_t)(model->click_y - 1);
+		if (model->click_y >= 1 && model->click_y <= runs->page && row < model->runs)
+			runs->selected = row;
+		return true;
+	}
+	if (command == COMMAND_ACTIVATE && runs->selected < model->runs) {
+		request_scenario(runs, model);
+		return true;
+	}
+	return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
+}
+
+const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, runs_free };

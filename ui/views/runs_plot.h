@@ -1,0 +1,23 @@
+/* runs_plot.h: the runs so far as points: memory over what it costs. */
+#ifndef TIDEMARK_VIEWS_RUNS_PLOT_H
+#define TIDEMARK_VIEWS_RUNS_PLOT_H
+
+#include "view.h"
+
+/* What the horizontal axis may be: the work of a device, its estimated time where it is split over devices, or a knob by its number. */
+#define AXIS_WORK (-1)
+#define AXIS_TIME (-2)
+
+/* The axis after one, round in a circle: work, time where some run has one, then the knobs in which the runs differ. */
+int runs_plot_next_axis(const struct model *model, int axis);
+/* "work of a device", "time of a step", "recompute". */
+const char *runs_plot_axis_name(int axis);
+
+/* The work of a device of each run: FLOPs where the runs' ops know them, else ops. work has room for the runs. False: ops. */
+bool runs_work(const struct model *model, double *work);
+
+/* The points that no other run beats, in memory and on the axis, are joined; selected: a run's number. work: [runs]. */
+void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work, bool flops,
+	uint32_t selected);
+
+#endif

@@ -1,0 +1,354 @@
+/* tensors.c: all tensors in a table that sorts and filters. A row's numbers are its storage's: views
+ * (tensors that share another's memory) are hidden until asked for. */
+#include "view.h"
+
+#define COLUMNS(X) /* title, width, right-aligned, largest first */ \
+	X(BYTES, "bytes", 8, true, true) X(KIND, "kind", 10, false, false) X(NAME, "name", 0, false, false) \
+	X(FIRST, "made", 8, true, false) X(LAST, "last use", 8, true, false) X(LIFE, "ops alive", 9, true, true) \
+	X(OFFSET, "offset", 8, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false)
+#define X(id, title, width, right, descending) COLUMN_##id,
+enum column { COLUMNS(X) COLUMN_COUNT };
+#undef X
+
+static const struct { const char *title; int width; bool right, descending; } columns[COLUMN_COUNT] = {
+#define X(id, title, width, right, descending) { title, width, right, descending },
+	COLUMNS(X)
+#undef X
+};
+
+struct tensors {
+	enum column sort;
+	bool reversed, aliases;
+	uint32_t *row;         /* tensor of each row */
+	uint32_t rows, selected, top;
+	int page, width;
+	uint64_t serial;       /* of the plan that the rows were made for */
+	char filter[100];
+	bool stale;            /* rows must be made again */
+};
+
+enum { NAME_MIN = 12, NAME_WANTED = 32 };
+
+static void tensors_free(void *state)
+{
+	struct tensors *tensors = state;
+	mem_free(tensors->row);
+	tensors->row = NULL;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+struct sortable {
+	int64_t key;
+	const char *text;      /* compared first where there is one */
+	uint32_t id;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct sortable *a = left, *b = right;
+	int order = a->text && b->text ? strcmp(a->text, b->text) : 0;
+	if (order == 0)
+		order = a->key < b->key ? -1 : a->key > b->key;
+	return order ? order : a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column)
+{
+	const struct tensor *tensor = &plan->graph->tensor[id];
+	uint32_t storage = tensor->storage;
+	bool present = plan->first[storage] != NONE;
+	switch (column) {
+	case COLUMN_BYTES: return present ? plan->bytes[storage] : tensor->bytes;
+	case COLUMN_KIND: return plan->graph->storage[storage].kind;
+	case COLUMN_FIRST: return present ? (int64_t)plan->first[storage] : -1;
+	case COLUMN_LAST: return present ? (int64_t)plan->last[storage] : -1;
+	case COLUMN_LIFE: return present ? (int64_t)plan->last[storage] - plan->first[storage] + 1 : 0;
+	case COLUMN_OFFSET: return present ? plan->offset[storage] : -1;
+	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
+	case COLUMN_SHAPE: return tensor->rank;
+	default: return 0;
+	}
+}
+
+static bool passes(const struct tensors *tensors, const struct plan *plan, uint32_t id)
+{
+	const struct tensor *tensor = &plan->graph->tensor[id];
+	if (tensor->alias != NONE && !tensors->aliases)
+		return false;
+	return text_contains(tensor->name, tensors->filter) || text_contains(kind_names[tensor->kind], tensors->filter);
+}
+
+static void select_storage(struct tensors *tensors, const struct model *model)
+{
+	const struct tensor *tensor = model->plan->graph->tensor;
+	if (tensors->selected < tensors->rows && tensor[tensors->row[tensors->selected]].storage == model->storage)
+		return;
+	for (uint32_t i = 0; i < tensors->rows; i++)
+		if (tensor[tensors->row[i]].storage == model->storage) {
+			tensors->selected = i;
+			return;
+		}
+	if (tensors->selected >= tensors->rows)
+		tensors->selected = tensors->rows ? tensors->rows - 1 : 0;
+}
+
+static bool make_rows(struct tensors *tensors, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	uint32_t n = plan->graph->tensors, rows = 0;
+	if (tensors->row && !tensors->stale && tensors->serial == plan->serial && strcmp(tensors->filter, model->filter) == 0)
+		return true;
+	tensors_free(tensors);
+	tensors->row = mem_alloc(n, sizeof *tensors->row);
+	struct sortable *list = mem_alloc(n, sizeof *list);
+	if (!tensors->row || !list) {
+		mem_free(list);
+		tensors_free(tensors);
+		return false;
+	}
+	snprintf(tensors->filter, sizeof tensors->filter, "%s", model->filter);
+	bool descending = columns[tensors->sort].descending != tensors->reversed;
+	for (uint32_t i = 0; i < n; i++)
+		if (passes(tensors, plan, i))
+			list[rows++] = (struct sortable){ sort_key(plan, i, tensors->sort),
+							  tensors->sort == COLUMN_NAME ? plan->graph->tensor[i].name : NULL, i };
+	for (uint32_t i = 0; descending && i < rows; i++)
+		list[i].key = -list[i].key;
+	qsort(list, rows, sizeof *list, compare);
+	bool backwards = tensors->sort == COLUMN_NAME && descending;
+	for (uint32_t i = 0; i < rows; i++)
+		tensors->row[i] = list[backwards ? rows - 1 - i : i].id;
+	mem_free(list);
+	tensors->rows = rows;
+	tensors->serial = plan->serial;
+	tensors->stale = false;
+	return true;
+}
+
+/* ---- drawing -------------------------------------------------------------------------- */
+
+static void shape_text(const struct tensor *tensor, char *text, size_t size)
+{
+	size_t used = (size_t)snprintf(text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
+	for (int i = 0; tensor->shape && i < tensor->rank && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
+	if (tensor->shape && used < size)
+		snprintf(text + used, size - used, "]");
+}
+
+static void value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size)
+{
+	const struct tensor *tensor = &plan->graph->tensor[id];
+	bool present = plan->first[tensor->storage] != NONE;
+	int64_t value = sort_key(plan, id, column);
+	switch (column) {
+	case COLUMN_OFFSET:
+	case COLUMN_BYTES:
+		if (present || column == COLUMN_BYTES)
+			bytes_text(value, text, size);
+		else
+			snprintf(text, size, "-");
+		break;
+	case COLUMN_KIND: snprintf(text, size, "%s", kind_names[plan->graph->storage[tensor->storage].kind]); break;
+	case COLUMN_NAME: snprintf(text, size, "%s", tensor->name); break;
+	case COLUMN_SHAPE: shape_text(tensor, text, size); break;
+	case COLUMN_FIRST:
+	case COLUMN_LAST:
+		if (present)
+			snprintf(text, size, "%lld", (long long)value + 1);
+		else
+			snprintf(text, size, "-");
+		break;
+	default: snprintf(text, size, "%lld", (long long)value);
+	}
+}
+
+/* Which columns fit, the last ones going first, and what is left for the name. */
+static int choose_columns(int width, bool show[COLUMN_COUNT])
+{
+	static const enum column wanted[] = { COLUMN_BYTES, COLUMN_KIND, COLUMN_FIRST, COLUMN_LAST, COLUMN_OFFSET, COLUMN_LIFE,
+					      COLUMN_READERS, COLUMN_SHAPE };
+	int used = NAME_MIN + 2;
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		int more = columns[wanted[i]].width + 2;
+		/* The name grows before the rarer columns come. */
+		int name = i < 4 ? 0 : NAME_WANTED - NAME_MIN;
+		show[wanted[i]] = used + more + name <= width;
+		used += show[wanted[i]] ? more : 0;
+	}
+	show[COLUMN_NAME] = true;
+	return width - used + NAME_MIN;
+}
+
+static void draw_header(struct frame *frame, const struct tensors *tensors, const bool show[COLUMN_COUNT], int name_width)
+{
+	int x = 0;
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		if (!show[i])
+			continue;
+		int width = i == COLUMN_NAME ? name_width : columns[i].width;
+		char title[32];
+		bool down = columns[i].descending != tensors->reversed;
+		snprintf(title, sizeof title, "%s%s", columns[i].title, (enum column)i == tensors->sort ? (down ? " v" : " ^") : "");
+		enum role role = (enum column)i == tensors->sort ? ROLE_TITLE : ROLE_LABEL;
+		if (columns[i].right)
+			frame_right(frame, x + width, 0, role, title);
+		else
+			frame_text(frame, x, 0, width, role, title);
+		x += width + 2;
+	}
+}
+
+static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const bool show[COLUMN_COUNT], int name_width)
+{
+	const struct tensor *tensor = &model->plan->graph->tensor[id];
+	enum role role = tensor->alias == NONE ? ROLE_TEXT : ROLE_FAINT;
+	int x = 0;
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		char text[300];
+		if (!show[i])
+			continue;
+		int width = i == COLUMN_NAME ? name_width : columns[i].width;
+		value_text(model->plan, id, (enum column)i, text, sizeof text);
+		if (columns[i].right)
+			frame_right(frame, x + width, y, role, text);
+		else
+			frame_name(frame, x, y, width, i == COLUMN_KIND ? storage_role(model->plan, tensor->storage) : role, text);
+		x += width + 2;
+	}
+}
+
+/* The ops of the selected tensor in the last line. */
+static void draw_detail(struct frame *frame, int y, const struct model *model, uint32_t id)
+{
+	const struct graph *graph = model->plan->graph;
+	const struct tensor *tensor = &graph->tensor[id];
+	int width = frame->window.width, x = 0;
+	char place[100];
+	if (model->plan->sharded && *sharded_place_here(model->plan->sharded, graph, id, place, sizeof place))
+		x += frame_text(frame, x, y, width, ROLE_TITLE, place) + 2;
+	if (tensor->alias != NONE) {
+		x += frame_text(frame, x, y, width, ROLE_LABEL, "a view of ");
+		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;
+	}
+	if (tensor->writer == NONE)
+		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "there from the start");
+	else {
+		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
+		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+	}
+	uint32_t users = csr_length(&graph->users, tensor->storage);
+	char text[48];
+	snprintf(text, sizeof text, ", used by %u", users);
+	if (users == 0 || width - x < text_cells(text))
+		return;
+	x += frame_text(frame, x, y, width - x, ROLE_LABEL, text);
+	if (width - x < 12)
+		return;
+	x += frame_text(frame, x, y, width - x, ROLE_LABEL, ", last ");
+	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
+	FOR_ROW(i, &graph->users, tensor->storage)
+		if (model->plan->position[graph->users.item[i]] > model->plan->position[last])
+			last = graph->users.item[i];
+	frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
+}
+
+static void tensors_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct tensors *tensors = state;
+	bool show[COLUMN_COUNT];
+	int height = frame->window.height, name_width = choose_columns(frame->window.width, show);
+	tensors->page = height - 2;
+	tensors->width = frame->window.width;
+	if (!make_rows(tensors, model)) {
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		return;
+	}
+	select_storage(tensors, model);
+	draw_header(frame, tensors, show, name_width);
+	tensors->top = scroll_to(tensors->top, tensors->selected, tensors->rows, tensors->page);
+	uint32_t position = model_position(model);
+	for (int i = 0; i < tensors->page && tensors->top + (uint32_t)i < tensors->rows; i++) {
+		uint32_t row = tensors->top + (uint32_t)i;
+		draw_row(frame, 1 + i, model, tensors->row[row], show, name_width);
+		if (row == tensors->selected)
+			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+		else if (alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
+			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_BOLD);
+	}
+	if (tensors->rows == 0)
+		frame_print(frame, 0, 1, ROLE_FAINT, "no tensor's name or kind contains \"%s\"", tensors->filter);
+	else
+		draw_detail(frame, height - 1, model, tensors->row[tensors->selected]);
+}
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+static void sort_by(struct tensors *tensors, enum column column)
+{
+	tensors->reversed = column == tensors->sort && !tensors->reversed;
+	tensors->sort = column;
+	tensors->stale = true;
+}
+
+/* A click on a title sorts, on the sorted one in reverse; on a row it selects. */
+static void click(struct tensors *tensors, struct model *model)
+{
+	bool show[COLUMN_COUNT];
+	int name_width = choose_columns(tensors->width, show), x = 0;
+	uint32_t row = tensors->top + (uint32_t)(model->click_y - 1);
+	if (model->click_y > 0 && model->click_y <= tensors->page && row < tensors->rows) {
+		tensors->selected = row;
+		model->storage = model->plan->graph->tensor[tensors->row[row]].storage;
+	}
+	for (int i = 0; i < COLUMN_COUNT && model->click_y == 0; i++) {
+		int width = !show[i] ? 0 : i == COLUMN_NAME ? name_width + 2 : columns[i].width + 2;
+		if (model->click_x >= x && model->click_x < x + width)
+			sort_by(tensors, (enum column)i);
+		x += width;
+	}
+}
+
+static bool tensors_command(void *state, struct model *model, enum command_id command)
+{
+	struct tensors *tensors = state;
+	if (!make_rows(tensors, model))
+		return true;
+	switch (command) {
+	case COMMAND_SORT:
+		tensors->sort = (enum column)((tensors->sort + 1) % COLUMN_COUNT);
+		tensors->reversed = false;
+		tensors->stale = true;
+		return true;
+	case COMMAND_CLICK: click(tensors, model); return true;
+	case COMMAND_REVERSE:
+		tensors->reversed = !tensors->reversed;
+		tensors->stale = true;
+		return true;
+	case COMMAND_ALIASES:
+		tensors->aliases = !tensors->aliases;
+		tensors->stale = true;
+		return true;
+	case COMMAND_ACTIVATE:
+		if (tensors->rows == 0)
+			return true;
+		model->storage = model->plan->graph->tensor[tensors->row[tensors->selected]].storage;
+		if (model->plan->first[model->storage] != NONE) {
+			model_go(model, model->plan->first[model->storage]);
+			view_request(model, false, "view 1");
+		}
+		return true;
+	default:
+		if (row_command(command, &tensors->selected, tensors->rows, tensors->page)) {
+			if (tensors->rows > 0)
+				model->storage = model->plan->graph->tensor[tensors->row[tensors->selected]].storage;
+			return true;
+		}
+		return view_command(model, command);
+	}
+}
+
+const struct view_ops view_tensors = {
+	"Tensors", IN_TENSORS, sizeof(struct tensors), tensors_draw, tensors_command, tensors_free
+};

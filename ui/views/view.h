@@ -1,0 +1,91 @@
+/* view.h: what all views share: the model they show, and the small table of functions that a view is.
+ *
+ * Views read a model and draw cells: they know no terminal, no session and no file. What they want done beyond
+ * moving the shared cursor they ask for with view_request(), in the words of the `:` prompt.
+ */
+#ifndef TIDEMARK_VIEWS_VIEW_H
+#define TIDEMARK_VIEWS_VIEW_H
+
+#include "configurations.h"
+#include "graph_factors.h"
+#include "plan_index.h"
+#include "src/session/commands.h"
+#include "src/session/session.h"
+
+#define VIEWS 7
+
+struct model {
+	const struct plan *plan;          /* NULL before the first; all views need one to draw */
+	const struct plan_index *index;   /* of plan */
+	const struct factors *factors;    /* of plan's graph, while a view shows them; else NULL */
+	const struct plan *baseline;      /* or NULL */
+	const struct plan *const *run;    /* [runs] every plan so far, oldest first */
+	uint32_t runs;
+	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
+	struct session_status status;
+	const struct outlook *outlook;    /* of plan, by the model of whole configurations, while a view shows it; else NULL and why, "" while it is looked for */
+	const char *outlook_problem;
+	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
+	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
+
+	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */
+	uint32_t zoom_first, zoom_count;  /* the positions that curve and map show */
+	char filter[100];                 /* rows that don't contain it are hidden; "" shows all */
+	char search[100];                 /* what n and N look for */
+
+	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
+
+	char request[1000];               /* a line for the prompt's interpreter, "" for none */
+	bool request_edit;                /* let the user finish it first */
+	char message[300];                /* what a view has to say in the message line */
+};
+
+struct view_ops {
+	const char *name;
+	enum context context;
+	size_t state_size;                /* of the view's own state, zeroed before first use */
+	void (*draw)(void *state, struct model *model, struct frame *frame);
+	/* Runs a command; false when the view doesn't know it. */
+	bool (*command)(void *state, struct model *model, enum command_id command);
+	void (*free)(void *state);        /* NULL where the state owns nothing */
+};
+
+extern const struct view_ops view_overview, view_map, view_order, view_tensors, view_graph, view_devices, view_runs;
+extern const struct view_ops *const views[VIEWS];
+
+/* ---- the shared cursor ----------------------------------------------------------- */
+
+uint32_t model_position(const struct model *model);
+/* Puts the cursor at a position; the zoom follows. */
+void model_go(struct model *model, int64_t position);
+/* Takes over a new plan: a cursor at the peak stays at the peak, another one at its op, in another graph by name; the zoom
+ * stays in the same graph. */
+void model_take_plan(struct model *model, const struct plan *plan, const struct plan_index *index);
+/* Moves and zooms that all views along the order share. False for other commands. */
+bool view_command(struct model *model, enum command_id command);
+/* The positions that column x of width shows, inclusive; with few ops several columns show the same one. */
+void model_column(const struct model *model, int x, int width, uint32_t *first, uint32_t *last);
+/* The column in which a position stands, clipped to -1 and width. */
+int model_column_of(const struct model *model, uint32_t position, int width);
+
+/* ---- for views ----------------------------------------------------------------------- */
+
+void view_request(struct model *model, bool edit, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void view_say(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The name of the storage's root tensor. */
+const char *storage_name(const struct plan *plan, uint32_t storage);
+enum role storage_role(const struct plan *plan, uint32_t storage);
+/* True when text contains part, letters of either case alike; an empty part is contained. */
+bool text_contains(const char *text, const char *part);
+/* "11,737" */
+char *count_text(uint64_t count, char text[32]);
+/* "+1.50 GiB", "-12 KiB", "0 B" */
+char *change_text(int64_t bytes, char *text, size_t size);
+/* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
+char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
+/* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */
+uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);
+/* Moves a row number by a movement command within rows; false for other commands. page: rows of a page. */
+bool row_command(enum command_id command, uint32_t *row, uint32_t rows, int page);
+
+#endif
