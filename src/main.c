@@ -14,6 +14,7 @@
 #include "src/cli/subcommands.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"
+#include "ui/screen/terminal.h"
 #include "ui/app/screenshot.h"
 
 static int print_help(void)
@@ -46,7 +47,7 @@ static int help(int argc, char **argv)
 
 static int print_version(void)
 {
-	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, explore_version(), milp_version(), jansson_version_str(), zlibVersion());
+	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, curses_version_text(), milp_version(), jansson_version_str(), zlibVersion());
 	return EXIT_FINE;
 }
 

@@ -3,7 +3,13 @@
 #define TIDEMARK_COST_OP_TIME_H
 
 #include "machine.h"
-#include "solver/shard/network.h"
+#include "placement.h"
+
+/* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
+struct op_clock {
+	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
+	const void *context;
+};
 
 /* What doesn't depend on the split: the same for ops that are alike. */
 struct op_times {

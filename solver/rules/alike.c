@@ -1,7 +1,7 @@
 /* alike.c: tensors and ops that are alike, as classes: compared field by field with the first of their class, found by hashing. */
 #include <string.h>
 
-#include "solver/cost/placement.h"
+#include "units.h"
 
 /* The first member of every class, its hash, and a table of classes + 1. */
 struct classes {

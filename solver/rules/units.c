@@ -1,7 +1,7 @@
 /* units.c: what the ops of a graph can be split along, from their rules. */
 #include <string.h>
 
-#include "solver/cost/placement.h"
+#include "units.h"
 
 #define PARTS_MAX 24           /* of one tensor: more are not told apart */
 

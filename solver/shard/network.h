@@ -9,14 +9,9 @@
 #define TIDEMARK_SHARD_NETWORK_H
 
 #include "solver/graph/fold.h"
+#include "solver/cost/op_time.h"
 #include "solver/cost/placement.h"
 #include "solver/chain/chain.h"
-
-/* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
-struct op_clock {
-	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
-	const void *context;
-};
 
 /* A wish: the tensor lies so on the axis where it is written (or kept). */
 struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };

@@ -1,7 +1,8 @@
-/* bytes.c: sizes for people; a file of its own, so that tidemark-dot can link it without the planner. */
-#include <inttypes.h>
+/* bytes.c: sizes for people. */
+#include "bytes.h"
 
-#include "src/plan/plan.h"
+#include <inttypes.h>
+#include <stdio.h>
 
 char *bytes_text(int64_t bytes, char *text, size_t size)
 {

@@ -1,50 +1,16 @@
 /* batch.c: what the subcommands without a screen share. */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "batch.h"
-#include "src/read/input.h"
 #include "src/configs/way_out.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
 static atomic_bool cancel;
 static volatile sig_atomic_t caught;
-
-int exit_status(enum status status)
-{
-	switch (status) {
-	case OK: return EXIT_FINE;
-	case BAD_INPUT: return EXIT_INPUT;
-	case INFEASIBLE: return EXIT_CONSTRAINT;
-	default: return EXIT_LIMIT;
-	}
-}
-
-int complain(const char *file, const struct error *error, enum status status)
-{
-	fputs("tidemark: ", stderr);
-	if (file)
-		fprintf(stderr, "%s:", file);
-	if (file && error->line)
-		fprintf(stderr, "%u:", error->line);
-	fprintf(stderr, "%s%s\n", file ? " " : "", error->text);
-	return exit_status(status);
-}
-
-int usage_error(const char *command, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	fputs("tidemark: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fprintf(stderr, "\nTry 'tidemark %s%s--help'.\n", command, *command ? " " : "");
-	va_end(arguments);
-	return EXIT_USAGE;
-}
 
 int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context)
 {
@@ -149,19 +115,6 @@ void batch_progress_done(void)
 {
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
-}
-
-struct graph *batch_open(const char *path, int *exit_code)
-{
-	struct error error = { 0 };
-	enum status status;
-	struct graph *graph = graph_open(path, &error, &status);
-	if (!graph)
-		*exit_code = complain(path, &error, status);
-	else if (graph->repaired)
-		fprintf(stderr, "tidemark: %s: warning: %u op%s stood before what %s on; moved to the nearest valid order\n", path, graph->repaired,
-			graph->repaired == 1 ? "" : "s", graph->repaired == 1 ? "it depends" : "they depend");
-	return graph;
 }
 
 struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,

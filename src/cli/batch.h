@@ -1,21 +1,12 @@
-/* batch.h: what the subcommands without a screen share: options, planning under signals and a time limit, exit statuses. */
+/* batch.h: what the subcommands without a screen share: options, planning under signals and a time limit. */
 #ifndef TIDEMARK_CLI_BATCH_H
 #define TIDEMARK_CLI_BATCH_H
 
 #include <stdio.h>
 
+#include "src/base/complain.h"
 #include "src/plan/planner.h"
-
-/* Exit statuses (tidemark(1)). */
-enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
-
-/* The exit status that a failed call stands for. */
-int exit_status(enum status status);
-
-/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns exit_status(status). */
-int complain(const char *file, const struct error *error, enum status status);
-/* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */
-int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#include "src/read/open.h"
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
 int batch_set(struct scenario *scenario, const char *assignment);   /* also @FILE: a file of them, one a line, # begins a comment */
@@ -35,8 +26,6 @@ int batch_signal(void);
 void batch_progress(struct control *control);
 void batch_progress_done(void);
 
-/* Reads a graph, with its warnings printed; NULL after complaining, *exit_code set. */
-struct graph *batch_open(const char *path, int *exit_code);
 /* Plans once, as deep as asked for or to the limit; NULL after complaining, *exit_code set. */
 struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
 	enum planner_depth depth, int *exit_code);

@@ -21,59 +21,6 @@ struct request {
 
 enum { CURVE_MAX = 1000 };
 
-/* ---- building ------------------------------------------------------------------------------------------ */
-
-/* Gives back the old graph; NULL stays NULL. */
-static struct graph *replaced(struct graph *old, struct graph *new)
-{
-	graph_release(old);
-	return new;
-}
-
-static struct graph *recomputed(const struct graph *step, const struct rules *rules, enum recompute mode,
-	struct error *error,
-	enum status *status)
-{
-	struct activations activations;
-	struct recompute_options options = { .mode = mode };
-	*status = activations_find(step, rules, &activations, error);
-	if (*status != OK)
-		return NULL;
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
-	struct graph *result = NULL;
-	if (drop) {
-		recompute_choose(step, &activations, &options, drop);
-		result = recompute_apply(step, &activations, drop, NULL, 0, error, status);
-	} else {
-		*status = fail(error, NO_MEMORY, "out of memory");
-	}
-	mem_free(drop);
-	activations_free(&activations);
-	return result;
-}
-
-struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
-	struct error *error, enum status *status)
-{
-	struct rules *rules = rules_new();
-	if (!rules) {
-		*status = fail(error, NO_MEMORY, "out of memory");
-		return NULL;
-	}
-	bool mixed = training->precision == PRECISION_MIXED;
-	struct train_options options = { .rules = rules, .policy = training->policy, .update = { .optimizer = training->optimizer,
-		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate } };
-	struct graph *graph = model_build(name, config, error, status);
-	if (graph && training->precision != PRECISION_GIVEN)
-		graph = replaced(graph, precision_apply(graph, training->precision, error, status));
-	if (graph && !training->forward_only)
-		graph = replaced(graph, train_step(graph, &options, error, status));
-	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)
-		graph = replaced(graph, recomputed(graph, rules, training->recompute, error, status));
-	rules_free(rules);
-	return graph;
-}
-
 /* The curve of memory against extra FLOPs, as CSV. */
 static enum status print_curve(const struct graph *step, int count, struct error *error)
 {

@@ -17,6 +17,7 @@
 #include "batch.h"
 #include "src/read/native.h"
 #include "subcommands.h"
+#include "src/base/json_text.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/batch.h"
+#include "src/base/complain.h"
+#include "src/read/open.h"
 #include "model_source.h"
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */

@@ -5,6 +5,7 @@
 #include "attributes.h"
 #include "src/base/dot_text.h"
 #include "src/read/native.h"
+#include "src/base/json_text.h"
 
 #define X(id, name) name,
 static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };

@@ -14,12 +14,12 @@
 #include "src/draw/draw.h"
 #include "src/read/input.h"
 
-#define FORMATS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
-#define X(id, name) FORMAT_##id,
-enum format { FORMATS(X) FORMAT_COUNT };
+#define OUTPUTS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
+#define X(id, name) OUTPUT_##id,
+enum output { OUTPUTS(X) OUTPUT_COUNT };
 #undef X
 #define X(id, name) name,
-static const char *const format_names[FORMAT_COUNT] = { FORMATS(X) };
+static const char *const format_names[OUTPUT_COUNT] = { OUTPUTS(X) };
 #undef X
 
 struct options {
@@ -70,7 +70,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:e:khV", table, NULL)) != -1) {
 		switch (c) {
 		case 't':
-			options->format = name_index(format_names, FORMAT_COUNT, optarg);
+			options->format = name_index(format_names, OUTPUT_COUNT, optarg);
 			if (options->format < 0)
 				return usage("--to: native, dot, svg, pdf or png");
 			break;
@@ -109,13 +109,13 @@ static enum status convert_dot(const struct options *options, const char *conten
 	Agraph_t *dot = NULL;
 	if (status == OK && !(dot = parse_dot(&normal, options->limits.edges, error)))
 		status = BAD_INPUT;
-	if (status == OK && options->format > FORMAT_DOT) {
+	if (status == OK && options->format > OUTPUT_DOT) {
 		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
 		if (*parse_messages())
 			fprintf(stderr, "tidemark-dot: %s: %s", options->input, parse_messages());
 	} else if (status == OK) {
 		struct graph *graph = read_dot(dot, &normal, error, &status);
-		if (graph && !(options->format == FORMAT_DOT ? dot_write : native_write)(graph, stream))
+		if (graph && !(options->format == OUTPUT_DOT ? dot_write : native_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 		graph_release(graph);
 	}
@@ -155,8 +155,8 @@ static enum status convert_native(struct options *options, struct input *input, 
 	struct graph *graph = native_read(&source, error, &status);
 	if (!graph)
 		return status;
-	if (options->format <= FORMAT_DOT && !options->view) {
-		if (!(options->format == FORMAT_NATIVE ? native_write : dot_write)(graph, stream))
+	if (options->format <= OUTPUT_DOT && !options->view) {
+		if (!(options->format == OUTPUT_NATIVE ? native_write : dot_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 		graph_release(graph);
 		return status;
@@ -165,7 +165,7 @@ static enum status convert_native(struct options *options, struct input *input, 
 	size_t length = 0;
 	status = draw_native(graph, options, &text, &length, error);
 	graph_release(graph);
-	if (status == OK && options->format <= FORMAT_DOT)
+	if (status == OK && options->format <= OUTPUT_DOT)
 		fwrite(text, 1, length, stream);
 	else if (status == OK)
 		status = convert_dot(options, text, length, stream, error);

@@ -6,7 +6,6 @@
 #define TIDEMARK_DRAW_DEVICE_GRID_H
 
 #include "canvas.h"
-#include "src/write/export.h"
 #include "src/configs/outlook.h"
 
 #define GRID_AXES (MESH_AXES + 1)
@@ -43,12 +42,5 @@ char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t siz
 enum grid_level { GRID_LOW, GRID_HIGH, GRID_OVER, GRID_LEVELS };   /* below 80 %; up to all of it; above the budget */
 enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes);
 extern const char *const grid_level_names[GRID_LEVELS];
-
-/* --view mesh */
-bool mesh_view(const char *view);
-enum status mesh_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_PLAN_PLAN_H
 #define TIDEMARK_PLAN_PLAN_H
 
+#include "src/base/bytes.h"
 #include "src/scenario/scenario.h"
 #include "pipelined.h"
 #include "plan_time.h"
@@ -119,7 +120,5 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	enum alive_reason *reason);
 extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "in the cut", "by this order" */
 
-/* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
-char *bytes_text(int64_t bytes, char *text, size_t size);
 
 #endif

@@ -83,7 +83,4 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
 	struct error *error, enum status *status);
 
-/* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
-enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
-
 #endif

@@ -23,7 +23,5 @@ struct graph *native_read(struct source *source, struct error *error, enum statu
  * order, unknown keys as they were. False when the stream has an error. */
 bool native_write(const struct graph *graph, FILE *stream);
 
-/* Writes text as a JSON string with quotes. */
-void json_write_text(FILE *stream, const char *text);
 
 #endif

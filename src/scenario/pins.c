@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "shard_mesh.h"
-#include "src/plan/stages.h"
+#include "scenario.h"
 
 /* Levenshtein distance, both texts cut at 63 bytes; stops early above limit. O(length^2). */
 static unsigned distance(const char *a, const char *b, unsigned limit)

@@ -43,4 +43,7 @@ enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *
 /* The pin's words, as scenario_pin() reads them. Returns text. */
 char *pin_text(const struct pin *pin, char *text, size_t size);
 
+/* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
+enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
+
 #endif

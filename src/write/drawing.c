@@ -1,5 +1,5 @@
 /* drawing.c: drawings through tidemark-dot. */
-#include "src/draw/device_grid.h"
+#include "mesh.h"
 #include "src/read/dot_child.h"
 #include "dot.h"
 #include "src/draw/draw.h"

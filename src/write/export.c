@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "export.h"
-#include "src/draw/device_grid.h"
+#include "mesh.h"
 #include "data.h"
 #include "drawing.h"
 #include "factors.h"

@@ -6,6 +6,7 @@
 #include "factors.h"
 #include "src/read/native.h"
 #include "src/read/rules_file.h"
+#include "src/base/json_text.h"
 
 /* The words of the parts from i on that are read together: heads times head size is hidden. Returns how many parts. */
 static uint32_t part_text(const struct factors *factors, const struct factor_term *term, uint32_t i, char *text, size_t size)

@@ -3,6 +3,7 @@
 
 #include "data.h"
 #include "src/read/native.h"
+#include "src/base/json_text.h"
 
 static void attribute(FILE *stream, const char *key, const char *value, bool first)
 {

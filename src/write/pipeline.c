@@ -7,6 +7,7 @@
 #include "src/draw/figure_pipeline.h"
 #include "src/read/native.h"
 #include "src/configs/outlook.h"
+#include "src/base/json_text.h"
 
 bool pipeline_view(const char *view)
 {

@@ -3,6 +3,7 @@
 
 #include "src/read/native.h"
 #include "pipeline_json.h"
+#include "src/base/json_text.h"
 
 static void write_seconds(FILE *stream, const char *key, int64_t picoseconds)
 {

@@ -8,6 +8,7 @@
 #include "plan_json.h"
 #include "shard_json.h"
 #include "src/plan/stages.h"
+#include "src/base/json_text.h"
 
 static void text_member(FILE *stream, const char *key, const char *text)
 {

@@ -1,7 +1,7 @@
 /* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
 #include <inttypes.h>
 
-#include "src/draw/device_grid.h"
+#include "mesh.h"
 #include "data.h"
 #include "pipeline.h"
 #include "src/draw/figure.h"

@@ -6,6 +6,7 @@
 #include "shard_json.h"
 #include "src/scenario/shard_mesh.h"
 #include "sharding_words.h"
+#include "src/base/json_text.h"
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 

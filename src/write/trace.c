@@ -6,6 +6,7 @@
 #include "pipeline.h"
 #include "src/read/native.h"
 #include "src/plan/timeline.h"
+#include "src/base/json_text.h"
 
 enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };
 

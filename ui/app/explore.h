@@ -21,7 +21,5 @@ bool explore_possible(void);
  * 4 when out of memory, 128 + n after signal n. The session stays the caller's. */
 int explore(struct session *session, const struct explore_options *options);
 
-/* The version of the terminal library, "ncurses 6.4.20221231". */
-const char *explore_version(void);
 
 #endif

@@ -4,7 +4,6 @@
  * that kill at once restore the terminal from the handler with text that was fetched from terminfo before, because
  * curses itself may not be called there. A second SIGTERM does the same, in case the loop hangs.
  */
-#include "ui/app/explore.h"
 #include "terminal.h"
 
 #include <curses.h>
@@ -481,7 +480,7 @@ void terminal_suspend(struct terminal *terminal)
 	rescue.active = 1;
 }
 
-const char *explore_version(void)
+const char *curses_version_text(void)
 {
 	return curses_version();
 }

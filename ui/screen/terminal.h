@@ -40,4 +40,7 @@ void terminal_redraw(struct terminal *terminal);
 /* Gives the terminal back and stops the process; returns when it is continued. */
 void terminal_suspend(struct terminal *terminal);
 
+/* The version of the terminal library, "ncurses 6.4.20221231". */
+const char *curses_version_text(void);
+
 #endif

@@ -1,10 +1,12 @@
-/* figure_mesh.c: the grid of devices as a figure, as LaTeX, as tables: nodes as frames, devices as squares that say how full they are. */
+/* mesh.c: the grid of devices as a figure, as LaTeX, as tables: nodes as frames, devices as squares that say how full they are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "device_grid.h"
+#include "mesh.h"
+#include "src/draw/device_grid.h"
 #include "src/read/native.h"
+#include "src/base/json_text.h"
 
 #define LEADING    11.0
 #define BESIDE     380.0    /* from that width on the legend stands beside the axes */

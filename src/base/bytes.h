@@ -1,0 +1,11 @@
+/* bytes.h: sizes for people. */
+#ifndef TIDEMARK_BASE_BYTES_H
+#define TIDEMARK_BASE_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes for people: "1.50 GiB", "12 KiB", "7 B"; always powers of 1024. Returns text. */
+char *bytes_text(int64_t bytes, char *text, size_t size);
+
+#endif
