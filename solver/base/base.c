@@ -16,6 +16,11 @@ enum status fail(struct error *error, enum status status, const char *format, ..
 	return status;
 }
 
+enum status fail_memory(struct error *error)
+{
+	return fail(error, NO_MEMORY, "out of memory");
+}
+
 bool mem_grow(void *array, size_t *room, size_t wanted, size_t size)
 {
 	size_t larger = *room < 32 ? 64 : *room < SIZE_MAX / 2 ? *room * 2 : SIZE_MAX;

@@ -37,6 +37,8 @@ struct error {
 /* Sets error->text (error may be NULL) and returns the status given. */
 enum status fail(struct error *error, enum status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* fail() with what to say when an allocation failed; returns NO_MEMORY. */
+enum status fail_memory(struct error *error);
 
 /* ---- memory --------------------------------------------------------------
  * All three return NULL when out of memory or when count * size overflows.

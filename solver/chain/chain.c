@@ -725,7 +725,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 	close_model(&run);
 	if (status == NO_MEMORY)
 		chain_plan_free(plan);
-	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	return status == NO_MEMORY ? fail_memory(error) : status;
 }
 
 void chain_plan_free(struct chain_plan *plan)

@@ -211,7 +211,7 @@ enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_pro
 	status = make_room(chain, problem, start);
 	if (status != OK) {
 		shard_problem_free(problem);
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	}
 	write_nodes(chain, problem);
 	write_edges(chain, problem, start);

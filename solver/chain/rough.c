@@ -251,5 +251,5 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	plan->proved = plan->choice && plan->bound == plan->cost;
 	if (status == NO_MEMORY)
 		chain_plan_free(plan);
-	return plan->proved && status == LIMIT ? OK : status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	return plan->proved && status == LIMIT ? OK : status == NO_MEMORY ? fail_memory(error) : status;
 }

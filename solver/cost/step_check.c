@@ -111,7 +111,7 @@ enum status step_time_check(const struct step_model *model, const struct step_ti
 {
 	struct checking checking = { model, time, error, mem_alloc(model->ops, sizeof *checking.begun) };
 	if (!checking.begun)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	enum status status = check_order(&checking);
 	for (uint32_t s = 1; s < model->streams && status == OK; s++)
 		status = check_link(&checking, s);

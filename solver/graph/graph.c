@@ -43,7 +43,7 @@ struct build {
 
 static enum status out_of_memory(struct build *build)
 {
-	return fail(build->error, NO_MEMORY, "out of memory");
+	return fail_memory(build->error);
 }
 
 static enum status bad(struct build *build, unsigned line, enum status status)

@@ -229,7 +229,7 @@ static enum status check_reduction(struct check *check, const char *name)
 {
 	uint32_t root = named(check->device, name, ".all_reduce.pp"), *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
 	if (!marks)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	if (root != NONE && check->device->tensor[root].writer != NONE && check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
 	for (uint32_t r = 0; r < check->ranks; r++) {
@@ -295,7 +295,7 @@ static enum status check_progress(struct check *check)
 {
 	uint32_t *next = arena_alloc(&check->arena, check->ranks, sizeof *next), left = 0;
 	if (!next)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (bool moved = true; moved;) {
 		moved = false;
 		left = 0;
@@ -361,7 +361,7 @@ static enum status check_waiting(struct check *check, uint32_t r)
 	uint32_t flush = graph_find_op(graph, "pipeline.flush");
 	bool *marked = flush == NONE ? NULL : before(check, graph, flush), *on = sent_on(check, graph);
 	if (!on || (flush != NONE && !marked))
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t op = 0; op < graph->ops && marked; op++)
 		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] && csr_length(&graph->reads, op) > 0
 			&& !views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
@@ -416,7 +416,7 @@ enum status pipeline_check_ranks(const struct graph *device, struct graph *const
 	const struct held *in_flight, struct error *error)
 {
 	struct check check = { .device = device, .rank = rank, .ranks = ranks, .microbatches = microbatches, .in_flight = in_flight, .error = error };
-	enum status status = start(&check) ? OK : fail(error, NO_MEMORY, "out of memory");
+	enum status status = start(&check) ? OK : fail_memory(error);
 	if (status == OK)
 		find_reduced(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)

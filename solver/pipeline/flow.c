@@ -238,7 +238,7 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 		status = sort(&flowing);
 	arena_free(&arena);
 	if (status == NO_MEMORY)
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 	if (status != OK)
 		pipeline_flow_free(flow);
 	return status;

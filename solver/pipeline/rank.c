@@ -36,7 +36,7 @@ struct making {
 static void stop(struct making *making, enum status status)
 {
 	if (making->status == OK && status != OK)
-		making->status = status == NO_MEMORY ? fail(making->error, NO_MEMORY, "out of memory") : status;
+		making->status = status == NO_MEMORY ? fail_memory(making->error) : status;
 }
 
 /* An id from the draft; NONE stops. */

@@ -45,14 +45,14 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 		.microbatches = pipeline->microbatches, .blocking = pipeline->blocking };
 	enum status status = pipeline_run(pipeline, &plan, error);
 	if (status != OK)
-		return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+		return status == NO_MEMORY ? fail_memory(error) : status;
 	timetable->slots = plan.slots;
 	timetable->pipeline_time = plan.time;
 	timetable->time = plan.time + after;
 	if (!allocate(timetable)) {
 		pipeline_free(&plan);
 		timetable_free(timetable);
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	}
 	memcpy(timetable->slot, plan.slot, (size_t)plan.slots * pipeline->ranks * sizeof *plan.slot);
 	memcpy(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks * sizeof *pipeline->send);

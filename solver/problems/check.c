@@ -74,7 +74,7 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 		*cost += part;
 	}
 	if (find_peak(problem, choice, peak) != OK)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	if (problem->limit >= 0 && *peak > problem->limit)
 		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak, (long long)problem->limit);
 	return OK;
@@ -508,7 +508,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 		status = add_nodes(&audit, &sum, error);
 	audit_free(&audit);
 	if (status == NO_MEMORY)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	/* Costs are whole numbers: the least one is at least the bound rounded up. */
 	wide unit = (wide)1 << certificate->shift, whole = sum / unit + (sum % unit > 0);
 	*bound = whole > INT64_MAX ? INT64_MAX : whole < -INT64_MAX ? -INT64_MAX : (int64_t)whole;

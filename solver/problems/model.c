@@ -533,7 +533,7 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	if (status == OK)
 		status = build_incidence(&builder);
 	arena_free(&builder.arena);
-	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	return status == NO_MEMORY ? fail_memory(error) : status;
 }
 
 void shard_model_free(struct shard_model *model)

@@ -293,5 +293,5 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 	arena_free(&run.arena);
 	if (status == NO_MEMORY)
 		shard_plan_free(plan);
-	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	return status == NO_MEMORY ? fail_memory(error) : status;
 }

@@ -327,7 +327,7 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 	struct error *error)
 {
 	struct check check = { .units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error };
-	enum status status = start(&check) ? OK : fail(error, NO_MEMORY, "out of memory");
+	enum status status = start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
 		status = strncmp(device->op[id].type, "comm.", 5) == 0 ? check_collective(&check, id) : check_op(&check, id);
 	if (status == OK)

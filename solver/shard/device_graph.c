@@ -55,7 +55,7 @@ struct walk {
 static void stop(struct walk *walk, enum status status)
 {
 	if (walk->status == OK && status != OK)
-		walk->status = status == NO_MEMORY ? fail(walk->error, NO_MEMORY, "out of memory") : status;
+		walk->status = status == NO_MEMORY ? fail_memory(walk->error) : status;
 }
 
 /* ---- texts -------------------------------------------------------------------------------------------------------- */

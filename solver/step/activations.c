@@ -195,7 +195,7 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 		return OK;
 	}
 	activations_free(activations);
-	return fail(error, NO_MEMORY, "out of memory");
+	return fail_memory(error);
 }
 
 void activations_free(struct activations *activations)

@@ -191,7 +191,7 @@ static enum status find_groups(struct analysis *analysis, struct error *error)
 	analysis->group_of = arena_alloc(&analysis->arena, graph->storages, sizeof *analysis->group_of);
 	analysis->group = arena_alloc(&analysis->arena, graph->storages, sizeof *analysis->group);
 	if (!analysis->leader || !analysis->group_of || !analysis->group)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		analysis->group_of[s] = NONE;
 	join_storages(analysis);

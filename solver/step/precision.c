@@ -86,7 +86,7 @@ static enum status convert_tensors(struct conversion *conversion, const bool *wr
 			tensor.dtype = (uint8_t)conversion->dtype;
 		}
 		if ((conversion->tensor[t] = draft_tensor(conversion->build.draft, &tensor)) == NONE)
-			return fail(error, NO_MEMORY, "out of memory");
+			return fail_memory(error);
 	}
 	return OK;
 }
@@ -165,7 +165,7 @@ static enum status convert(struct conversion *conversion, struct error *error)
 	conversion->wide = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->wide);
 	conversion->op = arena_alloc(&conversion->arena, graph->ops, sizeof *conversion->op);
 	if (!build->draft || !written || !conversion->tensor || !conversion->wide || !conversion->op)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
 	enum status status = convert_tensors(conversion, written, error);

@@ -161,7 +161,7 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 		by_layer[i] = (struct recompute_cost){ 0 };
 	if (!demanded || !prepare_sets(&replay, drop)) {
 		arena_free(&replay.arena);
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	}
 	charge_flops(&replay, demanded, cost, by_layer);
 	for (uint32_t s = 0; s < step->storages; s++)

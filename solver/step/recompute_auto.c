@@ -136,7 +136,7 @@ enum status recompute_menu_find(const struct graph *step, const struct activatio
 	menu->class_of = arena_alloc(&menu->arena, layers, sizeof *menu->class_of);
 	menu->class_size = arena_alloc(&menu->arena, layers, sizeof *menu->class_size);
 	if (status != OK || !of || !by_layer || !drop || !menu->class_of || !menu->class_size)
-		status = fail(error, NO_MEMORY, "out of memory");
+		status = fail_memory(error);
 	for (uint32_t level = 0; level < menu->levels && status == OK; level++) {
 		drop_at(step, activations, options, menu, NULL, level, drop);
 		status = recompute_cost(step, activations, drop, &whole, by_layer, error);
@@ -290,7 +290,7 @@ static enum status program_peak(const struct graph *graph, int64_t *peak, struct
 	uint32_t position;
 	*peak = problem_peak(&problem, problem.program, NULL, &position);
 	problem_free(&problem);
-	return *peak >= 0 ? OK : fail(error, NO_MEMORY, "out of memory");
+	return *peak >= 0 ? OK : fail_memory(error);
 }
 
 /* One choice, applied and measured. */

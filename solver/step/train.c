@@ -264,7 +264,7 @@ static bool prepare(struct train *train)
 static enum status run(struct train *train, struct error *error)
 {
 	if (!prepare(train))
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	find_needs(train);
 	copy_tensors(train);
 	forward_ops(train);
@@ -279,7 +279,7 @@ static enum status run(struct train *train, struct error *error)
 		train->build.status = describe(train);
 	if (train->build.status == BAD_INPUT)
 		return fail(error, BAD_INPUT, "a tensor of the training step is too large");
-	return train->build.status == OK ? OK : fail(error, NO_MEMORY, "out of memory");
+	return train->build.status == OK ? OK : fail_memory(error);
 }
 
 struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error,

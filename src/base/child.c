@@ -95,7 +95,7 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 		size_t capacity = child->capacity ? child->capacity * 2 : 1 << 16;
 		char *output = mem_resize(result->output, capacity, 1);
 		if (!output)
-			return fail(error, NO_MEMORY, "out of memory");
+			return fail_memory(error);
 		result->output = output;
 		child->capacity = capacity;
 	}

@@ -140,7 +140,7 @@ static enum status prepare_graph(struct check *check)
 	check->bytes = arena_alloc(&check->arena, graph->storages, sizeof *check->bytes);
 	check->offset = arena_alloc(&check->arena, graph->storages, sizeof *check->offset);
 	if (!check->position || !check->order || !check->first || !check->last || !check->bytes || !check->offset)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	return OK;
 }
 
@@ -188,7 +188,7 @@ static enum status check_time(struct check *check)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
 	if (!time)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
 	plan_time_free(time);
 	if (status == OK)
@@ -224,7 +224,7 @@ static enum status check_memory(struct check *check)
 	uint32_t peak_position = 0;
 	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
 	if (!change)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		find_lifetime(check, s);
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
@@ -269,7 +269,7 @@ static enum status read_flow(struct check *check, const struct problem *problem,
 	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
 	certificate->arc = arena_alloc(&check->arena, json_array_size(flow), sizeof *certificate->arc);
 	if (!item || !certificate->arc)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		item[s] = NONE;
 	for (uint32_t i = 0; i < problem->items; i++)

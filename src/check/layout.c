@@ -42,7 +42,7 @@ static enum status pin_buffers(struct check *check, struct buffers *buffers, con
 {
 	buffers->fixed = arena_alloc(&check->arena, buffers->n, sizeof *buffers->fixed);
 	if (!buffers->fixed)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		buffers->fixed[i] = -1;
 		for (uint32_t p = 0; p < check->scenario.pins; p++) {
@@ -120,7 +120,7 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 	*storage = arena_alloc(&check->arena, storages, sizeof(uint32_t));
 	*offset = arena_alloc(&check->arena, storages, sizeof(int64_t));
 	if (!buffers->lower || !buffers->upper || !buffers->size || !*storage || !*offset)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < storages; s++) {
 		if (check->first[s] == NONE || (wanted && !wanted[s]))
 			continue;
@@ -161,7 +161,7 @@ static enum status check_overlap(struct check *check, int64_t arena)
 		? 1 : check->scenario.value[K_alignment];
 	status = layout_check(&buffers, alignment, &layout, &why);
 	if (status == NO_MEMORY)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	return status == OK ? OK : name_overlap(check);
 }
 
@@ -186,7 +186,7 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	int64_t *offset;
 	size_t i;
 	if (!wanted)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	json_array_foreach(core, i, name) {
 		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE;
 		if (tensor == NONE)
@@ -204,7 +204,7 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 		return OK;
 	}
 	if (status == NO_MEMORY)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	struct control control = { 0 };
 	struct linked_layout linked = { 0 };
 	struct layout_links links = { 0 };
@@ -213,7 +213,7 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	struct error why;
 	uint32_t *buffer = arena_alloc(&check->arena, check->graph->storages, sizeof *buffer);
 	if (!buffer)
-		return fail(check->error, NO_MEMORY, "out of memory");
+		return fail_memory(check->error);
 	for (uint32_t s = 0; s < check->graph->storages; s++)
 		buffer[s] = NONE;
 	for (uint32_t b = 0; b < buffers.n; b++)
@@ -242,7 +242,7 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 		return status;
 	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
 	if (needed < bound)
-		return needed < 0 ? fail(check->error, NO_MEMORY, "out of memory")
+		return needed < 0 ? fail_memory(check->error)
 			: check_wrong(check, "what is alive at step %" PRId64 " needs %" PRId64 " bytes, not the layout's bound %" PRId64, moment, needed, bound);
 	check_passed(check, "the layout's bound, by what is alive at one moment");
 	return OK;
@@ -372,7 +372,7 @@ enum status check_host(struct check *check)
 	const struct graph *graph = check->graph;
 	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
 	struct waiting *waiting = arena_alloc(&check->arena, 2 * (size_t)graph->ops, sizeof *waiting);
-	enum status status = waiting ? OK : fail(check->error, NO_MEMORY, "out of memory");
+	enum status status = waiting ? OK : fail_memory(check->error);
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)

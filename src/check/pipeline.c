@@ -90,7 +90,7 @@ static enum status check_step(struct checking *checking)
 		update = next > update ? next : update;
 	}
 	if (time < 0)
-		return fail(checking->error, NO_MEMORY, "out of memory");
+		return fail_memory(checking->error);
 	if (!alike(step, time + exposed + update))
 		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f", (double)step * 1e-12,
 			(double)(time + exposed + update) * 1e-12);
@@ -130,7 +130,7 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
 	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
 	checking.forward = arena_alloc(&checking.arena, 3 * (size_t)pieces, sizeof *checking.forward);
-	enum status status = rank && checking.held && checking.forward ? OK : fail(error, NO_MEMORY, "out of memory");
+	enum status status = rank && checking.held && checking.forward ? OK : fail_memory(error);
 	if (status == OK) {
 		checking.backward = checking.forward + pieces;
 		checking.send = checking.backward + pieces;

@@ -128,7 +128,7 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	if (planner.store)
 		plan = planner_run(&planner, graph, scenario, depth, &error, &status);
 	else
-		status = fail(&error, NO_MEMORY, "out of memory");
+		status = fail_memory(&error);
 	batch_progress_done();
 	if (!plan)
 		*exit_code = batch_signal() && status == CANCELLED ? batch_signal() : complain(path, &error, status);

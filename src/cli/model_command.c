@@ -29,7 +29,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	struct control control = { 0 };
 	struct rules *rules = rules_new();
 	struct recompute_point *point = mem_alloc((size_t)count, sizeof *point);
-	enum status status = rules && point ? activations_find(step, rules, &activations, error) : fail(error, NO_MEMORY, "out of memory");
+	enum status status = rules && point ? activations_find(step, rules, &activations, error) : fail_memory(error);
 	if (status == OK)
 		status = recompute_curve(step, &activations, &options, (uint32_t)count, &control, point, error);
 	if (status == OK)

@@ -284,7 +284,7 @@ static enum status verify_cost(const json_t *object, const struct shard_problem 
 		return fail(error, BAD_INPUT, "solution does not give every node a strategy");
 	uint32_t *choice = mem_alloc(problem->nodes, sizeof *choice);
 	if (!choice)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	json_array_foreach(solution, i, item) {
 		json_int_t value = json_is_integer(item) ? json_integer_value(item) : -1;
 		choice[i] = value < 0 || value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;

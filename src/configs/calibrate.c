@@ -217,7 +217,7 @@ enum status calibration_fit(struct calibration *calibration, struct machine *mac
 	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = predict, .context = &fitting };
 	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
 	if (!fit->row)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	for (uint32_t i = 0; i < fit->rows; i++)
 		fit->row[i].measured = calibration->row[i].seconds;
 	enum status status = fit_rows(fit);
@@ -228,7 +228,7 @@ enum status calibration_fit(struct calibration *calibration, struct machine *mac
 	fit->context = NULL;
 	if (status == INFEASIBLE)
 		return fail(error, BAD_INPUT, "a measured pipeline has more stages than the model has blocks");
-	return status == NO_MEMORY ? fail(error, NO_MEMORY, "out of memory") : status;
+	return status == NO_MEMORY ? fail_memory(error) : status;
 }
 
 static const char *const constant_names[] = {

@@ -408,7 +408,7 @@ struct config_case *config_case_open(const struct config_request *request, const
 {
 	struct config_case *opened = mem_alloc(1, sizeof *opened);
 	if (!opened) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	opened->request = *request;
@@ -423,7 +423,7 @@ struct config_case *config_case_open(const struct config_request *request, const
 	if (*status == OK)
 		return opened;
 	if (*status == NO_MEMORY)
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 	config_case_free(opened);
 	return NULL;
 }
@@ -508,7 +508,7 @@ enum status config_search(const struct config_request *request, struct control *
 	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };
 	*list = (struct config_list) { 0 };
 	if (!searching.rules)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	enum status status = vary_all(&searching);
 	if (status == OK) {
 		rank(list);

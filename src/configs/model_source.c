@@ -124,7 +124,7 @@ int model_source_open(struct model_source *source, const char *name, const struc
 	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
 	source->step = from_file;
 	if (source->graph && (!source->rules || !source->store))
-		return complain(name, &error, fail(&error, NO_MEMORY, "out of memory"));
+		return complain(name, &error, fail_memory(&error));
 	if (source->store)
 		store_set_limit(source->store, (size_t)1 << 28);
 	return source->graph ? EXIT_FINE : code;

@@ -102,7 +102,7 @@ static struct shared_units *units_of(struct model_source *source, const struct s
 	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error, status);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 	graph_release(graph);
 	return units;
 }
@@ -117,7 +117,7 @@ static struct outlook *evaluate(struct model_source *source, const struct scenar
 	scenario_machine(scenario, &request.machine);
 	struct config_case *opened = outlook ? config_case_open(&request, config, error, status) : NULL;
 	if (!outlook)
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 	if (opened)
 		*status = config_case_timetable(opened, &outlook->result, &outlook->timetable, error);
 	config_case_free(opened);
@@ -227,7 +227,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
 		.forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
 	if (!kept)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	for (uint32_t k = 0; k < pieces; k++)
 		kept[k] = pipelined->piece[k].kept;
 	struct timetable_bytes bytes = { none, none, kept };
@@ -248,7 +248,7 @@ static enum status timetable_of_plan(const struct plan *plan, const struct rules
 	if (plan->pipelined)
 		return planned_timetable(plan, timetable, error);
 	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->order, NULL, &plan->scenario, rules);
-	enum status status = time ? step_timetable(plan, time, timetable, error) : fail(error, NO_MEMORY, "out of memory");
+	enum status status = time ? step_timetable(plan, time, timetable, error) : fail_memory(error);
 	if (!plan->time)
 		plan_time_free(time);
 	return status;
@@ -260,7 +260,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error, enu
 	const struct pipelined *pipelined = plan->pipelined;
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	if (!outlook) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	*status = OK;
@@ -289,7 +289,7 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 		store_set_limit(stage.store, STORE_BYTES);
 		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error, status);
 	} else {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 	}
 	store_free(stage.store);
 	return outlook;

@@ -135,10 +135,10 @@ static enum status draw_native(const struct graph *graph, struct options *option
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
 		FILE *stream = open_memstream(text, length);
 		if (!stream)
-			return fail(error, NO_MEMORY, "out of memory");
+			return fail_memory(error);
 		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
 		if (fclose(stream) != 0 && status == OK)
-			status = fail(error, NO_MEMORY, "out of memory");
+			status = fail_memory(error);
 		if (status == OK && nodes > DRAW_LAYOUT_MOST && !draw.positions) {
 			draw.positions = options->positions = true;
 			free(*text);
@@ -231,9 +231,9 @@ int main(int argc, char **argv)
 	char *data = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&data, &length);
-	enum status status = stream ? convert(&options, stream, &error) : fail(&error, NO_MEMORY, "out of memory");
+	enum status status = stream ? convert(&options, stream, &error) : fail_memory(&error);
 	if (stream && fclose(stream) != 0 && status == OK)
-		status = fail(&error, NO_MEMORY, "out of memory");
+		status = fail_memory(&error);
 	if (status == OK)
 		status = deliver(&options, data, length, &error);
 	free(data);

@@ -51,7 +51,7 @@ struct builder {
 
 static enum status out_of_memory(struct builder *builder)
 {
-	return fail(builder->error, NO_MEMORY, "out of memory");
+	return fail_memory(builder->error);
 }
 
 static enum status bad(struct builder *builder, unsigned line, const char *text)

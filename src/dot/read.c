@@ -38,7 +38,7 @@ static struct record *record_of(Agnode_t *node)
 
 static enum status out_of_memory(struct reader *reader)
 {
-	return fail(reader->error, NO_MEMORY, "out of memory");
+	return fail_memory(reader->error);
 }
 
 static unsigned line_of(const struct reader *reader, Agnode_t *node)

@@ -9,7 +9,7 @@ enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *
 	unsigned length = 0;
 	GVC_t *context = gvContext();
 	if (!context)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
 		status = fail(error, BAD_INPUT, "Graphviz could not lay out the graph with %s", engine);

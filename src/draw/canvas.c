@@ -234,5 +234,5 @@ enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *erro
 	else if (!failed)
 		write_pdf(canvas, stream);
 	free(canvas->text);
-	return failed ? fail(error, NO_MEMORY, "out of memory") : OK;
+	return failed ? fail_memory(error) : OK;
 }

@@ -409,7 +409,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 	enum status status = drawing_make(graph, plan, options, &drawing, error);
 	struct writer writer = { .drawing = &drawing, .stream = stream };
 	if (status == OK && options->positions && !(place = draw_places(&drawing)))
-		status = fail(error, NO_MEMORY, "out of memory");
+		status = fail_memory(error);
 	if (status == OK) {
 		writer.place = place;
 		placement_colours_find(&drawing, &writer.places);
@@ -423,7 +423,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		head(&writer);
 		caption(&writer, options);
 		if (write_nodes(&writer) != OK)
-			status = fail(error, NO_MEMORY, "out of memory");
+			status = fail_memory(error);
 		for (uint32_t i = 0; i < drawing.edges; i++)
 			write_edge(&writer, &drawing.edge[i]);
 		fputs("}\n", stream);

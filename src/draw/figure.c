@@ -118,7 +118,7 @@ static double draw_legend(struct canvas *canvas, const struct axes *axes, const 
 static enum status open_axes(struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
 {
 	double height = draw_legend(NULL, axes, there, note) - 6;
-	return canvas_open(&axes->canvas, paper.kind, paper.width, height) == OK ? OK : fail(error, NO_MEMORY, "out of memory");
+	return canvas_open(&axes->canvas, paper.kind, paper.width, height) == OK ? OK : fail_memory(error);
 }
 
 /* ---- the timeline --------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 {
 	struct axes axes;
 	struct thinned *thinned = mem_alloc(1, sizeof *thinned);
-	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail(error, NO_MEMORY, "out of memory");
+	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
 	char note[200] = "";
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)

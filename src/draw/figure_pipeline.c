@@ -262,7 +262,7 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
 	if (canvas_open(&figure.canvas, paper.kind, paper.width, legend + LEADING * draw_legend(NULL, &figure, 0) - 3) != OK)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	draw_title(&figure, title);
 	draw_ranks(&figure);
 	draw_time(&figure, rows);

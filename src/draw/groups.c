@@ -24,7 +24,7 @@ struct chained { uint32_t node, next; };
 
 static enum status out_of_memory(struct builder *builder)
 {
-	return fail(builder->error, NO_MEMORY, "out of memory");
+	return fail_memory(builder->error);
 }
 
 /* ---- which ops ----------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 	struct rules *rules = rules_new();
 	struct model model = { .config = *config,
 		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };
-	*status = model.build.draft && rules ? complete(&model.config, error) : fail(error, NO_MEMORY, "out of memory");
+	*status = model.build.draft && rules ? complete(&model.config, error) : fail_memory(error);
 	struct graph *graph = NULL;
 	if (*status == OK) {
 		builders[config->family](&model);

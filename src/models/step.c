@@ -23,7 +23,7 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 		recompute_choose(step, &activations, &options, drop);
 		result = recompute_apply(step, &activations, drop, NULL, 0, error, status);
 	} else {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 	}
 	mem_free(drop);
 	activations_free(&activations);
@@ -35,7 +35,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 {
 	struct rules *rules = rules_new();
 	if (!rules) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	bool mixed = training->precision == PRECISION_MIXED;

@@ -44,7 +44,7 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 		if (!*behind) {
 			*behind = arena_alloc(arena, n, sizeof **behind);
 			if (!*behind)
-				return fail(error, NO_MEMORY, "out of memory");
+				return fail_memory(error);
 			for (uint32_t k = 0; k < n; k++)
 				(*behind)[k] = NONE;
 		}

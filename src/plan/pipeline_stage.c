@@ -84,7 +84,7 @@ struct piping {
 
 static enum status out_of_memory(struct piping *piping, enum status status)
 {
-	return status == NO_MEMORY ? fail(piping->error, NO_MEMORY, "out of memory") : status;
+	return status == NO_MEMORY ? fail_memory(piping->error) : status;
 }
 
 static uint32_t pieces_of(const struct piping *piping)
@@ -430,7 +430,7 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
 	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .pipelined = pipelined, .overheads = overheads_all, .error = error };
 	if (!pipelined) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	uint32_t devices = mesh_devices(&sharded->sharding.mesh);

@@ -90,7 +90,7 @@ static struct plan *plan_graph(struct stage_context *stage, struct graph *input,
 		laid_out = stage_layout(stage, ordered, scenario, quick, error, status);
 	if (laid_out) {
 		plan = assemble(stage->rules, input, scenario, transformed, ordered, laid_out);
-		*status = plan ? OK : fail(error, NO_MEMORY, "out of memory");
+		*status = plan ? OK : fail_memory(error);
 	}
 	if (plan) {
 		plan->run[STAGE_ORDER] = run_of(&ordered->run, stage->order_reused);
@@ -150,7 +150,7 @@ static struct plan *plan_ranks(struct stage_context *stage, struct graph *input,
 	int64_t wanted = scenario->value[K_rank];
 	struct plan *best = NULL;
 	bool limited = false;
-	*status = stages ? OK : fail(error, NO_MEMORY, "out of memory");
+	*status = stages ? OK : fail_memory(error);
 	for (uint32_t r = 0; r < pipelined->ranks && *status == OK; r++) {
 		if (pipelined->rank[r].alike != r && r != wanted)
 			continue;

@@ -217,7 +217,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 	struct degrees degrees[DEGREES_MAX];
 	uint32_t count = degrees_of_search(job->scenario, degrees, most);
 	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED);
-	enum status status = sum ? OK : fail(job->error, NO_MEMORY, "out of memory");
+	enum status status = sum ? OK : fail_memory(job->error);
 	bool refused = false;
 	*best = (struct choice){ .any = false };
 	for (uint32_t i = 0; i < count; i++)
@@ -335,7 +335,7 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 	struct axis_roles *usual = arena_alloc(&job->arena, MESH_AXES, sizeof *usual);
 	enum status status = pin && usual ? find_fold(job->shared) : NO_MEMORY;
 	if (status != OK)
-		return status == NO_MEMORY ? fail(job->error, NO_MEMORY, "out of memory") : status;
+		return status == NO_MEMORY ? fail_memory(job->error) : status;
 	roles_of_mesh(job->scenario, mesh, usual);
 	*options = (struct sharding_options){ .strategy = strategy_of(job), .roles = roles, .usual = usual, .memory = job->cap,
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
@@ -542,7 +542,7 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 		sharded = build(job, &sharding, status);
 	}
 	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &report, sharded) == NO_MEMORY))) {
-		*status = fail(job->error, NO_MEMORY, "out of memory");
+		*status = fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;
 	}
@@ -563,7 +563,7 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 	struct sharding sharding;
 	*status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
 	if (*status != OK) {
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 	} else if (stage->shard_decider) {
 		*status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (*status == OK)
@@ -571,7 +571,7 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 	} else if (stage->rival > 0) {
 		sharded = rival_of(&job, stage->first, stage->rival - 1, status);
 		if (*status == NO_MEMORY)
-			fail(error, NO_MEMORY, "out of memory");
+			fail_memory(error);
 	} else {
 		sharded = decide(&job, quick, status);
 	}

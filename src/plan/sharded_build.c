@@ -45,7 +45,7 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 	enum status status;
 	sharded->redundant = arena_alloc(&sharded->arena, graph->storages, sizeof *sharded->redundant);
 	if (!sharded->redundant)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error, &status);
 	if (status != OK)
 		return status;
@@ -64,7 +64,7 @@ struct sharded *sharded_of(struct shared_units *shared, struct sharding *shardin
 	struct sharded *sharded = mem_alloc(1, sizeof *sharded);
 	if (!sharded) {
 		sharding_free(sharding);
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "", .proof = { .kind = "none" } };

@@ -91,7 +91,7 @@ enum status scenario_problem(const struct graph *graph, const struct scenario *s
 {
 	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
 	if (!pin)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	uint32_t pins = 0;
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER) {
@@ -179,7 +179,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 	double begin = seconds_now();
 	ordered = mem_alloc(1, sizeof *ordered);
 	if (!ordered) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	atomic_store(&ordered->references, 1);
@@ -315,7 +315,7 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 		if (!buffers->fixed) {
 			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
 			if (!buffers->fixed)
-				return fail(error, NO_MEMORY, "out of memory");
+				return fail_memory(error);
 			for (uint32_t b = 0; b < buffers->n; b++)
 				buffers->fixed[b] = -1;
 		}
@@ -437,7 +437,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	double begin = seconds_now();
 	laid_out = mem_alloc(1, sizeof *laid_out);
 	if (!laid_out) {
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 		return NULL;
 	}
 	atomic_store(&laid_out->references, 1);
@@ -454,7 +454,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	if (*status == OK)
 		*status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
 	if (*status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
-		*status = fail(error, NO_MEMORY, "out of memory");
+		*status = fail_memory(error);
 	arena_free(&input.arena);
 	if (*status != OK) {
 		laid_out_release(laid_out);

@@ -203,7 +203,7 @@ static struct graph *run_scale(struct job *job)
 	bool owned;
 	struct factors *factors = find_factors(job, &owned);
 	if (!factors) {
-		job->status = fail(job->error, NO_MEMORY, "out of memory");
+		job->status = fail_memory(job->error);
 		return NULL;
 	}
 	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
@@ -263,7 +263,7 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
 	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
 	if (!layer || !resident || !offload)
-		return fail(job->error, NO_MEMORY, "out of memory");
+		return fail_memory(job->error);
 	for (uint32_t i = 0; i < job->scenario->pins; i++) {
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
@@ -312,7 +312,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
 	struct recompute_cost cost;
-	job->status = drop ? read_pins(job, activations, arena, &options) : fail(job->error, NO_MEMORY, "out of memory");
+	job->status = drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error);
 	if (job->status != OK)
 		return NULL;
 	if (options.mode == RECOMPUTE_AUTO)
@@ -474,7 +474,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		job->pipelined->key = key;
 	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fit_peak);
 	if (!result) {
-		job->status = fail(job->error, NO_MEMORY, "out of memory");
+		job->status = fail_memory(job->error);
 		return NULL;
 	}
 	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0)
@@ -488,7 +488,7 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 {
 	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
 	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
-	job.status = result ? OK : fail(error, NO_MEMORY, "out of memory");
+	job.status = result ? OK : fail_memory(error);
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
 		if (!steps[i].wanted(&job))
 			continue;

@@ -56,7 +56,7 @@ static enum status fail_at(struct reader *reader, const char *what, struct slice
 
 static enum status no_memory(struct reader *reader)
 {
-	return fail(reader->error, NO_MEMORY, "out of memory");
+	return fail_memory(reader->error);
 }
 
 static struct slice trim(struct slice slice)
@@ -521,7 +521,7 @@ enum status buffers_csv_read(const char *text, size_t size, const struct slice *
 		*error = (struct error){ 0 };
 	char *copy = arena_text(&csv->arena, text, size);
 	if (!copy)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;

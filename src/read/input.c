@@ -57,7 +57,7 @@ struct input *input_open(const char *path, struct error *error)
 	if (!input || !(input->file = gzdopen(descriptor, "rb"))) {
 		close(descriptor);
 		mem_free(input);
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 		return NULL;
 	}
 	gzbuffer(input->file, 128u << 10);
@@ -128,14 +128,14 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 			continue;
 		char *moved = mem_resize(content, capacity * 2 + 1, 1);
 		if (!moved) {
-			fail(error, NO_MEMORY, "out of memory");
+			fail_memory(error);
 			break;
 		}
 		content = moved;
 		capacity *= 2;
 	}
 	if (!content)
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 	mem_free(content);
 	return NULL;
 }

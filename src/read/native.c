@@ -40,7 +40,7 @@ static enum status bad(struct reader *reader, const char *format, ...)
 
 static enum status out_of_memory(struct reader *reader)
 {
-	return fail(reader->error, NO_MEMORY, "out of memory");
+	return fail_memory(reader->error);
 }
 
 /* ---- lines --------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static bool wrong(struct scan *scan, const char *text)
 
 static bool out_of_memory(struct scan *scan)
 {
-	scan->status = fail(scan->error, NO_MEMORY, "out of memory");
+	scan->status = fail_memory(scan->error);
 	return false;
 }
 
@@ -286,7 +286,7 @@ static enum status take_nodes(struct document *document, struct shard_problem *p
 	problem->begin = mem_alloc(nodes, sizeof *problem->begin);
 	problem->end = mem_alloc(nodes, sizeof *problem->end);
 	if (!problem->first || !problem->begin || !problem->end)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	if (document->usages.count != nodes || document->intervals.count != nodes)
 		return fail(error, BAD_INPUT, "costs of %zu nodes, usages of %zu, intervals of %zu", nodes, document->usages.count,
 			document->intervals.count);
@@ -309,7 +309,7 @@ static enum status take_edges(struct document *document, struct shard_problem *p
 	problem->from = mem_alloc(ends->count, sizeof *problem->from);
 	problem->to = mem_alloc(ends->count, sizeof *problem->to);
 	if (!problem->from || !problem->to)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	if (document->pairs.count != ends->count)
 		return fail(error, BAD_INPUT, "costs of %zu edges, ends of %zu", document->pairs.count, ends->count);
 	for (size_t i = 0; i < ends->count; i++) {
@@ -346,7 +346,7 @@ static enum status build(struct document *document, struct shard_problem *proble
 	document->pairs.start = NULL;
 	document->name = NULL;
 	if (!problem->table && !(problem->table = mem_alloc(1, sizeof *problem->table)))
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	return shard_problem_valid(problem, error);
 }
 

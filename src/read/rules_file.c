@@ -135,7 +135,7 @@ struct rules *rules_load(const char *path, struct error *error, enum status *sta
 {
 	struct rules *rules = rules_new();
 	struct error problem = { 0 };
-	*status = rules ? OK : fail(error, NO_MEMORY, "out of memory");
+	*status = rules ? OK : fail_memory(error);
 	if (rules && path)
 		*status = rules_read_file(rules, path, &problem);
 	if (rules && *status != OK) {

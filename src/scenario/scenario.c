@@ -158,7 +158,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 	char *copy = copy_text(text), *words[WORDS_MAX];
 	struct pin pin;
 	if (!copy)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	int count = split(copy, words);
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {
@@ -166,7 +166,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 		status = fail(error, BAD_INPUT, "\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
 #undef X
 	} else if (add_pin(scenario, &pin) != OK) {
-		status = fail(error, NO_MEMORY, "out of memory");
+		status = fail_memory(error);
 	} else {
 		status = OK;
 	}

@@ -390,14 +390,14 @@ static enum status change(struct session *session, enum status (*edit)(struct sc
 {
 	struct scenario scenario;
 	if (scenario_copy(&scenario, present(session)) != OK)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	enum status status = edit(&scenario, argument, error);
 	if (status != OK) {
 		scenario_done(&scenario);
 		return status;
 	}
 	if (remember(session, &scenario) != OK)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	start(session);
 	return OK;
 }
@@ -579,7 +579,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	}
 	while (scenario.pins)
 		scenario_unpin(&scenario, 1, NULL);

@@ -17,11 +17,11 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 {
 	FILE *stream = open_memstream(text, length);
 	if (!stream)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	enum status status = draw_write(plan->graph, plan, draw, stream, nodes, error);
 	bool failed = ferror(stream);
 	failed |= fclose(stream) != 0;
-	return status == OK && failed ? fail(error, NO_MEMORY, "out of memory") : status;
+	return status == OK && failed ? fail_memory(error) : status;
 }
 
 static enum status drawing_picture(const struct plan *plan, struct draw_options *draw, const char *format, char **picture, size_t *length,
@@ -53,9 +53,9 @@ static enum status segments_picture(const struct plan *plan, const char *format,
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	enum status status = stream ? segments_dot(plan, stream, error) : fail(error, NO_MEMORY, "out of memory");
+	enum status status = stream ? segments_dot(plan, stream, error) : fail_memory(error);
 	if (stream && fclose(stream) != 0 && status == OK)
-		status = fail(error, NO_MEMORY, "out of memory");
+		status = fail_memory(error);
 	if (status == OK)
 		status = dot_child_render(text, size, format, false, &limits, picture, length, error);
 	free(text);

@@ -172,7 +172,7 @@ enum status export_to(const struct export_kind *kind, const struct plan *plan, c
 		snprintf(temporary, length, "%s.XXXXXX", target);
 		status = replace_file(kind, plan, options, target, temporary, error);
 	} else {
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 	}
 	mem_free(temporary);
 	free(whole);

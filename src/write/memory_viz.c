@@ -191,7 +191,7 @@ enum status export_memory_viz(const struct plan *plan, const struct export_optio
 		return fail(error, BAD_INPUT, "the arena has addresses that the viewer can't show");
 	struct moment *moment = mem_alloc((size_t)plan->graph->storages * 2, sizeof *moment);
 	if (!moment)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
 		if (plan->first[storage] == NONE)
 			continue;

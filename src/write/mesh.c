@@ -116,7 +116,7 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	double notes = TOP + rows + 12;
 	char text[200];
 	if (canvas_open(&canvas, paper.kind, paper.width, draw_notes(NULL, grid, paper.width, notes)) != OK)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	snprintf(text, sizeof text, "%.80s on %u devices in %u node%s", name, grid->devices, grid->nodes, grid->nodes == 1 ? "" : "s");
 	canvas_text(&canvas, MARGIN, TOP - 10, NORMAL, ANCHOR_START, true, INK, text);
 	for (uint32_t node = 0; node < grid->nodes; node++)
@@ -207,7 +207,7 @@ static enum status write_mesh(const struct plan *plan, const struct export_optio
 	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored, &status);
 	if (!outlook && status == NO_MEMORY)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	device_grid_of(plan, outlook, &grid);
 	status = OK;
 	if (format == MESH_CSV)

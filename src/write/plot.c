@@ -30,7 +30,7 @@ static enum status write_table(const struct plan *plan, int64_t unit, FILE *stre
 	if (!bytes || !keep) {
 		mem_free(bytes);
 		mem_free(keep);
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	}
 	uint32_t count = timeline_thin(plan->live, plan->graph->ops, POINTS_MOST, keep);
 	for (uint32_t i = 0; i < count; i++) {

@@ -88,7 +88,7 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 		return pipeline_trace(plan, options, stream, error);
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	if (!bytes)
-		return fail(error, NO_MEMORY, "out of memory");
+		return fail_memory(error);
 	fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"graph\":", stream);
 	json_write_text(stream, plan->graph->name);
 	fprintf(stream, ",\"peak_bytes\":\"%" PRId64 "\",\"arena_bytes\":\"%" PRId64 "\"},\"traceEvents\":[\n", plan->peak_bytes, plan->arena_bytes);

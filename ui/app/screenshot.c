@@ -148,7 +148,7 @@ static int draw_session(const struct shot *shot, struct session *session)
 	if (!stream)
 		fail(&error, LIMIT, "can't write %s", shot->output);
 	else if (!app || !app_draw(app, shot->width, shot->height, &x, &y))
-		fail(&error, NO_MEMORY, "out of memory");
+		fail_memory(&error);
 	else {
 		app->view = shot->view - 1;
 		screenshot_keys(app, shot->keys);

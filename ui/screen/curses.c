@@ -214,7 +214,7 @@ struct terminal *terminal_open(struct error *error)
 {
 	struct terminal *terminal = mem_alloc(1, sizeof *terminal);
 	if (!terminal) {
-		fail(error, NO_MEMORY, "out of memory");
+		fail_memory(error);
 		return NULL;
 	}
 	if (!open_streams(terminal, error)) {

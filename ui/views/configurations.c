@@ -39,7 +39,7 @@ static void start_outlook(struct configurations *kept, const struct plan *plan, 
 {
 	struct outlook_job *job = mem_alloc(1, sizeof *job);
 	kept->fingerprint = fingerprint;
-	fail(&kept->problem, NO_MEMORY, "out of memory");
+	fail_memory(&kept->problem);
 	if (!job)
 		return;
 	*job = (struct outlook_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
@@ -129,7 +129,7 @@ static void search(void *context, const atomic_bool *cancel)
 		store_set_limit(store, STORE_BYTES);
 		search_in(job, &stage, &control, &error);
 	} else if (rules) {
-		fail(&error, NO_MEMORY, "out of memory");
+		fail_memory(&error);
 	}
 	if (job->ranking.list.entries == 0)
 		job->ranking.error = error;
@@ -157,7 +157,7 @@ void configurations_search(struct configurations *kept, const struct plan *plan,
 	if (job)
 		plan_release(job->plan);
 	mem_free(job);
-	fail(&kept->ranking.error, NO_MEMORY, "out of memory");
+	fail_memory(&kept->ranking.error);
 }
 
 static void end_search(struct configurations *kept)
