@@ -144,7 +144,7 @@ struct graph *graph_retain(struct graph *graph);
 void graph_release(struct graph *graph);
 
 /* The graph in which every in-place write to a non-persistent storage gets fresh memory of the
- * same size (DESIGN section 6, in_place=off). Writes that make no new name stay as they are. */
+ * same size (docs/design.md section 6, in_place=off). Writes that make no new name stay as they are. */
 struct graph *graph_without_inplace(const struct graph *graph, struct error *error, enum status *status);
 
 /* ids by name, NONE where there is none. O(1). */

@@ -1,4 +1,4 @@
-/* transform.h: the stages between reading and ordering: graph in, graph out (DESIGN section 2). */
+/* transform.h: the stages between reading and ordering: graph in, graph out (docs/design.md section 2). */
 #ifndef TIDEMARK_PLAN_TRANSFORM_H
 #define TIDEMARK_PLAN_TRANSFORM_H
 

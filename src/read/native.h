@@ -1,4 +1,4 @@
-/* native.h: the native graph format: JSON Lines, one record a line (tidemark(5), DESIGN section 6). */
+/* native.h: the native graph format: JSON Lines, one record a line (tidemark(5), docs/design.md section 6). */
 #ifndef TIDEMARK_READ_NATIVE_H
 #define TIDEMARK_READ_NATIVE_H
 

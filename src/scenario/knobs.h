@@ -12,7 +12,7 @@
 #include "solver/order/order.h"
 #include "solver/shard/find.h"
 
-/* Stages of the pipeline, in data-flow order (DESIGN section 2). */
+/* Stages of the data flow, in order (docs/design.md section 2). */
 #define STAGES(X) \
 	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, "order") X(LAYOUT, "layout")
 #define X(id, name) STAGE_##id,

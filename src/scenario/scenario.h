@@ -4,7 +4,7 @@
 
 #include "knobs.h"
 
-/* Pins, in the words of the prompt and of session files (DESIGN section 4). */
+/* Pins, in the words of the prompt and of session files (docs/design.md section 4). */
 #define PINS(X) \
 	X(ORDER, "pin op A before B", "op A runs before op B") \
 	X(OFFSET, "pin tensor T at OFFSET", "tensor T's memory starts at that offset of the arena") \

@@ -1,4 +1,4 @@
-/* dot.h: a graph as DOT in the full dialect (DESIGN: ops and tensors are both nodes). */
+/* dot.h: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */
 #ifndef TIDEMARK_WRITE_DOT_H
 #define TIDEMARK_WRITE_DOT_H
 

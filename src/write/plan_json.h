@@ -1,4 +1,4 @@
-/* plan_json.h: the plan file (DESIGN section 7): written for scripts, read again by `check`. */
+/* plan_json.h: the plan file (docs/design.md section 7): written for scripts, read again by `check`. */
 #ifndef TIDEMARK_WRITE_PLAN_JSON_H
 #define TIDEMARK_WRITE_PLAN_JSON_H
 
