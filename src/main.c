@@ -1,5 +1,4 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
-#include <getopt.h>
 #include <jansson.h>
 #include <locale.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
 #include "ui/app/screenshot.h"
+#include "src/cli/options.h"
 
 static int print_help(void)
 {
@@ -158,7 +158,7 @@ static int take_option(struct invocation *invocation, int letter)
 	case 'h': return print_help();
 	case 'V': return print_version();
 	case 'T': return tables_write(optarg, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
-	default: return usage_error("", "see above");
+	default: return EXIT_USAGE;   /* option_next() has said why */
 	}
 }
 
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 	for (int i = 0; argc > 1 && i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
-	while ((letter = getopt_long(argc, argv, "hV", long_options, NULL)) != -1) {
+	while ((letter = option_next("", argc, argv, ":hV", long_options)) != -1) {
 		int code = take_option(&invocation, letter);
 		if (code != EXIT_FINE || invocation.done)
 			return code;

@@ -51,7 +51,7 @@ struct joining {
 	int64_t alignment;
 	uint32_t *next, *before;   /* [n] the buffer behind it in its compound, and the one before, or NONE */
 	struct layout_compounds *compounds;
-	uint32_t *clash;
+	struct layout_clash *clash;
 	struct error *error;
 };
 
@@ -151,14 +151,13 @@ static enum status add_pin(struct joining *joining, uint32_t c, uint32_t i, uint
 	int64_t fixed = fixed_at(buffers, i), from = joining->compounds->from[i];
 	if (fixed < 0)
 		return OK;
-	joining->clash[0] = *pinned != NONE ? *pinned : joining->before[i] != NONE ? joining->before[i] : i;
-	joining->clash[1] = i;
+	uint32_t other = *pinned != NONE ? *pinned : joining->before[i] != NONE ? joining->before[i] : i;
 	if (fixed < from)
-		return fail(joining->error, INFEASIBLE, "buffers %u and %u are pinned one behind the other, the second to %lld, but %lld bytes lie "
-			    "before it", joining->clash[0], i, (long long)fixed, (long long)from);
-	if (*pinned != NONE && made->fixed[c] != fixed - from)
-		return fail(joining->error, INFEASIBLE, "buffers %u and %u are pinned to places that don't lie as their group does", *pinned, i);
-	joining->clash[0] = joining->clash[1] = NONE;
+		*joining->clash = (struct layout_clash){ LAYOUT_CLASH_BEHIND, { other, i }, { fixed, from } };
+	else if (*pinned != NONE && made->fixed[c] != fixed - from)
+		*joining->clash = (struct layout_clash){ LAYOUT_CLASH_GROUP, { other, i }, { 0 } };
+	if (joining->clash->kind != LAYOUT_CLASH_NONE)
+		return layout_clash_fail(joining->clash, joining->error);
 	made->fixed[c] = fixed - from;
 	*pinned = i;
 	return OK;
@@ -207,12 +206,12 @@ static enum status join_chain(struct joining *joining, uint32_t c, uint32_t head
 }
 
 enum status layout_links_join(const struct buffers *buffers, const struct layout_links *links, int64_t alignment, const uint32_t *donor,
-			      struct layout_compounds *compounds, uint32_t clash[2], struct error *error)
+			      struct layout_compounds *compounds, struct layout_clash *clash, struct error *error)
 {
 	struct joining joining = { .buffers = buffers, .links = links, .donor = donor, .alignment = alignment, .compounds = compounds,
 				   .clash = clash, .error = error };
 	*compounds = (struct layout_compounds){ 0 };
-	clash[0] = clash[1] = NONE;
+	*clash = LAYOUT_NO_CLASH;
 	enum status status = allocate(&joining);
 	if (status == OK)
 		chain(&joining);

@@ -581,12 +581,10 @@ static enum status check_pair(const struct layout_model *model, uint32_t a, uint
 			long long other_from = model->fixed[b] + t->from, other_to = model->fixed[b] + t->to;
 			if (s->first >= t->last || t->first >= s->last || from >= other_to || other_from >= to)
 				continue;
-			layout->clash[0] = model->origin[a];
-			layout->clash[1] = model->origin[b];
-			return fail(error, INFEASIBLE, "buffers %u and %u are pinned to overlapping places: to bytes %lld to %lld and %lld to "
-				    "%lld, and both are alive at step %lld", model->origin[a], model->origin[b], from * model->unit,
-				    to * model->unit - 1, other_from * model->unit, other_to * model->unit - 1,
-				    (long long)model->time[s->first > t->first ? s->first : t->first]);
+			layout->clash = (struct layout_clash){ LAYOUT_CLASH_OVERLAP, { model->origin[a], model->origin[b] },
+				{ from * model->unit, to * model->unit - 1, other_from * model->unit, other_to * model->unit - 1,
+				  model->time[s->first > t->first ? s->first : t->first] } };
+			return layout_clash_fail(&layout->clash, error);
 		}
 	}
 	return OK;
@@ -637,7 +635,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 {
 	struct layout_options wanted = *options;
 	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error };
-	*layout = (struct layout){ .strategy = "nothing to place", .clash = { NONE, NONE } };
+	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
 	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE;
 	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
 	if (status != OK)

@@ -59,6 +59,21 @@ enum layout_proof {
 };
 extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search", "moment" */
 
+/* Why two pins contradict each other. The numbers, in bytes and steps:
+ * OVERLAP: first and last byte of the one, of the other, and a step at which both are alive; BEHIND: where the second is pinned, and the bytes
+ * that lie before it; GROUP: none. */
+enum layout_clash_kind { LAYOUT_CLASH_NONE, LAYOUT_CLASH_OVERLAP, LAYOUT_CLASH_BEHIND, LAYOUT_CLASH_GROUP };
+struct layout_clash {
+	enum layout_clash_kind kind;
+	uint32_t buffer[2];        /* NONE where there is no clash */
+	int64_t number[5];
+};
+#define LAYOUT_NO_CLASH ((struct layout_clash){ LAYOUT_CLASH_NONE, { NONE, NONE }, { 0 } })
+/* What is said of both after their names: "are pinned to overlapping places: to bytes 0 to 3 ...". Returns text. */
+char *layout_clash_text(const struct layout_clash *clash, char *text, size_t size);
+/* INFEASIBLE, with that as the error's text, the buffers by their numbers. */
+enum status layout_clash_fail(const struct layout_clash *clash, struct error *error);
+
 struct layout {
 	int64_t *offset;           /* [n] */
 	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
@@ -71,7 +86,7 @@ struct layout {
 	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */
 	uint32_t core_count;       /* where the capacity is below it, those that alone exceed the capacity */
 	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
-	uint32_t clash[2];         /* INFEASIBLE because two pins contradict each other: the buffers; else NONE */
+	struct layout_clash clash; /* INFEASIBLE because two pins contradict each other */
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
 };
 

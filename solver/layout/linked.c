@@ -188,7 +188,7 @@ static enum status list_choices(struct linking *linking)
 /* Names buffers instead of compounds: the first of each. */
 static void name_clash(const struct linking *linking, struct linked_layout *result)
 {
-	uint32_t *clash = result->layout.clash;
+	uint32_t *clash = result->layout.clash.buffer;
 	for (int side = 0; side < 2 && clash[side] != NONE; side++)
 		for (uint32_t i = 0; i < linking->buffers->n; i++)
 			if (result->compounds.whole[i] == clash[side] && linking->pin[i] >= 0) {
@@ -202,17 +202,17 @@ static enum status try_choice(struct linking *linking, struct choice *choice, ui
 {
 	struct layout_options options = *linking->options;
 	struct linked_layout result = { 0 }, *kept = &choice->result;
-	uint32_t clash[2];
+	struct layout_clash clash;
 	options.effort = effort;
 	choice->error = (struct error){ 0 };
-	choice->status = layout_links_join(linking->buffers, linking->links, options.alignment, choice->donor, &result.compounds, clash,
+	choice->status = layout_links_join(linking->buffers, linking->links, options.alignment, choice->donor, &result.compounds, &clash,
 					   &choice->error);
 	if (choice->status == OK) {
 		choice->status = layout_solve(&result.compounds.buffers, &options, linking->control, &result.layout, &choice->error);
 		result.bound = result.layout.bound;
 		name_clash(linking, &result);
 	} else {
-		memcpy(result.layout.clash, clash, sizeof clash);
+		result.layout.clash = clash;
 	}
 	if (kept->layout.offset && (!result.layout.offset || result.layout.arena > kept->layout.arena)) {
 		linked_layout_free(&result);
@@ -331,7 +331,7 @@ enum status layout_solve_linked(const struct buffers *buffers, const struct layo
 				struct control *control, struct linked_layout *result, struct error *error)
 {
 	struct linking *linking = mem_alloc(1, sizeof *linking);
-	*result = (struct linked_layout){ .layout.clash = { NONE, NONE } };
+	*result = (struct linked_layout){ .layout.clash = LAYOUT_NO_CLASH };
 	if (!linking)
 		return NO_MEMORY;
 	*linking = (struct linking){ .buffers = buffers, .links = links, .options = options, .control = control };

@@ -36,7 +36,7 @@ bool layout_may_take(const struct buffers *buffers, const struct layout_links *l
  * NULL: none). INFEASIBLE: pins within a group contradict each other, clash says which. BAD_INPUT: sizes add up to too much.
  * O(buffers + pieces). */
 enum status layout_links_join(const struct buffers *buffers, const struct layout_links *links, int64_t alignment, const uint32_t *donor,
-			      struct layout_compounds *compounds, uint32_t clash[2], struct error *error);
+			      struct layout_compounds *compounds, struct layout_clash *clash, struct error *error);
 void layout_compounds_free(struct layout_compounds *compounds);
 
 /* Offsets of the buffers [n] from those of the compounds. */

@@ -115,14 +115,13 @@ static int64_t weigh(const struct building *building, uint32_t tensor, int64_t t
 	return sharding_hides(building->graph, tensor, &building->units->readers) ? time * building->options->exposed / 100 : time;
 }
 
-#define PLACES 256
-
 struct place {
 	struct placement at;
+	uint32_t counted;                /* the last reading that was counted here, plus 1 */
 	uint8_t readers[PHASE_COUNT];    /* that may need it; two for one that stands for several or must be counted */
 	bool late, view;                 /* the backward pass reads it; by way of a view of the forward pass */
 };
-struct places { struct place place[PLACES]; uint32_t count; };
+struct places { struct place *place; size_t room; uint32_t count; };
 
 /* Copies by gathering are made anew in each phase: passing tensors always, parameters on the axes that say so. */
 static bool per_phase(const struct building *building, uint32_t tensor, uint8_t gathers)
@@ -223,14 +222,18 @@ static void fill_return(struct building *building, const struct reading *reading
 
 /* ---- second copies ------------------------------------------------------------------------------------------------ */
 
-static uint32_t note_place(struct places *places, struct placement placement)
+/* The place of a placement, a new one where it has none; NULL when out of memory. */
+static struct place *note_place(struct places *places, struct placement placement)
 {
 	uint32_t i = 0;
 	while (i < places->count && !placement_equal(places->place[i].at, placement))
 		i++;
-	if (i == places->count && i < PLACES)
-		places->place[places->count++].at = placement;
-	return i;
+	if (i < places->count)
+		return &places->place[i];
+	if (!mem_reserve(&places->place, &places->room, (size_t)places->count + 1, sizeof *places->place))
+		return NULL;
+	places->place[places->count++] = (struct place){ .at = placement };
+	return &places->place[i];
 }
 
 /* True where an op may read a tensor in two places at once: a product of a matrix and itself. */
@@ -254,30 +257,34 @@ static bool reads_in_two(const struct building *building, const struct reading *
 }
 
 /* Places that readers may need, how many of them, and in which phases. */
-static void note_needs(const struct building *building, uint32_t writer, uint32_t list, struct places *needs)
+static enum status note_needs(const struct building *building, uint32_t writer, uint32_t list, struct places *needs)
 {
 	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
 	for (uint32_t at = list; at != NONE; at = building->reading[at].next) {
 		const struct reading *reading = &building->reading[at];
 		uint8_t phase = graph->op[reading->op].phase;
-		bool view = phase == PHASE_FORWARD && building->reaches[reading->op], counted[PLACES] = { false };
+		bool view = phase == PHASE_FORWARD && building->reaches[reading->op];
 		bool many = view || (copies_of(building, writer) == 1 && reading->count > 1) || reads_in_two(building, reading);
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
 				struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);
-				uint32_t at_place = graph->reads.item[i] == reading->tensor ? note_place(needs, need) : PLACES;
-				if (at_place == PLACES || counted[at_place])
+				if (graph->reads.item[i] != reading->tensor)
 					continue;
-				struct place *place = &needs->place[at_place];
-				counted[at_place] = true;
+				struct place *place = note_place(needs, need);
+				if (!place)
+					return NO_MEMORY;
+				if (place->counted == at + 1)
+					continue;
+				place->counted = at + 1;
 				place->readers[phase] = (uint8_t)(place->readers[phase] < 100 ? place->readers[phase] + (many ? 2 : 1) : 100);
 				place->late |= building->reaches[reading->op];
 				place->view |= view;
 			}
 		}
 	}
+	return OK;
 }
 
 static bool has_partial(struct placement placement)
@@ -336,18 +343,18 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 static enum status doubled_choices(struct building *building, uint32_t writer, uint32_t tensor, const struct places *needs)
 {
 	const struct network *network = building->network;
-	struct places *written = mem_alloc(1, sizeof *written);
-	enum status status = written ? OK : NO_MEMORY;
+	struct places written = { 0 };
+	enum status status = OK;
 	for (uint32_t c = network->chain.first[writer]; status == OK && c < network->chain.first[writer + 1]; c++)
-		note_place(written, choice_place(building, tensor, &network->choice[c]));
-	for (uint32_t i = 0; status == OK && i < written->count; i++) {
-		struct network_choice choice = { .placement = written->place[i].at };
+		status = note_place(&written, choice_place(building, tensor, &network->choice[c])) ? OK : NO_MEMORY;
+	for (uint32_t i = 0; status == OK && i < written.count; i++) {
+		struct network_choice choice = { .placement = written.place[i].at };
 		status = building_choice(building, choice, 0, 0);
 		for (uint32_t j = 0; j < needs->count && status == OK; j++)
 			if (!placement_equal(needs->place[j].at, choice.placement))
 				status = doubled_at(building, tensor, choice, &needs->place[j]);
 	}
-	mem_free(written);
+	mem_free(written.place);
 	return status;
 }
 
@@ -396,12 +403,11 @@ static bool worth_doubling(const struct places *needs)
 /* All edges of a class of tensors. */
 static enum status connect_class(struct building *building, uint32_t writer, uint32_t class, struct places *needs)
 {
-	enum status status = OK;
 	uint32_t list = building->class_reading[class];
-	memset(needs, 0, sizeof *needs);
-	note_needs(building, writer, list, needs);
+	needs->count = 0;
+	enum status status = note_needs(building, writer, list, needs);
 	building->needs = needs;
-	if (!building->options->plain && worth_doubling(needs))
+	if (status == OK && !building->options->plain && worth_doubling(needs))
 		status = double_tensor(building, writer, class, list, needs);
 	else
 		for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
@@ -415,11 +421,12 @@ enum status building_edges(struct building *building)
 {
 	const struct control *control = building->options->control;
 	uint32_t writers = building->network->chain.nodes;
-	struct places *needs = mem_alloc(1, sizeof *needs);
-	enum status status = needs ? building_readings(building) : NO_MEMORY;
+	struct places needs = { 0 };
+	enum status status = building_readings(building);
 	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
 		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++)
-			status = control && control_status(control) == CANCELLED ? CANCELLED : connect_class(building, writer, class, needs);
-	mem_free(needs);
+			status = control && control_status(control) == CANCELLED ? CANCELLED : connect_class(building, writer, class, &needs);
+	building->needs = NULL;
+	mem_free(needs.place);
 	return status == OK && building->failed ? NO_MEMORY : status;
 }

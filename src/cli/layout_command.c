@@ -1,6 +1,5 @@
 /* layout_command.c: `tidemark layout BUFFERS.csv`: offsets for any set of buffers. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -14,6 +13,7 @@
 #include "solver/layout/pools/pools.h"
 #include "subcommands.h"
 #include "src/read/input.h"
+#include "options.h"
 
 enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 
@@ -141,7 +141,7 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 	};
 	int option;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "c:s:a:t:p:jo:h", options, NULL)) != -1) {
+	while ((option = option_next("layout", argc, argv, ":c:s:a:t:p:jo:h", options)) != -1) {
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return -1;
@@ -346,13 +346,15 @@ static void say_core(const struct request *request, const struct buffers_csv *cs
 /* What contradicts what, with names as the file has them. */
 static void say_why(const char *path, const struct buffers_csv *csv, const struct linked_layout *result, const struct error *error)
 {
-	const char *reason = result->layout.clash[0] == NONE ? NULL : strstr(error->text, " are pinned");
-	if (!reason) {
+	const struct layout_clash *clash = &result->layout.clash;
+	char reason[300];
+	if (clash->kind == LAYOUT_CLASH_NONE) {
 		fprintf(stderr, "tidemark: %s: %s\n", path, error->text);
 		return;
 	}
-	struct slice a = csv->id[result->layout.clash[0]], b = csv->id[result->layout.clash[1]];
-	fprintf(stderr, "tidemark: %s: %.*s and %.*s%s\n", path, (int)a.length, a.text, (int)b.length, b.text, reason);
+	struct slice a = csv->id[clash->buffer[0]], b = csv->id[clash->buffer[1]];
+	fprintf(stderr, "tidemark: %s: %.*s and %.*s %s\n", path, (int)a.length, a.text, (int)b.length, b.text,
+		layout_clash_text(clash, reason, sizeof reason));
 }
 
 static int fail_input(const char *path, enum status status, const struct error *error)
@@ -362,6 +364,13 @@ static int fail_input(const char *path, enum status status, const struct error *
 	else
 		fprintf(stderr, "tidemark: %s: %s\n", path, status == NO_MEMORY ? "out of memory" : error->text);
 	return EXIT_INPUT;
+}
+
+/* A wrong layout is worse than none: nothing goes out that the independent checker doesn't confirm. */
+static enum status fail_wrong(const struct request *request, const struct error *error)
+{
+	fprintf(stderr, "tidemark: %s: the layout that was found is wrong, please report it: %s\n", request->path, error->text);
+	return LIMIT;
 }
 
 static int report(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, enum status status,
@@ -469,6 +478,12 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 	struct layout_pools pools = { csv->pools, room, csv->candidates, csv->spill_cost };
 	double start = seconds();
 	enum status status = layout_solve_pools(&csv->buffers, &csv->links, &pools, &request->options, &control, &result, &error);
+	if (result.offset && layout_check_pools(&csv->buffers, &csv->links, &pools, request->options.alignment, &result, &error) != OK) {
+		fail_wrong(request, &error);
+		pooled_layout_free(&result);
+		mem_free(room);
+		return EXIT_LIMIT;
+	}
 	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
 				: report_pools(request, csv, &result, status, &error, seconds() - start);
 	pooled_layout_free(&result);
@@ -477,6 +492,16 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 }
 
 /* ---- without pools ------------------------------------------------------------------------------------------ */
+
+/* What is true of a pooled layout is to be true of one, too. The simulated allocator rounds sizes in its own way. */
+static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+{
+	bool simulated = request->options.strategy == LAYOUT_CACHING || request->options.strategy == LAYOUT_EXPANDABLE;
+	struct error error = { 0 };
+	enum status status = simulated ? OK : layout_check_links(&csv->buffers, &csv->links, request->options.alignment, offsets(result), result->donor,
+		result->layout.arena, &error);
+	return status == OK ? OK : fail_wrong(request, &error);
+}
 
 static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
 {
@@ -496,6 +521,10 @@ static int solve_one(const struct request *request, const struct buffers_csv *cs
 	double start = seconds();
 	enum status status = solve(request, csv, &result, &error);
 	double time = seconds() - start;
+	if (offsets(&result) && confirm(request, csv, &result) != OK) {
+		linked_layout_free(&result);
+		return EXIT_LIMIT;
+	}
 	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
 				: report(request, csv, &result, status, &error, time);
 	linked_layout_free(&result);

@@ -1,5 +1,4 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "src/models/models.h"
 #include "solver/step/recompute_auto.h"
 #include "subcommands.h"
+#include "options.h"
 
 enum { SIZE_OPTION = 256 };   /* getopt values of the sizes: behind the letters */
 
@@ -173,10 +173,8 @@ static int parse(int argc, char **argv, struct request *request)
 	}
 	memcpy(options + SIZES, others, sizeof others);
 	int letter, code = EXIT_FINE;
-	opterr = 0;
-	while (code == EXIT_FINE && !request->helped && (letter = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-		code = letter == '?' ? usage_error("model", "%s: no such option, or its value is missing", argv[optind - 1])
-			: take_option(request, letter);
+	while (code == EXIT_FINE && !request->helped && (letter = option_next("model", argc, argv, ":o:h", options)) != -1)
+		code = letter == '?' ? EXIT_USAGE : take_option(request, letter);
 	return code;
 }
 

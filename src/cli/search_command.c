@@ -1,5 +1,4 @@
 /* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "src/configs/calibrate.h"
 #include "src/scenario/devices.h"
 #include "subcommands.h"
+#include "options.h"
 
 #define TOP 10
 #define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
@@ -314,8 +314,7 @@ static int parse(struct search *search, int argc, char **argv)
 		{ "overhead", required_argument, NULL, 'v' }, { "even", no_argument, NULL, 'e' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	int letter, code = EXIT_FINE;
 	char *end;
-	opterr = 0;
-	while (code == EXIT_FINE && (letter = getopt_long(argc, argv, "s:n:d:m:b:t:jo:h", options, NULL)) != -1)
+	while (code == EXIT_FINE && (letter = option_next("search", argc, argv, ":s:n:d:m:b:t:jo:h", options)) != -1)
 		switch (letter) {
 		case 's': code = set_knob(search, NULL, optarg); break;
 		case 'n': code = set_knob(search, "devices", optarg); break;
@@ -333,7 +332,7 @@ static int parse(struct search *search, int argc, char **argv)
 		case 'c': search->measurements = optarg; break;
 		case 'k': search->constants = optarg; break;
 		case 'h': search->helped = true; break;
-		default: code = usage_error("search", "%s: no such option, or its value is missing", argv[optind - 1]); break;
+		default: code = EXIT_USAGE; break;   /* option_next() has said why */
 		}
 	if (code == EXIT_FINE && !search->helped && optind != argc - 1)
 		code = usage_error("search", "one model or graph is expected, see --help");

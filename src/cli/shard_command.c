@@ -1,6 +1,5 @@
 /* shard_command.c: `tidemark shard PROBLEM.json`: one strategy per node for any problem of the contest's format. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "src/read/input.h"
 #include "src/read/problem_json.h"
 #include "subcommands.h"
+#include "options.h"
 
 #define INPUT_MOST ((size_t)2 << 30)
 
@@ -43,7 +43,7 @@ static int take_option(struct request *request, int letter)
 		request->helped = true;
 		fputs(usage, stdout);
 		return EXIT_FINE;
-	default: return EXIT_USAGE;   /* getopt_long has said why */
+	default: return EXIT_USAGE;   /* option_next() has said why */
 	}
 }
 
@@ -55,8 +55,7 @@ static int parse(struct request *request, int argc, char **argv)
 	};
 	int letter, code = EXIT_FINE;
 	optind = 1;
-	opterr = 1;
-	while (code == EXIT_FINE && !request->helped && (letter = getopt_long(argc, argv, "t:jo:h", options, NULL)) != -1)
+	while (code == EXIT_FINE && !request->helped && (letter = option_next("shard", argc, argv, ":t:jo:h", options)) != -1)
 		code = take_option(request, letter);
 	if (code != EXIT_FINE || request->helped)
 		return code;

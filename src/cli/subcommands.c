@@ -1,5 +1,4 @@
 /* subcommands.c: the table, and plan, export and check. */
-#include <getopt.h>
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "src/check/check.h"
 #include "src/scenario/shard_mesh.h"
 #include "subcommands.h"
+#include "options.h"
 
 const struct subcommand subcommands[] = {
 #define X(name, synopsis, help) { #name, synopsis, help, name##_command },
@@ -73,7 +73,7 @@ static int take_option(struct request *request, int letter)
 	case 'h':
 		request->helped = true;
 		return subcommand_usage(request->command);
-	default: return EXIT_USAGE;   /* getopt_long has said why */
+	default: return EXIT_USAGE;   /* option_next() has said why */
 	}
 }
 
@@ -83,8 +83,7 @@ static int parse(struct request *request, int argc, char **argv)
 	scenario_init(&request->scenario);
 	request->options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	optind = 1;
-	opterr = 1;
-	while (code == EXIT_FINE && !request->helped && (letter = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
+	while (code == EXIT_FINE && !request->helped && (letter = option_next(request->command, argc, argv, ":o:h", long_options)) != -1)
 		code = take_option(request, letter);
 	if (code != EXIT_FINE || request->helped)
 		return code;
@@ -147,14 +146,19 @@ int export_command(int argc, char **argv)
 
 int check_command(int argc, char **argv)
 {
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		return subcommand_usage("check");
-	const char *rules_file = argc == 5 && strcmp(argv[1], "--rules") == 0 ? argv[2] : NULL;
-	if (argc != 3 && !rules_file)
+	static const struct option options[] = { { "rules", required_argument, NULL, 'r' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	const char *rules_file = NULL;
+	int letter, code = EXIT_FINE;
+	optind = 1;
+	while ((letter = option_next("check", argc, argv, ":h", options)) != -1) {
+		if (letter != 'r')
+			return letter == 'h' ? subcommand_usage("check") : EXIT_USAGE;
+		rules_file = optarg;
+	}
+	if (optind + 2 != argc)
 		return usage_error("check", "check takes GRAPH and PLAN.json");
-	int code = EXIT_FINE;
 	struct error error = { 0 };
-	const char *path = argv[argc - 2], *plan = argv[argc - 1];
+	const char *path = argv[optind], *plan = argv[optind + 1];
 	struct graph *graph = batch_open(path, &code);
 	if (!graph)
 		return code;

@@ -4,10 +4,10 @@
 
 /* X(name, synopsis, help) */
 #define SUBCOMMANDS(X) \
-	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json [--factors]|--csv|--text] [-o F]", "plan once and print the plan") \
+	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json [--factors]|--csv|--text|--as KIND [--view V]] [-o F]", "plan once and print the plan") \
 	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
-	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--rules F] [-o F] | " \
-		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [-o F]", \
+	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--pin '...']... [--rules F] [--time S] [-o F] | " \
+		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [--pin '...']... [--rules F] [-o F]", \
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \
 	X(layout, "BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \

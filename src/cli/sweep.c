@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +17,7 @@
 #include "src/read/native.h"
 #include "subcommands.h"
 #include "src/base/json_text.h"
+#include "options.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096
@@ -58,8 +58,9 @@ static int vary(struct sweep *sweep, const char *text)
 	snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
 	struct varied *varied = &sweep->varied[sweep->count];
 	varied->knob = knob_find(name);
-	if (varied->knob == KNOB_COUNT)
-		return usage_error("sweep", "there is no knob \"%s\"", name);
+	struct error unknown = { 0 };
+	if (varied->knob == KNOB_COUNT && knob_unknown(name, &unknown) != OK)
+		return usage_error("sweep", "%s", unknown.text);
 	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
 	if (!varied->value)
 		return EXIT_LIMIT;
@@ -136,7 +137,7 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 {
 	int letter, code = EXIT_FINE;
 	optind = 1;
-	while (code == EXIT_FINE && !sweep->helped && (letter = getopt_long(argc, argv, "j:o:h", long_options, NULL)) != -1)
+	while (code == EXIT_FINE && !sweep->helped && (letter = option_next("sweep", argc, argv, ":j:o:h", long_options)) != -1)
 		code = take_option(sweep, letter);
 	if (code != EXIT_FINE || sweep->helped)
 		return code;

@@ -371,10 +371,9 @@ static const char *pinned_name(const struct graph *graph, const struct scenario 
 static enum status name_clash(const struct graph *graph, const struct scenario *scenario, const struct layout_input *input,
 	const struct layout *layout, struct error *error)
 {
-	struct error numbered = *error;
-	const char *reason = strstr(numbered.text, " are pinned");
-	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\"%.250s", pinned_name(graph, scenario, input->storage[layout->clash[0]]),
-		pinned_name(graph, scenario, input->storage[layout->clash[1]]), reason ? reason : " are pinned to overlapping places");
+	char reason[300];
+	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" %s", pinned_name(graph, scenario, input->storage[layout->clash.buffer[0]]),
+		pinned_name(graph, scenario, input->storage[layout->clash.buffer[1]]), layout_clash_text(&layout->clash, reason, sizeof reason));
 }
 
 static enum status lay_out(const struct layout_input *input, const struct layout_options *options, struct control *control,
@@ -413,7 +412,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;
-	if (status == INFEASIBLE && error && laid_out->layout.clash[0] != NONE)
+	if (status == INFEASIBLE && error && laid_out->layout.clash.kind != LAYOUT_CLASH_NONE)
 		status = name_clash(graph, scenario, input, &laid_out->layout, error);
 	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
 		laid_out->offset[input->storage[i]] = laid_out->layout.offset[i];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "knobs.h"
+#include "nearest.h"
 
 #define X(id, name) name,
 const char *const stage_names[STAGE_COUNT] = { STAGES(X) };
@@ -29,6 +30,15 @@ enum knob_id knob_find(const char *name)
 	while (knob < KNOB_COUNT && !same_name(knobs[knob].name, name))
 		knob++;
 	return knob;
+}
+
+enum status knob_unknown(const char *name, struct error *error)
+{
+	char text[120];
+	struct nearest nearest = { .wanted = name };
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		nearest_consider(&nearest, knobs[knob].name);
+	return fail(error, BAD_INPUT, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
 }
 
 const char *knob_unavailable(enum knob_id knob)

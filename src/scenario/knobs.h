@@ -99,6 +99,8 @@ extern const struct knob knobs[KNOB_COUNT];
 
 /* The knob of that name ('-' and '_' are alike), or KNOB_COUNT. */
 enum knob_id knob_find(const char *name);
+/* BAD_INPUT: there is no such knob; the nearest is named. */
+enum status knob_unknown(const char *name, struct error *error);
 /* Why the knob can't be turned yet on any graph, or NULL when it can. Static text. */
 const char *knob_unavailable(enum knob_id knob);
 /* Text to value. BAD_INPUT with the range or the words that are allowed. */

@@ -42,7 +42,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	snprintf(name, sizeof name, "%.*s", (int)(value - assignment), assignment);
 	enum knob_id knob = knob_find(name);
 	if (knob == KNOB_COUNT)
-		return fail(error, BAD_INPUT, "there is no knob \"%s\"", name);
+		return knob_unknown(name, error);
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == OK && number != knobs[knob].normal && knob_unavailable(knob))

@@ -418,7 +418,7 @@ static enum status edit_reset(struct scenario *scenario, const char *argument, s
 	}
 	enum knob_id knob = knob_find(argument);
 	if (knob == KNOB_COUNT)
-		return fail(error, BAD_INPUT, "there is no knob \"%.60s\"", argument);
+		return knob_unknown(argument, error);
 	scenario->value[knob] = knobs[knob].normal;
 	return OK;
 }

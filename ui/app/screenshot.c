@@ -1,7 +1,6 @@
 /* screenshot.c: opens a session, presses keys, draws once, writes the cells. */
 #include "screenshot.h"
 
-#include <getopt.h>
 #include <locale.h>
 
 #include "key_script.h"
@@ -9,6 +8,7 @@
 #include "ui/screen/screen.h"
 #include "src/cli/batch.h"
 #include "src/cli/subcommands.h"
+#include "src/cli/options.h"
 
 enum { SIZE_MAX_CELLS = 1000 };
 
@@ -76,7 +76,7 @@ static int take_option(struct shot *shot, int letter)
 	case 'h':
 		shot->helped = true;
 		return subcommand_usage("export");
-	default: return EXIT_USAGE;   /* getopt_long has said why */
+	default: return EXIT_USAGE;   /* option_next() has said why */
 	}
 }
 
@@ -84,7 +84,7 @@ static int parse(struct shot *shot, int argc, char **argv)
 {
 	int letter, code = EXIT_FINE;
 	optind = 1;
-	while (code == EXIT_FINE && !shot->helped && (letter = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
+	while (code == EXIT_FINE && !shot->helped && (letter = option_next("export", argc, argv, ":o:h", long_options)) != -1)
 		code = take_option(shot, letter);
 	if (code != EXIT_FINE || shot->helped)
 		return code;

@@ -335,13 +335,13 @@ static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool
 	if (!unit)
 		return NO_MEMORY;
 	bool core = linked->layout.core_count > 0 && linked->layout.bound > solve->pools->capacity[pool] && !linked->donor;
-	bool clash = linked->layout.clash[0] != NONE && !linked->donor;
+	bool clash = linked->layout.clash.kind != LAYOUT_CLASH_NONE && !linked->donor;
 	for (uint32_t i = 0; i < part->n; i++) {
 		bool in = !core && !clash;
 		for (uint32_t k = 0; core && k < linked->layout.core_count; k++)
 			in |= linked->compounds.whole[i] == linked->layout.core[k];
 		if (clash && !core)
-			in = i == linked->layout.clash[0] || i == linked->layout.clash[1];
+			in = i == linked->layout.clash.buffer[0] || i == linked->layout.clash.buffer[1];
 		if (in)
 			unit[count++] = solve->unit[part->buffer[i]];
 	}
@@ -409,7 +409,7 @@ static bool push_out(struct solve *solve, uint32_t pool, const struct pool_layou
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t unit = solve->unit[part->buffer[i]], b = part->buffer[i];
 		bool out = linked->offset && linked->offset[i] + align_up(solve->buffers->size[b], solve->options->alignment) > solve->pools->capacity[pool];
-		bool clash = !linked->offset && (i == linked->layout.clash[0] || i == linked->layout.clash[1]);
+		bool clash = !linked->offset && (i == linked->layout.clash.buffer[0] || i == linked->layout.clash.buffer[1]);
 		if (out && spill_pool(spill, rank, unit) == pool) {
 			if (spill_last(spill, rank, unit))
 				return false;

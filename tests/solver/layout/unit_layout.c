@@ -68,8 +68,8 @@ Test(layout, contradictory_pins_are_refused_by_name)
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), INFEASIBLE);
 	cr_assert_str_eq(error.text, "buffers 0 and 1 are pinned to overlapping places: to bytes 0 to 3 and 3 to 6, and both are alive at "
 			 "step 1");
-	cr_assert_eq(layout.clash[0], 0);
-	cr_assert_eq(layout.clash[1], 1);
+	cr_assert_eq(layout.clash.buffer[0], 0);
+	cr_assert_eq(layout.clash.buffer[1], 1);
 	cr_assert_null(layout.offset);
 	layout_free(&layout);
 }

@@ -304,7 +304,7 @@ Test(layout_links, pins_that_tear_a_group_apart_are_refused)
 	struct error error;
 	cr_assert_eq(solve(&linked, LAYOUT_BEST, 1, 100000, &result, &error), INFEASIBLE);
 	cr_assert_str_eq(error.text, "buffers 0 and 1 are pinned to places that don't lie as their group does");
-	cr_assert_eq(result.layout.clash[1], 1);
+	cr_assert_eq(result.layout.clash.buffer[1], 1);
 	linked_layout_free(&result);
 	fixed[1] = 8;
 	fixed[0] = -1;

@@ -1,0 +1,22 @@
+/* nearest.h: the names that come nearest to a misspelt one. */
+#ifndef TIDEMARK_SCENARIO_NEAREST_H
+#define TIDEMARK_SCENARIO_NEAREST_H
+
+#include <stddef.h>
+
+#define NEAREST_MOST 3
+
+/* Begin with { .wanted = name } and consider every name that there is; names must outlive it. */
+struct nearest {
+	const char *wanted;
+	const char *name[NEAREST_MOST];     /* nearest first */
+	unsigned distance[NEAREST_MOST];
+	int count;
+};
+
+/* Levenshtein distance of the first 63 bytes; a name that begins with the wanted one has 0. O(length^2). */
+void nearest_consider(struct nearest *nearest, const char *name);
+/* "; the nearest is --view": where one name is likely meant, with the sign before it, else "". Returns text. */
+char *nearest_text(const struct nearest *nearest, const char *sign, char *text, size_t size);
+
+#endif
