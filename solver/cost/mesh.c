@@ -1,10 +1,6 @@
 /* mesh.c: costs of collectives. */
 #include "mesh.h"
 
-#define X(id, name) name,
-const char *const collective_names[COLLECTIVE_COUNT] = { COLLECTIVES(X) };
-#undef X
-
 uint32_t mesh_devices(const struct mesh *mesh)
 {
 	uint32_t devices = 1;
@@ -68,7 +64,7 @@ static int64_t lesser(int64_t a, int64_t b)
 }
 
 /* Over n devices that share one kind of link. */
-static int64_t flat_time(struct link link, uint32_t n, enum collective collective, int64_t bytes)
+static int64_t flat_time(struct link link, uint32_t n, enum collective_kind collective, int64_t bytes)
 {
 	uint32_t log = log2_up(n);
 	bool halving = (n & (n - 1)) == 0;
@@ -93,7 +89,7 @@ static int64_t flat_time(struct link link, uint32_t n, enum collective collectiv
 	}
 }
 
-int64_t collective_bytes(const struct mesh_axis *axis, enum collective collective, int64_t bytes)
+int64_t collective_bytes(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes)
 {
 	int64_t n = axis->size;
 	if (n < 2)
@@ -113,7 +109,7 @@ int64_t collective_bytes(const struct mesh_axis *axis, enum collective collectiv
 	}
 }
 
-int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes)
+int64_t collective_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes)
 {
 	uint32_t near = axis->near_size, nodes = axis->size / (near > 0 ? near : 1);
 	if (nodes < 2 || near < 2 || collective == COLLECTIVE_SEND)
@@ -134,7 +130,7 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective collective
 	return lesser(time, COLLECTIVE_TIME_MAX);
 }
 
-int64_t collective_of(const struct mesh_axis *axis, enum collective collective, int64_t from, int64_t to)
+int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collective, int64_t from, int64_t to)
 {
 	int64_t size = axis->size;
 	if (collective == COLLECTIVE_ALL_GATHER)

@@ -5,9 +5,8 @@
 #ifndef TIDEMARK_COST_MESH_H
 #define TIDEMARK_COST_MESH_H
 
-#include "solver/base/base.h"
+#include "solver/graph/collective.h"
 
-#define MESH_AXES 4
 #define PICOSECONDS INT64_C(1000000000000) /* in a second */
 
 struct link {
@@ -36,24 +35,15 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b);
 /* Coordinate of a device on an axis. */
 uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis);
 
-/* Changes of placement on one axis. SLICE is local. */
-#define COLLECTIVES(X) \
-	X(ALL_GATHER, "all_gather") X(REDUCE_SCATTER, "reduce_scatter") X(ALL_REDUCE, "all_reduce") X(ALL_TO_ALL, "all_to_all") \
-	X(SEND, "send") X(SLICE, "slice")
-#define X(id, name) COLLECTIVE_##id,
-enum collective { COLLECTIVES(X) COLLECTIVE_COUNT };
-#undef X
-extern const char *const collective_names[COLLECTIVE_COUNT];
-
 /* Bytes that each device sends: bytes is the local tensor gathered (all-gather), reduced (reduce-scatter, all-reduce), of all
  * members together (all-to-all), or sent. Ring algorithms. O(1). */
-int64_t collective_bytes(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
+int64_t collective_bytes(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes);
 /* Time in picoseconds, rounded up: the faster of ring and halving (tree) algorithms (Thakur, Rabenseifner, Gropp 2005); across
  * nodes the hierarchical one. Never above COLLECTIVE_TIME_MAX (20 hours), so that sums don't overflow. O(1). */
 #define COLLECTIVE_TIME_MAX (INT64_C(1) << 56)
-int64_t collective_time(const struct mesh_axis *axis, enum collective collective, int64_t bytes);
+int64_t collective_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes);
 /* The bytes that both take for a collective that makes a local tensor of `to` bytes from one of `from`: of unequal pieces every one
  * counts as the largest. */
-int64_t collective_of(const struct mesh_axis *axis, enum collective collective, int64_t from, int64_t to);
+int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collective, int64_t from, int64_t to);
 
 #endif

@@ -167,19 +167,26 @@ uint32_t placement_copies(const struct mesh *mesh, struct placement placement)
 	return copies;
 }
 
+struct axis_place placement_on(const struct units *units, uint32_t tensor, int8_t on)
+{
+	if (on < 0)
+		return (struct axis_place){ on, 1 };
+	const struct part *part = units->part + units->part_start[tensor];
+	struct axis_place place = { (int8_t)part[on].dim, 1 };
+	for (int i = on - 1; i >= 0 && part[i].dim == part[on].dim; i--)
+		place.blocks *= part[i].size;
+	return place;
+}
+
+struct axis_places placement_said(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+{
+	struct axis_places places = { .axes = mesh->axes };
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		places.on[a] = placement_on(units, tensor, placement.on[a]);
+	return places;
+}
+
 char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size)
 {
-	if (on == PLACE_WHOLE || on == PLACE_PARTIAL) {
-		snprintf(text, size, "%s", on == PLACE_WHOLE ? "R" : "P");
-		return text;
-	}
-	const struct part *part = units->part + units->part_start[tensor];
-	int64_t blocks = 1;
-	for (int i = on - 1; i >= 0 && part[i].dim == part[on].dim; i--)
-		blocks *= part[i].size;
-	if (blocks > 1)
-		snprintf(text, size, "S(%u:%lld)", part[on].dim, (long long)blocks);
-	else
-		snprintf(text, size, "S(%u)", part[on].dim);
-	return text;
+	return axis_place_text(placement_on(units, tensor, on), text, size);
 }

@@ -6,7 +6,7 @@
 
 /* One move on one axis. */
 struct reshard_move {
-	enum collective collective;
+	enum collective_kind collective;
 	uint8_t axis;
 	struct placement to;       /* after the move */
 	int64_t bytes;             /* as collective_time() takes them */

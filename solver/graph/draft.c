@@ -51,6 +51,12 @@ static bool keep_text(struct draft *draft, const char **text)
 	return *text != NULL;
 }
 
+void *arena_copy(struct arena *arena, const void *of, size_t size)
+{
+	void *copy = arena_alloc(arena, 1, size);
+	return copy ? memcpy(copy, of, size) : NULL;
+}
+
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra)
 {
 	if (!keep_text(draft, &name) || !keep_text(draft, &source) || !keep_text(draft, &extra))
@@ -75,6 +81,8 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		memcpy(shape, copy.shape, copy.rank * sizeof *shape);
 		copy.shape = shape;
 	}
+	if (copy.places && !(copy.places = arena_copy(&draft->arena, copy.places, sizeof *copy.places)))
+		return NONE;
 	if (names_add(&draft->tensor_names, copy.name, draft->tensors) == NONE)
 		return NONE;
 	draft->tensor[draft->tensors] = copy;
@@ -88,6 +96,8 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	struct op copy = *op;
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) ||
 	    !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
+		return NONE;
+	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))
 		return NONE;
 	draft->op[draft->ops] = copy;
 	return draft->ops++;

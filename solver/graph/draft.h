@@ -12,6 +12,8 @@ struct pairs {
 };
 /* OK or NO_MEMORY. */
 enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other);
+/* A copy of size bytes in an arena; NULL when out of memory. */
+void *arena_copy(struct arena *arena, const void *of, size_t size);
 
 struct draft {
 	const char *name, *source, *extra;

@@ -77,7 +77,9 @@ static enum status copy_tensors(struct build *build)
 			memcpy(shape, tensor->shape, tensor->rank * sizeof *shape);
 			tensor->shape = shape;
 		}
-		if (!tensor->name || (draft->tensor[id].extra && !tensor->extra))
+		if (tensor->places)
+			tensor->places = arena_copy(&graph->arena, tensor->places, sizeof *tensor->places);
+		if (!tensor->name || (draft->tensor[id].extra && !tensor->extra) || (draft->tensor[id].places && !tensor->places))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
 		if (first == NONE)
@@ -98,6 +100,16 @@ static bool copy_text(struct graph *graph, const char **text, const char *otherw
 	return *text != NULL;
 }
 
+/* Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
+static bool copy_collective(struct graph *graph, struct op *op)
+{
+	enum collective_kind kind = collective_of_type(op->type);
+	struct collective collective = op->collective ? *op->collective : collective_unsaid();
+	collective.kind = kind;
+	op->collective = kind == COLLECTIVE_KINDS ? NULL : arena_copy(&graph->arena, &collective, sizeof collective);
+	return op->collective || kind == COLLECTIVE_KINDS;
+}
+
 /* Copies the ops to their places in program order. */
 static enum status copy_ops(struct build *build)
 {
@@ -112,7 +124,7 @@ static enum status copy_ops(struct build *build)
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
 		if (!copy_text(graph, &op->name, NULL) || !copy_text(graph, &op->type, "op") ||
-		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->extra, NULL))
+		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->extra, NULL) || !copy_collective(graph, op))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)

@@ -10,6 +10,7 @@
 #ifndef TIDEMARK_GRAPH_GRAPH_H
 #define TIDEMARK_GRAPH_GRAPH_H
 
+#include "collective.h"
 #include "solver/base/names.h"
 
 #define KINDS(X) /* the first five are persistent: they live through the whole step */ \
@@ -48,6 +49,7 @@ static inline bool kind_persistent(enum kind kind)
 struct tensor {
 	const char *name;      /* unique among tensors */
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
+	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [rank], or NULL where unknown */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
 	uint32_t storage;
@@ -63,10 +65,13 @@ struct op {
 	const char *type;      /* "aten.mm.default" */
 	const char *module;    /* dotted path, "" where unknown */
 	const char *extra;
+	const struct collective *collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
 	int64_t flops;         /* < 0: unknown */
 	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
+	uint32_t in_flight;    /* an offload's: microbatches whose copies wait in the host; 0: nobody says */
 	unsigned line;
 	uint8_t phase;
+	bool recomputed;       /* runs a forward op again */
 	bool has_phase, has_module, has_workspace;
 };
 

@@ -1,6 +1,5 @@
 /* check.c: verifies graphs of pipeline ranks and schedules. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -41,9 +40,10 @@ static uint32_t named(const struct graph *device, const char *name, const char *
 	return graph_find_tensor(device, text);
 }
 
-static bool is(const struct op *op, const char *type)
+/* Sends and receives, and sums over the ranks; not what a device's own graph has. */
+static bool between_ranks(const struct op *op, enum collective_kind kind)
 {
-	return strcmp(op->type, type) == 0;
+	return op->collective && op->collective->kind == kind && op->collective->rank != NONE;
 }
 
 /* ---- what tensors hold ----------------------------------------------------------------------------------------------- */
@@ -92,10 +92,9 @@ static uint32_t sender(const struct check *check, uint32_t r, uint32_t id, uint3
 {
 	const struct op *op = &check->rank[r]->op[id];
 	char name[600];
-	const char *at = op->extra ? strstr(op->extra, "\"from\":") : NULL;
-	if (!is(op, "comm.recv") || !ends_with(op->name, ".recv") || !at)
+	if (!between_ranks(op, COLLECTIVE_RECEIVE) || !ends_with(op->name, ".recv"))
 		return NONE;
-	*from = (uint32_t)strtoul(at + 7, NULL, 10);
+	*from = op->collective->rank;
 	snprintf(name, sizeof name, "%.*s.send.%u", (int)(strlen(op->name) - strlen(".recv")), op->name, r);
 	return *from < check->ranks ? graph_find_op(check->rank[*from], name) : NONE;
 }
@@ -152,12 +151,12 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 	const struct graph *graph = check->rank[r];
 	const struct op *op = &graph->op[id];
 	uint32_t of = NONE;
-	if (is(op, "comm.all_reduce") && ends_with(op->name, ".all_reduce.pp")) {
+	if (between_ranks(op, COLLECTIVE_ALL_REDUCE)) {
 		uint32_t tensor = graph->reads.item[graph->reads.start[id]];
 		check->reduced[check->of[r][tensor]] = true;
 		return OK;
 	}
-	if (is(op, "comm.send") || is(op, "comm.recv") || is(op, "pipeline.flush"))
+	if (between_ranks(op, COLLECTIVE_SEND) || between_ranks(op, COLLECTIVE_RECEIVE) || strcmp(op->type, "pipeline.flush") == 0)
 		return OK;
 	if (ends_with(op->name, ".accumulate") && csr_length(&graph->reads, id) == 2 && csr_length(&graph->writes, id) == 1) {
 		uint32_t sum = graph->reads.item[graph->reads.start[id]], what = graph->reads.item[graph->reads.start[id] + 1];
@@ -186,7 +185,7 @@ static void find_reduced(struct check *check)
 {
 	for (uint32_t r = 0; r < check->ranks; r++)
 		for (uint32_t id = 0; id < check->rank[r]->ops; id++)
-			if (is(&check->rank[r]->op[id], "comm.all_reduce") && ends_with(check->rank[r]->op[id].name, ".all_reduce.pp"))
+			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
 				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
 }
 
@@ -197,7 +196,7 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t writer = graph->tensor[tensor].writer;
-	bool sum = writer != NONE && (ends_with(graph->op[writer].name, ".accumulate") || is(&graph->op[writer], "comm.recv"));
+	bool sum = writer != NONE && (ends_with(graph->op[writer].name, ".accumulate") || between_ranks(&graph->op[writer], COLLECTIVE_RECEIVE));
 	uint32_t of = writer == NONE || sum ? NONE : graph_find_op(check->device, graph->op[writer].name);
 	if (writer != NONE && ends_with(graph->op[writer].name, ".accumulate")) {
 		mark_summands(check, r, graph->reads.item[graph->reads.start[writer] + 1], marks);
@@ -245,7 +244,7 @@ static enum status check_reductions(struct check *check)
 	enum status status = OK;
 	for (uint32_t r = 0; r < check->ranks; r++)
 		for (uint32_t id = 0; id < check->rank[r]->ops && status == OK; id++)
-			if (is(&check->rank[r]->op[id], "comm.all_reduce") && ends_with(check->rank[r]->op[id].name, ".all_reduce.pp"))
+			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
 				status = check_reduction(check, check->rank[r]->op[id].name);
 	return status;
 }
@@ -270,7 +269,7 @@ static enum status check_received(const struct check *check, uint32_t r)
 	const struct graph *graph = check->rank[r];
 	uint32_t received = 0, from = 0;
 	for (uint32_t id = 0; id < graph->ops; id++) {
-		if (!is(&graph->op[id], "comm.recv"))
+		if (!between_ranks(&graph->op[id], COLLECTIVE_RECEIVE))
 			continue;
 		uint32_t send = sender(check, r, id, &from);
 		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
@@ -281,12 +280,10 @@ static enum status check_received(const struct check *check, uint32_t r)
 		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) || check->rank[from]->tensor[there].bytes != graph->tensor[here].bytes)
 			return wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
 	}
-	char end[32];
 	uint32_t sent = 0;
-	snprintf(end, sizeof end, ".send.%u", r);
 	for (uint32_t other = 0; other < check->ranks; other++)
 		for (uint32_t id = 0; id < check->rank[other]->ops; id++)
-			sent += is(&check->rank[other]->op[id], "comm.send") && ends_with(check->rank[other]->op[id].name, end);
+			sent += between_ranks(&check->rank[other]->op[id], COLLECTIVE_SEND) && check->rank[other]->op[id].collective->rank == r;
 	return sent == received ? OK : wrong(check, r, "not everything that is sent there is received by", check->rank[r]->name ? check->rank[r]->name : "");
 }
 
@@ -332,7 +329,7 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 {
 	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
 	for (uint32_t op = graph->ops; on && op-- > 0;) {
-		on[op] = is(&graph->op[op], "comm.send");
+		on[op] = between_ranks(&graph->op[op], COLLECTIVE_SEND);
 		FOR_ROW(i, &graph->succ, op)
 			on[op] |= graph->op[op].phase != PHASE_BACKWARD && on[graph->succ.item[i]];
 	}
@@ -350,7 +347,7 @@ static bool waits(const struct graph *graph, const bool *on, uint32_t s)
 		backward |= op != maker && reads && graph->op[op].phase == PHASE_BACKWARD;
 		early |= reads && graph->op[op].phase == PHASE_FORWARD && on[op];
 	}
-	if (maker != NONE && is(&graph->op[maker], "comm.recv"))
+	if (maker != NONE && between_ranks(&graph->op[maker], COLLECTIVE_RECEIVE))
 		forward = early;
 	return forward && backward && graph->storage[s].bytes > 0;
 }
@@ -385,9 +382,8 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		const char *at = graph->op[op].extra ? strstr(graph->op[op].extra, "\"in_flight\":") : NULL;
-		unsigned long held = at ? strtoul(at + strlen("\"in_flight\":"), NULL, 10) : 1;
-		if (is(&graph->op[op], "tidemark.offload") && (held < check->in_flight[r].least || held > check->in_flight[r].most))
+		uint32_t held = graph->op[op].in_flight > 0 ? graph->op[op].in_flight : 1;
+		if (strcmp(graph->op[op].type, "tidemark.offload") == 0 && (held < check->in_flight[r].least || held > check->in_flight[r].most))
 			return wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
 	}
 	return OK;

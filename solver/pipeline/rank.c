@@ -205,12 +205,12 @@ static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
 
 /* ---- between ranks ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t communication(struct making *making, const char *name, const char *type, const char *module, int64_t bytes, const char *key, uint32_t rank)
+/* rank: the other end, or of a sum this one. */
+static uint32_t communication(struct making *making, const char *name, enum collective_kind kind, const char *module, int64_t bytes, uint32_t rank)
 {
-	char extra[120];
-	snprintf(extra, sizeof extra, "\"axis\":\"pp\",\"size\":%u,\"moved\":%lld,\"%s\":%u", making->cut->ranks, (long long)bytes, key, rank);
-	struct op op = { .name = name, .type = type, .module = module, .extra = extra, .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
-		.has_module = true };
+	struct collective said = { .axis = "pp", .size = making->cut->ranks, .group = NONE, .rank = rank, .moved = bytes };
+	struct op op = { .name = name, .type = collective_types[kind], .module = module, .collective = &said, .flops = 0, .phase = PHASE_COMMUNICATION,
+		.has_phase = true, .has_module = true };
 	return making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 }
 
@@ -243,7 +243,7 @@ static void send(struct making *making, uint32_t number)
 	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
 	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
 	const char *module = writer != NONE ? making->graph->op[writer].module : allocator != NONE ? making->graph->op[allocator].module : "";
-	uint32_t op = communication(making, joined(making, tensor->name, suffix), "comm.send", module, tensor->bytes, "to", transfer->to);
+	uint32_t op = communication(making, joined(making, tensor->name, suffix), COLLECTIVE_SEND, module, tensor->bytes, transfer->to);
 	if (op == NONE || from == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, from));
@@ -282,7 +282,7 @@ static void receive(struct making *making, uint32_t tensor, uint32_t reader)
 	copy.alias = NONE;
 	copy.kind = copy.kind == KIND_OUTPUT || kind_persistent(copy.kind) ? KIND_ACTIVATION : copy.kind;
 	uint32_t to = making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
-	uint32_t op = communication(making, joined(making, copy.name, ".recv"), "comm.recv", making->graph->op[reader].module, 0, "from", transfer->from);
+	uint32_t op = communication(making, joined(making, copy.name, ".recv"), COLLECTIVE_RECEIVE, making->graph->op[reader].module, 0, transfer->from);
 	if (op == NONE || to == NONE)
 		return;
 	stop(making, draft_write(making->draft, op, to));
@@ -331,6 +331,7 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	int64_t shape[RANK_MAX], bytes = copies.bytes;
 	copies.name = joined(making, copies.name, ".in_flight");
 	copies.extra = NULL;
+	copies.places = NULL;
 	copies.alias = NONE;
 	copies.kind = KIND_ACTIVATION;
 	if (__builtin_mul_overflow(others, bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
@@ -396,7 +397,7 @@ static void end_backward(struct making *making)
 /* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
 static void reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
 {
-	uint32_t op = communication(making, joined(making, name, ".all_reduce.pp"), "comm.all_reduce", module, bytes, "rank", making->rank);
+	uint32_t op = communication(making, joined(making, name, ".all_reduce.pp"), COLLECTIVE_ALL_REDUCE, module, bytes, making->rank);
 	if (op == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, tensor));
@@ -432,7 +433,6 @@ static struct op op_here(struct making *making, uint32_t id)
 	struct op op = graph->op[id];
 	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : NONE;
 	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1 ? making->held[storage_of(making, to)] : 0;
-	char member[40];
 	int64_t bytes;
 	if (held < 2)
 		return op;
@@ -441,8 +441,7 @@ static struct op op_here(struct making *making, uint32_t id)
 		stop(making, fail(making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
 	else
 		making->in_host += bytes;
-	snprintf(member, sizeof member, "%s\"in_flight\":%u", op.extra && *op.extra ? "," : "", held);
-	op.extra = joined(making, op.extra ? op.extra : "", member);
+	op.in_flight = held;
 	return op;
 }
 
@@ -553,7 +552,7 @@ static void exchange_state(struct making *making)
 			send(making, i);
 		if (transfer->to != making->rank || making->local[transfer->tensor] == NONE)
 			continue;
-		uint32_t op = communication(making, joined(making, tensor->name, ".recv"), "comm.recv", "", 0, "from", transfer->from);
+		uint32_t op = communication(making, joined(making, tensor->name, ".recv"), COLLECTIVE_RECEIVE, "", 0, transfer->from);
 		if (op != NONE)
 			stop(making, draft_inplace(making->draft, op, NONE, making->local[transfer->tensor]));
 		if (op != NONE && making->flush != NONE)

@@ -9,8 +9,6 @@
 
 #include "factors.h"
 
-#define PLACE_WHOLE (-1)     /* R */
-#define PLACE_PARTIAL (-2)   /* P */
 #define UNIT_NONE (-1)       /* every device of the axis computes all of the op */
 #define UNIT_PARTIAL (-2)    /* a linear op that passes partial sums on: operands and results P */
 

@@ -32,40 +32,32 @@ static enum status wrong(const struct check *check, const char *what, const char
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Reads key:["S(0)","R"], a place for each axis. False where a word is no place of the tensor. */
-static bool read_places(const struct check *check, const char *extra, const char *key, uint32_t tensor, struct placement *placement)
+/* The placement of a tensor that a collective names. False where it names none of the tensor. */
+static bool read_places(const struct check *check, const struct axis_places *said, uint32_t tensor, struct placement *placement)
 {
-	const char *at = extra ? strstr(extra, key) : NULL;
 	int parts = (int)(check->units->part_start[tensor + 1] - check->units->part_start[tensor]);
+	bool all = said->axes > 0 && said->axes == check->sharding->mesh.axes;
 	memset(placement, PLACE_WHOLE, sizeof *placement);
-	at = at ? strchr(at, '[') : NULL;
-	for (uint32_t a = 0; at && a < check->sharding->mesh.axes; a++) {
-		const char *begin = strchr(at, '"'), *end = begin ? strchr(begin + 1, '"') : NULL;
+	for (uint32_t a = 0; all && a < said->axes; a++) {
 		bool found = false;
-		for (int on = PLACE_PARTIAL; end && on < parts; on++) {
-			char text[40];
-			size_t length = strlen(placement_text(check->units, tensor, (int8_t)on, text, sizeof text));
-			if (length == (size_t)(end - begin - 1) && strncmp(begin + 1, text, length) == 0) {
-				placement->on[a] = (int8_t)on;
-				found = true;
-			}
+		for (int on = PLACE_PARTIAL; on < parts; on++) {
+			char one[40], other[40];
+			if (strcmp(placement_text(check->units, tensor, (int8_t)on, one, sizeof one), axis_place_text(said->on[a], other, sizeof other)) != 0)
+				continue;
+			placement->on[a] = (int8_t)on;
+			found = true;
 		}
-		if (!found)
-			return false;
-		at = end + 1;
+		all = found;
 	}
-	return at != NULL;
+	return all;
 }
 
 /* The axis that a collective names, or NONE. */
-static uint32_t named_axis(const struct check *check, const char *extra)
+static uint32_t named_axis(const struct check *check, const struct collective *said)
 {
-	for (uint32_t a = 0; a < check->sharding->mesh.axes; a++) {
-		char member[40];
-		snprintf(member, sizeof member, "\"axis\":\"%.7s\"", check->sharding->mesh.axis[a].name);
-		if (extra && strstr(extra, member))
+	for (uint32_t a = 0; a < check->sharding->mesh.axes; a++)
+		if (strncmp(check->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0)
 			return a;
-	}
 	return NONE;
 }
 
@@ -74,7 +66,8 @@ static uint32_t named_axis(const struct check *check, const char *extra)
 static bool is_slice_view(const struct graph *device, uint32_t tensor)
 {
 	uint32_t writer = device->tensor[tensor].writer;
-	return device->tensor[tensor].alias != NONE && writer != NONE && strcmp(device->op[writer].type, "comm.slice") == 0
+	return device->tensor[tensor].alias != NONE && writer != NONE && device->op[writer].collective
+		&& device->op[writer].collective->kind == COLLECTIVE_SLICE
 		&& device->inplace_start[writer] == device->inplace_start[writer + 1];
 }
 
@@ -199,14 +192,14 @@ static enum status check_op(struct check *check, uint32_t id)
 
 /* ---- collectives ------------------------------------------------------------------------------------------------------------ */
 
-/* The word for a change on one axis. */
-static const char *word_of(int8_t from, int8_t to)
+/* What a change on one axis is. */
+static enum collective_kind kind_of(int8_t from, int8_t to)
 {
 	if (from == PLACE_PARTIAL)
-		return to == PLACE_WHOLE ? "comm.all_reduce" : "comm.reduce_scatter";
+		return to == PLACE_WHOLE ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
 	if (from == PLACE_WHOLE)
-		return to == PLACE_PARTIAL ? "comm.keep_one" : "comm.slice";
-	return to == PLACE_WHOLE ? "comm.all_gather" : to >= 0 ? "comm.all_to_all" : "";
+		return to == PLACE_PARTIAL ? COLLECTIVE_KEEP_ONE : COLLECTIVE_SLICE;
+	return to == PLACE_WHOLE ? COLLECTIVE_ALL_GATHER : to >= 0 ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_KINDS;
 }
 
 /* Bytes that a local tensor stands for before an axis cuts it: pieces count as the largest. */
@@ -224,15 +217,15 @@ static enum status check_move(const struct check *check, uint32_t id, uint32_t f
 {
 	const struct op *op = &check->device->op[id];
 	const struct mesh *mesh = &check->sharding->mesh;
-	uint32_t axis = named_axis(check, op->extra);
+	uint32_t axis = named_axis(check, op->collective);
 	struct placement said;
-	if (!read_places(check, op->extra, "\"from\"", check->of[from], &said) || !placement_equal(said, check->at[from]))
+	if (!read_places(check, &op->collective->from, check->of[from], &said) || !placement_equal(said, check->at[from]))
 		return wrong(check, "begins in another placement than its operand's:", op->name);
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (axis == NONE || (check->at[from].on[a] != check->at[to].on[a]) != (a == axis))
 			return wrong(check, "changes not just the axis that it names:", op->name);
 	int8_t before = check->at[from].on[axis], after = check->at[to].on[axis];
-	if (strcmp(op->type, word_of(before, after)) != 0)
+	if (op->collective->kind != kind_of(before, after))
 		return wrong(check, "has another type than what it does:", op->name);
 	if (uncut(check, from, axis) != uncut(check, to, axis))
 		return wrong(check, "has an operand and a result whose sizes don't belong together:", op->name);
@@ -249,7 +242,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 	uint32_t from = device->reads.item[device->reads.start[id]], to = device->writes.item[device->writes.start[id]];
 	uint32_t into = pair < device->inplace_start[id + 1] ? device->inplace[pair].in : NONE;
 	check->of[to] = check->of[from];
-	if (!read_places(check, op->extra, "\"to\"", check->of[to], &check->at[to]))
+	if (!read_places(check, &op->collective->to, check->of[to], &check->at[to]))
 		return wrong(check, "doesn't say where it goes:", op->name);
 	if (!up_to_date(check, from))
 		return wrong(check, "an old version is read by", op->name);
@@ -329,7 +322,7 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 	struct check check = { .units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error };
 	enum status status = start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
-		status = strncmp(device->op[id].type, "comm.", 5) == 0 ? check_collective(&check, id) : check_op(&check, id);
+		status = device->op[id].collective ? check_collective(&check, id) : check_op(&check, id);
 	if (status == OK)
 		status = check_sizes(&check);
 	if (status == OK)

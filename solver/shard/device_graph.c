@@ -68,8 +68,8 @@ static bool all_whole(struct placement placement)
 	return true;
 }
 
-/* ["S(0)","R"], one for each axis. Returns its length. */
-static size_t place_list(const struct walk *walk, uint32_t tensor, struct placement placement, char *text, size_t size)
+/* ["S(0)","R"], one for each axis, for messages. */
+static void place_list(const struct walk *walk, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	size_t used = (size_t)snprintf(text, size, "[");
 	for (uint32_t a = 0; a < walk->mesh->axes; a++) {
@@ -77,10 +77,10 @@ static size_t place_list(const struct walk *walk, uint32_t tensor, struct placem
 		used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", a ? "," : "",
 			placement_text(walk->units, tensor, placement.on[a], one, sizeof one));
 	}
-	return used + (size_t)snprintf(text + used, size - used, "]");
+	snprintf(text + used, size - used, "]");
 }
 
-/* A tensor's or graph's members with one more. NULL when out of memory. */
+/* A graph's members with one more. NULL when out of memory. */
 static const char *with_member(struct walk *walk, const char *extra, const char *member)
 {
 	size_t length = extra ? strlen(extra) + 1 : 0, more = strlen(member);
@@ -90,16 +90,6 @@ static const char *with_member(struct walk *walk, const char *extra, const char 
 	else
 		snprintf(text, length + more + 1, "%s%s%s", extra ? extra : "", extra ? "," : "", member);
 	return text;
-}
-
-static const char *with_placement(struct walk *walk, const char *extra, uint32_t tensor, struct placement placement)
-{
-	char list[MESH_AXES * 48], member[sizeof list + 20];
-	if (all_whole(placement))
-		return extra;
-	place_list(walk, tensor, placement, list, sizeof list);
-	snprintf(member, sizeof member, "\"placement\":%s", list);
-	return with_member(walk, extra, member);
 }
 
 static void describe(struct walk *walk)
@@ -126,6 +116,7 @@ static uint32_t local_tensor(struct walk *walk, uint32_t of, const char *name, s
 {
 	int64_t shape[RANK_MAX];
 	struct tensor tensor = walk->graph->tensor[of];
+	struct axis_places places = placement_said(walk->units, walk->mesh, of, placement);
 	if (walk->status != OK)
 		return NONE;
 	if (tensor.shape) {
@@ -133,7 +124,8 @@ static uint32_t local_tensor(struct walk *walk, uint32_t of, const char *name, s
 		tensor.shape = shape;
 	}
 	tensor.bytes = placement_bytes(walk->units, walk->mesh, of, placement);
-	tensor.extra = with_placement(walk, tensor.extra, of, placement);
+	if (!all_whole(placement))
+		tensor.places = &places;
 	tensor.alias = alias;
 	if (name) {                /* a copy */
 		tensor.name = name;
@@ -173,18 +165,18 @@ enum target { FRESH, VIEW, INTO };
 static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, const struct reshard_move *move,
 	enum target target, uint32_t into)
 {
-	char name[NAME_LENGTH], type[40], extra[2 * MESH_AXES * 48 + 120], before[MESH_AXES * 48], after[MESH_AXES * 48];
+	char name[NAME_LENGTH];
 	const struct mesh_axis *axis = &walk->mesh->axis[move->axis];
 	if (walk->status != OK)
 		return NONE;
 	name_move(walk, tensor, move, name);
+	struct collective said = { .size = axis->size, .group = group_of(walk->mesh, walk->rank, move->axis), .rank = NONE,
+		.moved = collective_bytes(axis, move->collective, move->bytes), .from = placement_said(walk->units, walk->mesh, tensor, at),
+		.to = placement_said(walk->units, walk->mesh, tensor, move->to) };
+	memcpy(said.axis, axis->name, sizeof said.axis);
 	bool keeps_one = move->to.on[move->axis] == PLACE_PARTIAL;
-	snprintf(type, sizeof type, "comm.%s", keeps_one ? "keep_one" : collective_names[move->collective]);
-	place_list(walk, tensor, at, before, sizeof before);
-	place_list(walk, tensor, move->to, after, sizeof after);
-	snprintf(extra, sizeof extra, "\"axis\":\"%.7s\",\"size\":%u,\"group\":%u,\"moved\":%lld,\"from\":%s,\"to\":%s", axis->name, axis->size,
-		group_of(walk->mesh, walk->rank, move->axis), (long long)collective_bytes(axis, move->collective, move->bytes), before, after);
-	struct op op = { .name = name, .type = type, .module = walk->module, .extra = extra, .phase = PHASE_COMMUNICATION, .has_phase = true,
+	struct op op = { .name = name, .type = collective_types[keeps_one ? COLLECTIVE_KEEP_ONE : move->collective], .module = walk->module,
+		.collective = &said, .phase = PHASE_COMMUNICATION, .has_phase = true,
 		.has_module = *walk->module != '\0' };
 	uint32_t id = draft_op(walk->draft, &op);
 	uint32_t result = id == NONE ? NONE : local_tensor(walk, tensor, name, move->to, target == FRESH ? NONE : target == VIEW ? from : into);

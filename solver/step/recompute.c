@@ -216,23 +216,15 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 static uint32_t again_op(struct replay *replay, uint32_t op)
 {
 	struct op record = replay->graph->op[op];
-	size_t size = 64 + (record.extra ? strlen(record.extra) : 0);
-	char name[600], *extra = mem_alloc(size, 1);
-	if (!extra) {
-		replay->build.status = NO_MEMORY;
-		return NONE;
-	}
-	bool more = record.extra && *record.extra;
-	snprintf(extra, size, "%s%s\"recomputed\":true", more ? record.extra : "", more ? "," : "");
+	char name[600];
 	snprintf(name, sizeof name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE || graph_find_op(replay->graph, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
 	record.name = name;
-	record.extra = extra;
+	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;
 	record.has_phase = true;
 	uint32_t id = draft_op(replay->build.draft, &record);
-	mem_free(extra);
 	if (id == NONE)
 		replay->build.status = NO_MEMORY;
 	return id;

@@ -55,7 +55,7 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 /* The step in which dropped storages are computed again: right before its first reader in the backward pass, each
  * dropped storage is written anew by copies of its forward ops (in place where they are), and of what these need in
  * turn down to storages that are kept. Later readers share it. Copies are called NAME.again, have phase
- * backward and "recomputed" in extra. Offloaded storages are copied out after their last forward reader
+ * backward and are recomputed. Offloaded storages are copied out after their last forward reader
  * (tidemark.offload, its result has their shape but takes no device memory) and back before the first reader after it (tidemark.fetch),
  * also of copies; views of what came back are made by copies of their ops.
  * drop may be NULL. What can't be run again is kept. NULL with *status and *error. O(graph). */

@@ -320,6 +320,7 @@ static bool add_tensor(struct scaling *scaling, uint32_t model, const char *suff
 	new_name(from->name, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
 	tensor.name = name;
 	tensor.extra = NULL;
+	tensor.places = NULL;
 	tensor.shape = shape;
 	tensor.bytes = bytes_of(from, count_elements(shape, from->rank));
 	tensor.alias = NONE;

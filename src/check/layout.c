@@ -1,6 +1,5 @@
 /* layout.c: buffers of a plan file overlap nowhere, pins hold, the arena's bound is one; what waits in host memory. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/plan/group_pins.h"
@@ -343,9 +342,7 @@ static enum status check_waiting(struct check *check, const struct waiting *wait
 /* What the other microbatches in flight have there of it; no bytes: nothing. */
 static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
 {
-	const char *at = check->graph->op[op].extra ? strstr(check->graph->op[op].extra, "\"in_flight\":") : NULL;
-	uint32_t flush = graph_find_op(check->graph, "pipeline.flush");
-	long long held = at ? strtoll(at + strlen("\"in_flight\":"), NULL, 10) : 1;
+	uint32_t flush = graph_find_op(check->graph, "pipeline.flush"), held = check->graph->op[op].in_flight;
 	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush] };
 	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
 		waiting.bytes = 0;

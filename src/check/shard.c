@@ -25,10 +25,8 @@ static enum status expect(const json_t *shard, const char *key, int64_t expected
 static int64_t moved_bytes(const struct graph *graph)
 {
 	int64_t sum = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		const char *at = graph->op[op].extra && strncmp(graph->op[op].type, "comm.", 5) == 0 ? strstr(graph->op[op].extra, "\"moved\":") : NULL;
-		sum += at ? strtoll(at + 8, NULL, 10) : 0;
-	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		sum += graph->op[op].collective && graph->op[op].collective->moved > 0 ? graph->op[op].collective->moved : 0;
 	return sum;
 }
 

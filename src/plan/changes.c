@@ -1,12 +1,11 @@
 /* changes.c: two plans of a step, op by op. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "changes.h"
 
 static bool is_collective(const struct graph *graph, uint32_t op)
 {
-	return strncmp(graph->op[op].type, "comm.", 5) == 0;
+	return graph->op[op].collective != NULL;
 }
 
 /* The op that a collective works for: what wrote the tensor that it moves; else its first reader. */
@@ -28,8 +27,7 @@ static void find_owners(const struct graph *graph, uint32_t *owner)
 
 static int64_t sent_by(const struct op *op)
 {
-	const char *at = op->extra ? strstr(op->extra, "\"moved\":") : NULL;
-	return at ? strtoll(at + strlen("\"moved\":"), NULL, 10) : 0;
+	return op->collective && op->collective->moved > 0 ? op->collective->moved : 0;
 }
 
 /* Adds one plan's bytes to the ops' rows, which are found by name; new names get new rows. */

@@ -1,5 +1,4 @@
 /* host_pool.c: see host_pool.h. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "host_pool.h"
@@ -8,15 +7,13 @@
 /* Microbatches besides the one at hand whose tensors wait with an op's; what adds up to more than BYTES_MAX is no such number. */
 static uint32_t others_of(const struct graph *graph, uint32_t op, int64_t bytes, int64_t *sum)
 {
-	static const char key[] = "\"in_flight\":";
-	const char *at = graph->op[op].extra ? strstr(graph->op[op].extra, key) : NULL;
-	long long held = at ? strtoll(at + strlen(key), NULL, 10) : 1;
+	uint32_t held = graph->op[op].in_flight;
 	int64_t all;
-	if (held < 2 || held > UINT32_MAX || graph_find_op(graph, "pipeline.flush") == NONE || __builtin_mul_overflow(held - 1, bytes, &all)
+	if (held < 2 || graph_find_op(graph, "pipeline.flush") == NONE || __builtin_mul_overflow(held - 1, bytes, &all)
 		|| all > BYTES_MAX - *sum)
 		return 0;
 	*sum += all;
-	return (uint32_t)(held - 1);
+	return held - 1;
 }
 
 static bool add(struct host_pool *pool, size_t *room, struct host_buffer buffer)

@@ -54,7 +54,7 @@ enum status device_times_find(const struct sharded *sharded, const struct op_wor
 	times->host = arena_alloc(&times->arena, device->ops, sizeof *times->host);
 	bool fine = times->host && times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
 	for (uint32_t op = 0; fine && op < device->ops; op++) {
-		enum collective collective;
+		enum collective_kind collective;
 		uint32_t axis, of = graph_find_op(whole, device->op[op].name);
 		int64_t bytes;
 		if (plan_time_host(device, op, &bytes)) {

@@ -54,7 +54,7 @@ static void time_op(struct timing *timing, uint32_t op)
 {
 	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
 	struct step_costs *costs = &timing->costs;
-	enum collective collective;
+	enum collective_kind collective;
 	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op) : NONE;
 	int64_t bytes;
 	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;

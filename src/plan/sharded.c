@@ -78,19 +78,15 @@ char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct place
 char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size)
 {
 	uint32_t id = sharded_tensor(sharded, device, tensor);
-	const char *extra = device->tensor[tensor].extra, *at = extra ? strstr(extra, "\"placement\":[") : NULL;
+	const struct axis_places *places = device->tensor[tensor].places;
+	char word[24];
 	size_t used = 0;
+	text[0] = '\0';
 	if (id != NONE)
 		return sharded_place(sharded, id, sharded->sharding.produced[id], text, size);
-	for (at = at ? at + strlen("\"placement\":") : ""; *at && used + 3 < size; at++) {
-		if (*at != '"')
-			text[used++] = *at;
-		if (*at == ',')
-			text[used++] = ' ';
-		if (*at == ']')
-			break;
-	}
-	text[used] = '\0';
+	for (uint32_t a = 0; places && a < places->axes && used < size; a++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s%s", a ? ", " : "[", axis_place_text(places->on[a], word, sizeof word),
+			a + 1 == places->axes ? "]" : "");
 	return text;
 }
 

@@ -1,20 +1,6 @@
 /* traffic.c: see traffic.h. */
-#include <stdio.h>
-#include <string.h>
-
 #include "solver/cost/op_time.h"
 #include "traffic.h"
-
-/* The axis that a collective of the device's graph runs over. */
-static uint32_t axis_of(const struct mesh *mesh, const struct op *op)
-{
-	const char *at = op->extra ? strstr(op->extra, "\"axis\":\"") : NULL;
-	char name[sizeof mesh->axis[0].name];
-	if (!at)
-		return NONE;
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, "\""), at + 8);
-	return mesh_axis_named(mesh, name);
-}
 
 static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {
@@ -24,15 +10,12 @@ static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, ui
 	return bytes;
 }
 
-bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective *collective, int64_t *bytes)
+bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint32_t op, uint32_t *axis, enum collective_kind *collective, int64_t *bytes)
 {
-	if (strncmp(graph->op[op].type, "comm.", 5) != 0)
+	const struct collective *said = graph->op[op].collective;
+	if (!said || said->kind >= COLLECTIVE_COUNT || (*axis = mesh_axis_named(mesh, said->axis)) == NONE)
 		return false;
-	int found = name_index(collective_names, COLLECTIVE_COUNT, graph->op[op].type + 5);
-	*axis = axis_of(mesh, &graph->op[op]);
-	if (found < 0 || *axis == NONE)
-		return false;
-	*collective = (enum collective)found;
+	*collective = said->kind;
 	*bytes = collective_of(&mesh->axis[*axis], *collective, bytes_of(graph, &graph->reads, op), bytes_of(graph, &graph->writes, op));
 	return true;
 }
@@ -68,7 +51,7 @@ int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph,
 void traffic_find(const struct sharded *sharded, const struct graph *graph, struct traffic_sum *sum)
 {
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	enum collective collective;
+	enum collective_kind collective;
 	uint32_t axis, whole;
 	int64_t bytes;
 	*sum = (struct traffic_sum) { 0 };

@@ -125,16 +125,47 @@ static const char *skip_value(const char *text)
 	}
 }
 
-static bool listed(const char *const *keys, const char *key, size_t length)
+/* Keys of a record that have a place in the graph: those of every record, and others of this one. */
+#define KEYS 24
+struct keys {
+	const char *key[KEYS];
+	uint32_t count;
+};
+
+static void know(struct keys *keys, const char *key)
 {
-	for (; *keys; keys++)
-		if (strlen(*keys) == length && memcmp(*keys, key, length) == 0)
+	keys->key[keys->count++] = key;
+}
+
+static bool listed(const struct keys *keys, const char *key, size_t length)
+{
+	for (uint32_t i = 0; i < keys->count; i++)
+		if (strlen(keys->key[i]) == length && memcmp(keys->key[i], key, length) == 0)
 			return true;
 	return false;
 }
 
+/* The same for a key in its quotes, which may have escapes. */
+static bool known_key(const struct keys *keys, const char *quoted, size_t length)
+{
+	if (!memchr(quoted, '\\', length))
+		return listed(keys, quoted + 1, length - 2);
+	json_t *text = json_loadb(quoted, length, JSON_DECODE_ANY, NULL);
+	bool known = listed(keys, json_string_value(text) ? json_string_value(text) : "", json_string_length(text));
+	json_decref(text);
+	return known;
+}
+
+/* One past the quoted text that begins here. */
+static const char *skip_text(const char *quoted)
+{
+	for (quoted++; *quoted != '"'; quoted++)
+		quoted += *quoted == '\\';
+	return quoted + 1;
+}
+
 /* The members of a record that we don't know, byte for byte, joined by commas; NULL where there are none. */
-static enum status unknown_members(struct reader *reader, const char *line, size_t length, const char *const *known, char **extra)
+static enum status unknown_members(struct reader *reader, const char *line, size_t length, const struct keys *known, char **extra)
 {
 	char *text = NULL;
 	size_t used = 0;
@@ -145,9 +176,8 @@ static enum status unknown_members(struct reader *reader, const char *line, size
 		if (*at != '"')
 			break;
 		const char *begin = at, *end = skip_value(at);
-		const char *key_end = strchr(at + 1, '"');   /* a key with an escape is none of ours anyway */
 		at = end;
-		if (listed(known, begin + 1, (size_t)(key_end - begin - 1)))
+		if (known_key(known, begin, (size_t)(skip_text(begin) - begin)))
 			continue;
 		while (end > begin && strchr(" \t\r", end[-1]))
 			end--;
@@ -251,14 +281,101 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	return OK;
 }
 
+/* ---- members of device graphs: what isn't as Tidemark writes it stays among the unknown keys ----------------------- */
+
+/* The number that a member holds, if it is one from least to most. */
+static bool whole_number(const json_t *record, const char *key, int64_t least, int64_t most, int64_t *number)
+{
+	const json_t *value = json_object_get(record, key);
+	*number = json_integer_value(value);
+	return json_is_integer(value) && *number >= least && *number <= most;
+}
+
+/* "R", "P", "S(1)", "S(1:3)": just what axis_place_text() writes. */
+static bool read_place(const char *text, struct axis_place *place)
+{
+	char again[40];
+	int dim = 0;
+	long long blocks = 1;
+	if (!text)
+		return false;
+	if (strcmp(text, "R") == 0 || strcmp(text, "P") == 0)
+		dim = *text == 'R' ? PLACE_WHOLE : PLACE_PARTIAL;
+	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= RANK_MAX)
+		return false;
+	*place = (struct axis_place){ (int8_t)dim, blocks };
+	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
+}
+
+static bool read_places(const json_t *list, struct axis_places *places)
+{
+	bool fine = json_is_array(list) && json_array_size(list) > 0 && json_array_size(list) <= MESH_AXES;
+	*places = (struct axis_places){ 0 };
+	for (uint32_t a = 0; fine && a < json_array_size(list); a++, places->axes++)
+		fine = read_place(json_string_value(json_array_get(list, a)), &places->on[a]);
+	if (!fine)
+		places->axes = 0;
+	return fine;
+}
+
+static void read_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known)
+{
+	const char *axis = json_string_value(json_object_get(record, "axis"));
+	const char *end = kind == COLLECTIVE_SEND ? "to" : kind == COLLECTIVE_RECEIVE ? "from" : "rank";
+	int64_t number;
+	if (axis && *axis && strlen(axis) < sizeof said->axis) {
+		memcpy(said->axis, axis, strlen(axis) + 1);
+		know(known, "axis");
+	}
+	if (whole_number(record, "size", 1, UINT32_MAX, &number)) {
+		said->size = (uint32_t)number;
+		know(known, "size");
+	}
+	if (whole_number(record, "group", 0, NONE - 1, &number)) {
+		said->group = (uint32_t)number;
+		know(known, "group");
+	}
+	if (whole_number(record, "moved", 0, INT64_MAX, &said->moved))
+		know(known, "moved");
+	else
+		said->moved = -1;
+	if (read_places(json_object_get(record, "from"), &said->from))
+		know(known, "from");
+	if (read_places(json_object_get(record, "to"), &said->to))
+		know(known, "to");
+	if (whole_number(record, end, 0, NONE - 1, &number)) {
+		said->rank = (uint32_t)number;
+		know(known, end);
+	}
+}
+
+static void read_origin(const json_t *record, struct op *op, struct keys *known)
+{
+	int64_t number;
+	op->recomputed = json_is_true(json_object_get(record, "recomputed"));
+	if (op->recomputed)
+		know(known, "recomputed");
+	if (whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
+		op->in_flight = (uint32_t)number;
+		know(known, "in_flight");
+	}
+}
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
 static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	static const char *const known[] = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", NULL };
+	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias" }, .count = 7 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
 	int64_t shape[RANK_MAX];
 	int kind = -1, dtype = -1;
 	const char *alias = NULL;
 	char *extra;
+	struct axis_places places;
+	if (read_places(json_object_get(record, "placement"), &places)) {
+		tensor.places = &places;
+		know(&known, "placement");
+	}
 	enum status status = name_member(reader, record, &tensor.name);
 	if (status == OK)
 		status = number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes);
@@ -271,7 +388,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = text_member(reader, record, "alias", &alias);
 	if (status == OK)
-		status = unknown_members(reader, line, length, known, &extra);
+		status = unknown_members(reader, line, length, &known, &extra);
 	if (status != OK)
 		return status;
 	tensor.extra = extra;
@@ -326,12 +443,13 @@ static enum status read_inplace(struct reader *reader, const json_t *record, uin
 
 static enum status read_op(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	static const char *const known[] = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after", NULL };
+	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after" }, .count = 11 };
 	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
 	const char *module = NULL;
 	int phase = -1;
 	bool has_flops;
 	char *extra;
+	struct collective said = collective_unsaid();
 	enum status status = name_member(reader, record, &op.name);
 	if (status == OK)
 		status = text_member(reader, record, "op", &op.type);
@@ -344,7 +462,13 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	if (status == OK)
 		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
 	if (status == OK)
-		status = unknown_members(reader, line, length, known, &extra);
+		read_origin(record, &op, &known);
+	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
+		read_collective(record, collective_of_type(op.type), &said, &known);
+		op.collective = &said;
+	}
+	if (status == OK)
+		status = unknown_members(reader, line, length, &known, &extra);
 	if (status != OK)
 		return status;
 	op.extra = extra;
@@ -369,7 +493,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 
 static enum status read_header(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	static const char *const known[] = { "k", "v", "name", "source", NULL };
+	static const struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
 	const char *name = NULL, *source = NULL;
 	int64_t version = 1;
 	bool there;
@@ -382,7 +506,7 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = text_member(reader, record, "source", &source);
 	if (status == OK)
-		status = unknown_members(reader, line, length, known, &extra);
+		status = unknown_members(reader, line, length, &known, &extra);
 	if (status == OK && draft_describe(reader->draft, name, source, extra) != OK)
 		status = out_of_memory(reader);
 	return status;

@@ -23,5 +23,9 @@ struct graph *native_read(struct source *source, struct error *error, enum statu
  * order, unknown keys as they were. False when the stream has an error. */
 bool native_write(const struct graph *graph, FILE *stream);
 
+/* The members of a record behind the known ones, each with a comma before it: unknown keys as they were, then placements, collectives and where
+ * an op comes from. */
+void native_tensor_members(const struct tensor *tensor, FILE *stream);
+void native_op_members(const struct op *op, FILE *stream);
 
 #endif

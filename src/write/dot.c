@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "src/base/dot_text.h"
+#include "src/read/native.h"
 #include "dot.h"
 
 /* Ops and tensors are one name space in DOT: an op gives way to a tensor of its name. */
@@ -29,7 +30,26 @@ static void attribute(FILE *stream, const char *key, const char *text)
 	dot_write_text(stream, text, NULL);
 }
 
-static void write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
+/* What the native format has beyond the attributes, as it writes it: a tensor's or an op's. False when out of memory. */
+static bool members(FILE *stream, const struct tensor *tensor, const struct op *op)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *native = open_memstream(&text, &length);
+	if (!native)
+		return false;
+	if (tensor)
+		native_tensor_members(tensor, native);
+	else
+		native_op_members(op, native);
+	bool fine = fclose(native) == 0;
+	if (fine && length > 1)
+		attribute(stream, "extra", text + 1);
+	free(text);
+	return fine;
+}
+
+static bool write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
 {
 	fputs("  ", stream);
 	dot_write_text(stream, tensor->name, NULL);
@@ -46,9 +66,9 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 	}
 	if (tensor->alias != NONE)
 		attribute(stream, "alias_of", graph->tensor[tensor->alias].name);
-	if (tensor->extra)
-		attribute(stream, "extra", tensor->extra);
+	bool fine = members(stream, tensor, NULL);
 	fputs("];\n", stream);
+	return fine;
 }
 
 static void write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
@@ -68,7 +88,7 @@ static void write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
 	putc('"', stream);
 }
 
-static void write_op(const struct graph *graph, uint32_t id, FILE *stream)
+static bool write_op(const struct graph *graph, uint32_t id, FILE *stream)
 {
 	const struct op *op = &graph->op[id];
 	fputs("  ", stream);
@@ -87,9 +107,9 @@ static void write_op(const struct graph *graph, uint32_t id, FILE *stream)
 		fprintf(stream, ", workspace=%" PRId64, op->workspace);
 	fprintf(stream, ", step=%u", id);
 	write_inplace(graph, id, stream);
-	if (op->extra)
-		attribute(stream, "extra", op->extra);
+	bool fine = members(stream, NULL, op);
 	fputs("];\n", stream);
+	return fine;
 }
 
 static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
@@ -119,6 +139,7 @@ static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
 
 bool dot_write(const struct graph *graph, FILE *stream)
 {
+	bool fine = true;
 	fputs("digraph ", stream);
 	dot_write_text(stream, graph->name, NULL);
 	fputs(" {\n", stream);
@@ -134,12 +155,12 @@ bool dot_write(const struct graph *graph, FILE *stream)
 	}
 	fputs("  node [shape=ellipse];\n", stream);
 	for (uint32_t id = 0; id < graph->tensors; id++)
-		write_tensor(graph, &graph->tensor[id], stream);
+		fine = write_tensor(graph, &graph->tensor[id], stream) && fine;
 	fputs("  node [shape=box];\n", stream);
 	for (uint32_t id = 0; id < graph->ops; id++)
-		write_op(graph, id, stream);
+		fine = write_op(graph, id, stream) && fine;
 	for (uint32_t id = 0; id < graph->ops; id++)
 		write_edges(graph, id, stream);
 	fputs("}\n", stream);
-	return !ferror(stream);
+	return fine && !ferror(stream);
 }

@@ -10,12 +10,56 @@ static void member(FILE *stream, const char *key, const char *text)
 	json_write_text(stream, text);
 }
 
-static void extra_members(FILE *stream, const char *extra)
+/* ---- members that other programs don't have: every one with a comma before it ----------------------------------- */
+
+static void write_places(FILE *stream, const char *key, const struct axis_places *places)
 {
-	if (extra)
-		fprintf(stream, ",%s", extra);
-	fputs("}\n", stream);
+	char one[40];
+	if (places->axes == 0)
+		return;
+	fprintf(stream, ",\"%s\":[", key);
+	for (uint32_t a = 0; a < places->axes; a++)
+		fprintf(stream, "%s\"%s\"", a ? "," : "", axis_place_text(places->on[a], one, sizeof one));
+	putc(']', stream);
 }
+
+static void write_collective(FILE *stream, const struct collective *said)
+{
+	if (*said->axis)
+		member(stream, "axis", said->axis);
+	if (said->size)
+		fprintf(stream, ",\"size\":%u", said->size);
+	if (said->group != NONE)
+		fprintf(stream, ",\"group\":%u", said->group);
+	if (said->moved >= 0)
+		fprintf(stream, ",\"moved\":%" PRId64, said->moved);
+	write_places(stream, "from", &said->from);
+	write_places(stream, "to", &said->to);
+	if (said->rank != NONE)
+		fprintf(stream, ",\"%s\":%u", said->kind == COLLECTIVE_SEND ? "to" : said->kind == COLLECTIVE_RECEIVE ? "from" : "rank", said->rank);
+}
+
+void native_tensor_members(const struct tensor *tensor, FILE *stream)
+{
+	if (tensor->extra)
+		fprintf(stream, ",%s", tensor->extra);
+	if (tensor->places)
+		write_places(stream, "placement", tensor->places);
+}
+
+void native_op_members(const struct op *op, FILE *stream)
+{
+	if (op->extra)
+		fprintf(stream, ",%s", op->extra);
+	if (op->collective)
+		write_collective(stream, op->collective);
+	if (op->recomputed)
+		fputs(",\"recomputed\":true", stream);
+	if (op->in_flight)
+		fprintf(stream, ",\"in_flight\":%u", op->in_flight);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------ */
 
 static void write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
 {
@@ -34,7 +78,8 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 	member(stream, "kind", kind_names[tensor->kind]);
 	if (tensor->alias != NONE)
 		member(stream, "alias", graph->tensor[tensor->alias].name);
-	extra_members(stream, tensor->extra);
+	native_tensor_members(tensor, stream);
+	fputs("}\n", stream);
 }
 
 static void tensor_names(const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, FILE *stream)
@@ -93,7 +138,8 @@ static void write_op(const struct graph *graph, uint32_t id, FILE *stream)
 		}
 		putc(']', stream);
 	}
-	extra_members(stream, op->extra);
+	native_op_members(op, stream);
+	fputs("}\n", stream);
 }
 
 bool native_write(const struct graph *graph, FILE *stream)
@@ -102,7 +148,9 @@ bool native_write(const struct graph *graph, FILE *stream)
 	member(stream, "name", graph->name);
 	if (graph->source)
 		member(stream, "source", graph->source);
-	extra_members(stream, graph->extra);
+	if (graph->extra)
+		fprintf(stream, ",%s", graph->extra);
+	fputs("}\n", stream);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		write_tensor(graph, &graph->tensor[id], stream);
 	for (uint32_t id = 0; id < graph->ops; id++)

@@ -128,23 +128,18 @@ static inline double first_value(const struct tensor *tensor, int64_t place)
 
 /* ---- placements from the graph's own words ------------------------------------------------------------------------------ */
 
-/* Reads ["S(0)","R"] after a key among a record's members. All whole where there is none. */
-static inline struct placement read_placement(const struct lockstep *run, const char *extra, const char *key, uint32_t tensor)
+/* All whole where there are none. */
+static inline struct placement read_placement(const struct lockstep *run, const struct axis_places *places, uint32_t tensor)
 {
 	struct placement placement;
 	memset(&placement, PLACE_WHOLE, sizeof placement);
-	const char *at = extra ? strstr(extra, key) : NULL;
-	at = at ? strchr(at, '[') : NULL;
-	for (uint32_t a = 0; at && a < run->sharding->mesh.axes; a++) {
-		const char *begin = strchr(at, '"') + 1, *end = strchr(begin, '"');
+	for (uint32_t a = 0; places && a < places->axes && a < run->sharding->mesh.axes; a++) {
 		uint32_t parts = run->units->part_start[tensor + 1] - run->units->part_start[tensor];
 		for (int on = PLACE_PARTIAL; on < (int)parts; on++) {
-			char text[40];
-			placement_text(run->units, tensor, (int8_t)on, text, sizeof text);
-			if (strlen(text) == (size_t)(end - begin) && strncmp(text, begin, strlen(text)) == 0)
+			char one[40], other[40];
+			if (strcmp(placement_text(run->units, tensor, (int8_t)on, one, sizeof one), axis_place_text(places->on[a], other, sizeof other)) == 0)
 				placement.on[a] = (int8_t)on;
 		}
-		at = end + 1;
 	}
 	return placement;
 }
@@ -170,10 +165,10 @@ static inline bool set_up_device(struct lockstep *run, const struct graph *graph
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		const struct tensor *tensor = &graph->tensor[t];
 		struct cell *cell = &device->cell[t];
-		if (!dense && tensor->writer != NONE && strncmp(graph->op[tensor->writer].type, "comm.", 5) == 0)
+		if (!dense && tensor->writer != NONE && graph->op[tensor->writer].collective)
 			continue;          /* when it is written */
 		cell->of = dense ? t : graph_find_tensor(run->whole, tensor->name);
-		cell->at = read_placement(run, dense ? NULL : tensor->extra, "\"placement\"", cell->of);
+		cell->at = read_placement(run, dense ? NULL : tensor->places, cell->of);
 		shape_piece(run, cell->of, cell->at, number, &cell->shape);
 		if (!dense && !check_local(run, t, &cell->shape, number))
 			return false;
@@ -322,14 +317,11 @@ static inline bool run_inside(struct lockstep *run, uint32_t id, uint32_t of, ui
 
 /* ---- collectives -------------------------------------------------------------------------------------------------------------- */
 
-static inline uint32_t axis_named(const struct mesh *mesh, const char *extra)
+static inline uint32_t axis_named(const struct mesh *mesh, const struct collective *said)
 {
-	for (uint32_t a = 0; a < mesh->axes; a++) {
-		char member[40];
-		snprintf(member, sizeof member, "\"axis\":\"%s\"", mesh->axis[a].name);
-		if (strstr(extra, member))
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (strcmp(mesh->axis[a].name, said->axis) == 0)
 			return a;
-	}
 	return NONE;
 }
 
@@ -365,14 +357,14 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 	const struct graph *graph = run->local;
 	const struct op *op = &graph->op[id];
 	uint32_t operand = graph->reads.item[graph->reads.start[id]], result = graph->writes.item[graph->writes.start[id]];
-	uint32_t axis = axis_named(&run->sharding->mesh, op->extra), overwritten = inplace_operand(graph, id, result);
+	uint32_t axis = axis_named(&run->sharding->mesh, op->collective), overwritten = inplace_operand(graph, id, result);
 	run->collectives++;
 	for (uint32_t d = 0; d < run->devices; d++)
 		load(&run->device[d].cell[operand]);
 	for (uint32_t d = 0; d < run->devices; d++) {
 		struct cell *cell = &run->device[d].cell[result], *source = &run->device[d].cell[operand];
 		cell->of = source->of;
-		cell->at = read_placement(run, graph->tensor[result].extra, "\"placement\"", cell->of);
+		cell->at = read_placement(run, graph->tensor[result].places, cell->of);
 		shape_piece(run, cell->of, cell->at, d, &cell->shape);
 		if (!check_local(run, result, &cell->shape, d))
 			return false;

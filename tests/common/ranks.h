@@ -42,9 +42,9 @@ static inline uint32_t sender(const struct rank_run *run, uint32_t rank, uint32_
 {
 	const struct op *of = &run->graph[rank]->op[op];
 	char name[500];
-	if (strcmp(of->type, "comm.recv") != 0)
+	if (!of->collective || of->collective->kind != COLLECTIVE_RECEIVE)
 		return NONE;
-	*from = (uint32_t)strtoul(strstr(of->extra, "\"from\":") + 7, NULL, 10);
+	*from = of->collective->rank;
 	snprintf(name, sizeof name, "%.*s.send.%u", (int)(strlen(of->name) - strlen(".recv")), of->name, rank);
 	return graph_find_op(run->graph[*from], name);
 }
@@ -56,7 +56,7 @@ static inline bool can_run(const struct rank_run *run, bool **done, uint32_t ran
 	FOR_ROW(i, &graph->pred, op)
 		if (!done[rank][graph->pred.item[i]])
 			return false;
-	for (uint32_t other = 0; other < run->ranks && strcmp(graph->op[op].type, "comm.all_reduce") == 0; other++) {
+	for (uint32_t other = 0; other < run->ranks && graph->op[op].collective && graph->op[op].collective->kind == COLLECTIVE_ALL_REDUCE; other++) {
 		uint32_t there = graph_find_op(run->graph[other], graph->op[op].name);
 		for (uint32_t i = there == NONE ? 0 : run->graph[other]->pred.start[there]; there != NONE && i < run->graph[other]->pred.start[there + 1]; i++)
 			if (!done[other][run->graph[other]->pred.item[i]])
@@ -197,7 +197,7 @@ static inline bool step_rank(struct rank_run *run, uint32_t step, bool *reduced)
 	struct device *device = &run->device[r];
 	if (of != NONE)
 		return run_whole_op(run, graph, device, id, of);
-	if (strcmp(op->type, "comm.recv") == 0) {
+	if (op->collective && op->collective->kind == COLLECTIVE_RECEIVE) {
 		uint32_t send = sender(run, r, id, &from);
 		const struct graph *there = run->graph[from];
 		struct cell *source = &run->device[from].cell[there->reads.item[there->reads.start[send]]], *to;
@@ -207,7 +207,7 @@ static inline bool step_rank(struct rank_run *run, uint32_t step, bool *reduced)
 			own_memory(&run->lock, to);
 		load(source);
 		store(to, source->shape.value);
-	} else if (strcmp(op->type, "comm.all_reduce") == 0) {
+	} else if (op->collective && op->collective->kind == COLLECTIVE_ALL_REDUCE) {
 		if (!reduced[step])
 			all_reduce(run, op->name);
 		for (uint32_t other = 0; other < run->steps; other++)

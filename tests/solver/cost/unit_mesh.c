@@ -92,20 +92,20 @@ Test(mesh, extremes_stay_in_range)
 	struct mesh_axis axis = axis_of(1 << 20, 8);
 	for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 		axis.near.rate = axis.far.rate = 1;
-		cr_expect_leq(collective_time(&axis, (enum collective)c, BYTES_MAX), COLLECTIVE_TIME_MAX);
-		cr_expect_geq(collective_time(&axis, (enum collective)c, BYTES_MAX), 0);
+		cr_expect_leq(collective_time(&axis, (enum collective_kind)c, BYTES_MAX), COLLECTIVE_TIME_MAX);
+		cr_expect_geq(collective_time(&axis, (enum collective_kind)c, BYTES_MAX), 0);
 		axis.near.rate = axis.far.rate = 0;
-		cr_expect_eq(collective_time(&axis, (enum collective)c, BYTES_MAX), 0);
-		cr_expect_eq(collective_time(&axis, (enum collective)c, 0), 0);
+		cr_expect_eq(collective_time(&axis, (enum collective_kind)c, BYTES_MAX), 0);
+		cr_expect_eq(collective_time(&axis, (enum collective_kind)c, 0), 0);
 	}
 	struct mesh_axis one = axis_of(1, 1);
 	for (int c = 0; c < COLLECTIVE_COUNT; c++)
-		cr_expect_eq(collective_time(&one, (enum collective)c, 1000), 0);
+		cr_expect_eq(collective_time(&one, (enum collective_kind)c, 1000), 0);
 	/* more data never takes less time */
 	axis = axis_of(24, 4);
 	for (int c = 0; c < COLLECTIVE_COUNT; c++)
 		for (int64_t bytes = 1, last = 0; bytes < INT64_C(1) << 40; bytes *= 3) {
-			int64_t time = collective_time(&axis, (enum collective)c, bytes);
+			int64_t time = collective_time(&axis, (enum collective_kind)c, bytes);
 			cr_expect_geq(time, last);
 			last = time;
 		}

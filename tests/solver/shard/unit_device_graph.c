@@ -111,16 +111,17 @@ static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *
 	struct draft *draft = draft_of(local);
 	enum status status;
 	uint32_t id = (uint32_t)(random_next(random) % local->ops);
-	while (strncmp(local->op[id].type, "comm.", 5) != 0)
+	static const struct collective nowhere = { .axis = "none", .group = NONE, .rank = NONE, .moved = -1 };
+	while (!local->op[id].collective)
 		id = (id + 1) % local->ops;
 	struct op *op = draft_op_at(draft, id);
 	uint32_t result = local->writes.item[local->writes.start[id]];
 	if (way == 0)
 		draft_tensor_at(draft, (uint32_t)(random_next(random) % local->tensors))->bytes++;
 	else if (way == 1)
-		op->type = strcmp(op->type, "comm.slice") == 0 ? "comm.all_gather" : "comm.slice";
+		op->type = collective_types[op->collective->kind == COLLECTIVE_SLICE ? COLLECTIVE_ALL_GATHER : COLLECTIVE_SLICE];
 	else if (way == 2)
-		op->extra = "\"axis\":\"none\",\"from\":[],\"to\":[]";
+		op->collective = &nowhere;
 	else if (way == 3)
 		op->type = "aten.clone";
 	else

@@ -76,8 +76,8 @@ static void compare_traffic(const struct units *units, const struct sharding *sh
 	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK, "%s", what);
 	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
 	for (uint32_t op = 0; op < local->ops; op++)
-		if (strncmp(local->op[op].type, "comm.", 5) == 0)
-			moved[axis_named(&sharding->mesh, local->op[op].extra)] += strtoll(strstr(local->op[op].extra, "\"moved\":") + 8, NULL, 10);
+		if (local->op[op].collective)
+			moved[axis_named(&sharding->mesh, local->op[op].collective)] += local->op[op].collective->moved;
 	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
 		cr_expect_eq(moved[a], cost.axis_bytes[a], "%s: %ld bytes over %s, not %ld", what, (long)moved[a], sharding->mesh.axis[a].name,
 			(long)cost.axis_bytes[a]);

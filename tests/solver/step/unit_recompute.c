@@ -172,7 +172,7 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 		struct graph *again = applied(step, &activations, &options);
 		int64_t flops = 0, now = program_peak(again);
 		for (uint32_t op = 0; op < again->ops; op++)
-			if (again->op[op].extra && strstr(again->op[op].extra, "recomputed"))
+			if (again->op[op].recomputed)
 				flops += again->op[op].flops > 0 ? again->op[op].flops : 0;
 		cr_assert_eq(flops, cost.flops, "%s: the estimate is what is done", recompute_names[mode]);
 		cr_assert_lt(now, last);
@@ -201,7 +201,7 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 	struct graph *one = applied(step, &activations, &options);
 	check_same_values(step, one, "one layer");
 	for (uint32_t op = 0; op < one->ops; op++)
-		if (one->op[op].extra && strstr(one->op[op].extra, "recomputed"))
+		if (one->op[op].recomputed)
 			cr_assert_eq(strncmp(one->op[op].module, "h.2", 3), 0, "\"%s\" is not of layer 2", one->op[op].name);
 	options = (struct recompute_options){ .mode = RECOMPUTE_FULL, .resident = &kept, .residents = 1 };
 	bool *drop = mem_alloc(step->storages, sizeof *drop);

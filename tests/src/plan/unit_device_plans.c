@@ -32,8 +32,8 @@ static int64_t bytes_moved(const struct graph *local)
 {
 	int64_t sum = 0;
 	for (uint32_t op = 0; op < local->ops; op++)
-		if (strncmp(local->op[op].type, "comm.", 5) == 0)
-			sum += strtoll(strstr(local->op[op].extra, "\"moved\":") + 8, NULL, 10);
+		if (local->op[op].collective)
+			sum += local->op[op].collective->moved;
 	return sum;
 }
 

@@ -55,6 +55,56 @@ Test(native, unknown_keys_survive_byte_for_byte)
 	graph_release(graph);
 }
 
+#define OP(id, type, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"in\":[],\"out\":[]" members "}\n"
+
+Test(native, members_of_device_graphs_become_words_and_are_written_again)
+{
+	static const char text[] = HEAD
+		"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"activation\",\"note\":1,\"placement\":[\"S(0)\",\"R\"]}\n"
+		OP("p", "comm.reduce_scatter", ",\"axis\":\"dp\",\"size\":4,\"group\":0,\"moved\":12,\"from\":[\"P\",\"R\"],\"to\":[\"S(1:3)\",\"R\"],\"recomputed\":true")
+		OP("q", "comm.send", ",\"axis\":\"pp\",\"size\":2,\"moved\":8,\"to\":1") OP("r", "comm.recv", ",\"axis\":\"pp\",\"size\":2,\"moved\":0,\"from\":0")
+		OP("s", "tidemark.offload", ",\"in_flight\":3") END(1, 4);
+	struct error error;
+	struct graph *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	const struct collective *said = graph->op[0].collective;
+	cr_assert(graph->op[0].recomputed && said->kind == COLLECTIVE_REDUCE_SCATTER && said->size == 4 && said->group == 0 && said->rank == NONE && said->moved == 12);
+	cr_assert_str_eq(said->axis, "dp");
+	cr_assert(said->from.axes == 2 && said->from.on[0].dim == PLACE_PARTIAL && said->to.on[0].dim == 1 && said->to.on[0].blocks == 3);
+	cr_assert(graph->op[1].collective->rank == 1 && graph->op[2].collective->rank == 0 && graph->op[2].collective->kind == COLLECTIVE_RECEIVE);
+	cr_assert(graph->op[3].in_flight == 3 && !graph->op[3].collective);
+	cr_assert(graph->tensor[0].places->axes == 2 && graph->tensor[0].places->on[1].dim == PLACE_WHOLE);
+	free(again);
+	graph_release(graph);
+}
+
+/* The same keys on another op, or with other values, are somebody else's; a key may be written with escapes. */
+Test(native, other_members_of_the_same_names_stay_as_they_are)
+{
+	static const char text[] = HEAD
+		"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"activation\",\"placement\":[\"S(01)\"]}\n"
+		OP("p", "aten.cat", ",\"axis\":\"dp\",\"size\":4,\"recomputed\":false") OP("q", "comm.all_gather", ",\"axis\":1,\"size\":0,\"group\":-1,\"moved\":2.5,\"from\":[],\"to\":1")
+		OP("r", "comm.mine", ",\"from\":[\"R\",\"R\",\"R\",\"R\",\"R\"],\"in_flight\":0") END(1, 3);
+	static const char escaped[] = HEAD OP("p", "comm.slice", ",\"a\\u0078is\":\"dp\"") END(0, 1);
+	struct error error;
+	struct graph *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	cr_assert(!graph->op[0].collective && graph->op[1].collective->kind == COLLECTIVE_ALL_GATHER && !*graph->op[1].collective->axis);
+	cr_assert_eq(graph->op[2].collective->kind, COLLECTIVE_OTHER);
+	free(again);
+	graph_release(graph);
+	graph = parse(escaped, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	again = print(graph);
+	cr_assert_str_eq(again, HEAD OP("p", "comm.slice", ",\"axis\":\"dp\"") END(0, 1));
+	free(again);
+	graph_release(graph);
+}
+
 Test(native, random_graphs_survive_a_round_trip)
 {
 	uint64_t random = test_seed();
