@@ -92,7 +92,7 @@ static int resume(struct invocation *invocation)
 	if (newest)
 		invocation->resume = newest;
 	else if (!*invocation->resume)
-		return complain(NULL, &(struct error){ 0, "there is no session to take up" }, BAD_INPUT);
+		return complain(NULL, &(struct error){ .text = "there is no session to take up" }, BAD_INPUT);
 	struct input *log = input_open(invocation->resume, &error);
 	int code = log ? explore_graph(NULL, NULL, log, invocation) : complain(invocation->resume, &error, BAD_INPUT);
 	input_close(log);

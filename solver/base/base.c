@@ -13,6 +13,13 @@ enum status fail(struct error *error, enum status status, const char *format, ..
 		vsnprintf(error->text, sizeof error->text, format, arguments);
 		va_end(arguments);
 	}
+	return error_set(error, status);
+}
+
+enum status error_set(struct error *error, enum status status)
+{
+	if (error)
+		error->status = status;
 	return status;
 }
 

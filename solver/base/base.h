@@ -28,17 +28,21 @@ enum status {
 	INFEASIBLE     /* proved: no solution exists */
 };
 
-/* Filled by whoever returns a status other than OK. line is 0 where it makes no sense. */
+/* What went wrong, filled by whoever fails; line is 0 where it makes no sense. A function that returns a pointer says with it
+ * which status it ended with: OK, or why it gives NULL. */
 struct error {
+	enum status status;
 	unsigned line;
 	char text[500];
 };
 
-/* Sets error->text (error may be NULL) and returns the status given. */
+/* Sets the error's status and text (error may be NULL) and returns the status given. */
 enum status fail(struct error *error, enum status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* fail() with what to say when an allocation failed; returns NO_MEMORY. */
 enum status fail_memory(struct error *error);
+/* Sets the error's status alone (error may be NULL) and returns it: the text stands already, or all went well. */
+enum status error_set(struct error *error, enum status status);
 
 /* ---- memory --------------------------------------------------------------
  * All three return NULL when out of memory or when count * size overflows.

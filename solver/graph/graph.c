@@ -561,7 +561,7 @@ static enum status describe(struct build *build)
 	return OK;
 }
 
-struct graph *graph_build(const struct draft *draft, struct error *error, enum status *result)
+struct graph *graph_build(const struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
 		check_sizes, copy_tensors, find_roots, find_writers, index_arguments, check_inplace, order_ops, copy_ops,
@@ -583,8 +583,7 @@ struct graph *graph_build(const struct draft *draft, struct error *error, enum s
 		graph_release(build.graph);
 		build.graph = NULL;
 	}
-	if (result)
-		*result = status;
+	error_set(error, status);
 	return build.graph;
 }
 

@@ -142,7 +142,7 @@ struct op *draft_op_at(struct draft *draft, uint32_t op);
  * sizes that are negative, above BYTES_MAX or overflow in sum, a dependency cycle (its ops named).
  * A program order that breaks a dependency is repaired to the nearest topological order (graph->repaired).
  * O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
-struct graph *graph_build(const struct draft *draft, struct error *error, enum status *status);
+struct graph *graph_build(const struct draft *draft, struct error *error);
 
 /* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
 struct graph *graph_retain(struct graph *graph);
@@ -150,7 +150,7 @@ void graph_release(struct graph *graph);
 
 /* The graph in which every in-place write to a non-persistent storage gets fresh memory of the
  * same size (docs/design.md section 6, in_place=off). Writes that make no new name stay as they are. */
-struct graph *graph_without_inplace(const struct graph *graph, struct error *error, enum status *status);
+struct graph *graph_without_inplace(const struct graph *graph, struct error *error);
 
 /* ids by name, NONE where there is none. O(1). */
 uint32_t graph_find_op(const struct graph *graph, const char *name);

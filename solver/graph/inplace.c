@@ -87,16 +87,16 @@ static enum status fill_draft(struct draft *draft, const struct graph *graph, co
 	return status;
 }
 
-struct graph *graph_without_inplace(const struct graph *graph, struct error *error, enum status *status)
+struct graph *graph_without_inplace(const struct graph *graph, struct error *error)
 {
 	struct graph *result = NULL;
 	uint32_t *root = new_roots(graph);
 	struct draft *draft = draft_new();
-	*status = root && draft ? fill_draft(draft, graph, root) : NO_MEMORY;
-	if (*status == OK)
-		result = graph_build(draft, error, status);
+	enum status status = root && draft ? fill_draft(draft, graph, root) : NO_MEMORY;
+	if (status == OK)
+		result = graph_build(draft, error);
 	else
-		fail(error, *status, "out of memory");
+		fail(error, status, "out of memory");
 	draft_free(draft);
 	mem_free(root);
 	return result;

@@ -615,7 +615,7 @@ static void describe(struct making *making)
 }
 
 struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,
-	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error, enum status *status)
+	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error)
 {
 	struct making making = { .cut = cut, .flow = flow, .graph = cut->graph, .in_flight = in_flight, .microbatches = microbatches, .rank = rank,
 		.flush = NONE, .pass_send = NONE, .before_send = NONE, .error = error };
@@ -636,9 +636,8 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 	for (uint32_t s = 0; s < cut->graph->storages && kept && making.status == OK; s++)
 		for (uint32_t i = 0, tensor; (tensor = waiting_tensor(&making, s, &i)) != NONE;)
 			kept[making.holder[s]] += cut->graph->tensor[tensor].bytes;
-	*status = making.status;
-	if (*status == OK)
-		graph = graph_build(making.draft, error, status);
+	if (error_set(error, making.status) == OK)
+		graph = graph_build(making.draft, error);
 	draft_free(making.draft);
 	arena_free(&making.arena);
 	return graph;

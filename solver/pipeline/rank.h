@@ -38,6 +38,6 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
  * ranks by "NAME.all_reduce.pp". kept[pieces], where not NULL: added are the bytes that a piece keeps of a microbatch from its forward to its
  * backward pass. NULL with *status and *error. O(size). */
 struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,
-	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error, enum status *status);
+	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error);
 
 #endif

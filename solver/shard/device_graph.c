@@ -714,7 +714,7 @@ static void walk_ops(struct walk *walk)
 				stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
 }
 
-struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error, enum status *status)
+struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error)
 {
 	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .rank = rank, .error = error };
 	struct graph *result = NULL;
@@ -722,9 +722,8 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
 		stop(&walk, NO_MEMORY);
 	else
 		walk_ops(&walk);
-	*status = walk.status;
-	if (*status == OK)
-		result = graph_build(walk.draft, error, status);
+	if (error_set(error, walk.status) == OK)
+		result = graph_build(walk.draft, error);
 	draft_free(walk.draft);
 	mem_free(walk.holder);
 	reshard_memo_end(&walk.memo);

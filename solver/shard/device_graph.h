@@ -23,8 +23,7 @@
  *
  * All ranks have the same graph but for rank and group. BAD_INPUT: a placement that can't be reached, a write in place whose result
  * lies otherwise than its operand. O(size), and reshard_find() for every collective. */
-struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error,
-	enum status *status);
+struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error);
 
 /* Verifies the graph of a device from its own words and the sharding: every op of the step is there, in order, and reads and writes
  * its operands in the placements that it is split for; collectives change one axis as they say; extents and bytes are those of the

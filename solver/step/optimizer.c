@@ -256,35 +256,35 @@ enum optimizer optimizer_of(const struct graph *step)
 /* ---- the step without its update ---------------------------------------------------------------------- */
 
 /* Ops and tensors of the other phases; what only the update touches is left out. */
-static struct graph *without_update(const struct graph *step, struct error *error, enum status *status)
+static struct graph *without_update(const struct graph *step, struct error *error)
 {
 	struct arena arena = { 0 };
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
 	struct graph *result = NULL;
-	*status = build.draft && tensor && op ? OK : NO_MEMORY;
-	for (uint32_t t = 0; t < step->tensors && *status == OK; t++) {
+	enum status status = build.draft && tensor && op ? OK : NO_MEMORY;
+	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		const struct tensor *record = &step->tensor[t];
 		uint32_t writer = record->writer;
 		bool dropped = (writer != NONE && is_update(step, writer)) || step->storage[record->storage].kind == KIND_OPTIMIZER;
 		tensor[t] = dropped ? NONE : draft_tensor(build.draft, record);
-		*status = dropped || tensor[t] != NONE ? OK : NO_MEMORY;
+		status = dropped || tensor[t] != NONE ? OK : NO_MEMORY;
 	}
-	for (uint32_t t = 0; t < step->tensors && *status == OK; t++)
+	for (uint32_t t = 0; t < step->tensors && status == OK; t++)
 		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
 			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
-	for (uint32_t i = 0; i < step->ops && *status == OK; i++) {
+	for (uint32_t i = 0; i < step->ops && status == OK; i++) {
 		op[i] = is_update(step, i) ? NONE : build_copy_op(&build, step, i, tensor);
-		*status = build.status;
+		status = build.status;
 	}
-	if (*status == OK) {
+	if (status == OK) {
 		build_copy_control(&build, step, op);
-		*status = build.status != OK ? build.status : draft_describe(build.draft, step->name, step->source, step->extra);
+		status = build.status != OK ? build.status : draft_describe(build.draft, step->name, step->source, step->extra);
 	}
-	if (*status == OK)
-		result = graph_build(build.draft, error, status);
+	if (status == OK)
+		result = graph_build(build.draft, error);
 	else
-		fail(error, *status, "out of memory");
+		fail(error, status, "out of memory");
 	draft_free(build.draft);
 	arena_free(&arena);
 	return result;
@@ -321,7 +321,7 @@ static void write_update(struct build *build, const struct graph *graph, const s
 
 static struct graph *with_update(const struct graph *graph, const struct analysis *analysis,
 	const struct update_options *options,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct arena arena = { 0 };
 	struct build build = { .draft = draft_new(), .source = graph, .op = NONE };
@@ -331,22 +331,22 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	uint32_t *group_at = arena_alloc(&arena, graph->tensors, sizeof *group_at), *op = arena_alloc(&arena, graph->ops,
 		sizeof *op);
 	struct graph *result = NULL;
-	*status = build.draft && parameter && gradient && identity && group_at && op ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < analysis->groups && *status == OK; i++) {
+	enum status status = build.draft && parameter && gradient && identity && group_at && op ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < analysis->groups && status == OK; i++) {
 		const struct group *group = &analysis->group[i];
 		if (group->parameter == NONE)
 			continue;
 		parameter[count] = graph_find_tensor(graph, analysis->step->tensor[group->parameter].name);
 		gradient[count++] = graph_find_tensor(graph, analysis->step->tensor[group->gradient].name);
 	}
-	if (*status == OK) {
+	if (status == OK) {
 		write_update(&build, graph, options, parameter, gradient, count, identity, group_at, op);
-		*status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra);
+		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra);
 	}
-	if (*status == OK)
-		result = graph_build(build.draft, error, status);
+	if (status == OK)
+		result = graph_build(build.draft, error);
 	else
-		fail(error, *status, *status == BAD_INPUT ? "a tensor of the update is too large" : "out of memory");
+		fail(error, status, status == BAD_INPUT ? "a tensor of the update is too large" : "out of memory");
 	draft_free(build.draft);
 	arena_free(&arena);
 	return result;
@@ -376,23 +376,23 @@ static enum status check_groups(struct analysis *analysis, const struct optimize
 }
 
 struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct analysis analysis = { .step = step };
 	struct update_options update = change->update;
 	struct graph *graph = NULL;
-	*status = find_groups(&analysis, error);
-	if (*status == OK)
-		*status = check_groups(&analysis, change, &update.optimizer, error);
-	if (*status == OK)
-		graph = without_update(step, error, status);
+	enum status status = find_groups(&analysis, error);
+	if (status == OK)
+		status = check_groups(&analysis, change, &update.optimizer, error);
+	if (error_set(error, status) == OK)
+		graph = without_update(step, error);
 	if (graph && change->precision != PRECISION_GIVEN) {
-		struct graph *converted = precision_apply(graph, change->precision, error, status);
+		struct graph *converted = precision_apply(graph, change->precision, error);
 		graph_release(graph);
 		graph = converted;
 	}
 	if (graph) {
-		struct graph *result = with_update(graph, &analysis, &update, error, status);
+		struct graph *result = with_update(graph, &analysis, &update, error);
 		graph_release(graph);
 		graph = result;
 	}

@@ -21,6 +21,6 @@ enum optimizer optimizer_of(const struct graph *step);
  * an update that mixes several parameters (clipping, fused optimizers), gradients that can't be told, an optimizer
  * that isn't known where it is to be kept. O(graph). */
 struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change,
-	struct error *error, enum status *status);
+	struct error *error);
 
 #endif

@@ -180,15 +180,14 @@ static enum status convert(struct conversion *conversion, struct error *error)
 	return build->status == OK ? OK : fail(error, build->status, "out of memory");
 }
 
-struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error, enum status *status)
+struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error)
 {
 	static const enum dtype formats[PRECISION_COUNT] = {
 		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
 	};
 	struct conversion conversion = { .graph = graph, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE } };
-	*status = convert(&conversion, error);
-	struct graph *result = *status == OK ? graph_build(conversion.build.draft, error, status) : NULL;
+	struct graph *result = error_set(error, convert(&conversion, error)) == OK ? graph_build(conversion.build.draft, error) : NULL;
 	draft_free(conversion.build.draft);
 	arena_free(&conversion.arena);
 	return result;

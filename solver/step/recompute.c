@@ -440,13 +440,13 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 }
 
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
-	const uint32_t *offload, uint32_t offloads, struct error *error, enum status *status)
+	const uint32_t *offload, uint32_t offloads, struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
-	*status = run(&replay, drop, offload, offloads);
-	if (*status != OK)
-		fail(error, *status, "out of memory");
-	struct graph *result = *status == OK ? graph_build(replay.build.draft, error, status) : NULL;
+	enum status status = run(&replay, drop, offload, offloads);
+	if (status != OK)
+		fail(error, status, "out of memory");
+	struct graph *result = status == OK ? graph_build(replay.build.draft, error) : NULL;
 	draft_free(replay.build.draft);
 	arena_free(&replay.arena);
 	return result;

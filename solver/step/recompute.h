@@ -60,6 +60,6 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
  * also of copies; views of what came back are made by copies of their ops.
  * drop may be NULL. What can't be run again is kept. NULL with *status and *error. O(graph). */
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
-	const uint32_t *offload, uint32_t offloads, struct error *error, enum status *status);
+	const uint32_t *offload, uint32_t offloads, struct error *error);
 
 #endif

@@ -297,23 +297,22 @@ static enum status program_peak(const struct graph *graph, int64_t *peak, struct
 static struct graph *try_choice(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options,
 	const struct recompute_menu *menu, int64_t bytes, struct control *control, struct recompute_point *point,
-		struct error *error,
-	enum status *status)
+		struct error *error)
 {
 	struct recompute_choice choice = { .level = mem_alloc(menu->layers, sizeof *choice.level) };
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct graph *result = NULL;
-	*status = choice.level && drop ? recompute_menu_choose(menu, bytes, control, &choice) : NO_MEMORY;
-	if (*status == OK || *status == INFEASIBLE) {
+	enum status status = choice.level && drop ? recompute_menu_choose(menu, bytes, control, &choice) : NO_MEMORY;
+	if (status == OK || status == INFEASIBLE) {
 		recompute_menu_drop(step, activations, options, menu, choice.level, drop);
-		result = recompute_apply(step, activations, drop, options->offload, options->offloads, error, status);
+		result = recompute_apply(step, activations, drop, options->offload, options->offloads, error);
 		*point = (struct recompute_point){ .bytes = choice.bytes, .flops = choice.flops, .bound = choice.bound, .proved = choice.proved };
-		if (result && (*status = program_peak(result, &point->peak, error)) != OK) {
+		if (result && error_set(error, program_peak(result, &point->peak, error)) != OK) {
 			graph_release(result);
 			result = NULL;
 		}
 	} else {
-		fail(error, *status, *status == NO_MEMORY ? "out of memory" : "stopped");
+		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
 	}
 	mem_free(choice.level);
 	mem_free(drop);
@@ -322,19 +321,20 @@ static struct graph *try_choice(const struct graph *step, const struct activatio
 
 struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options,
-	int64_t cap, struct control *control, struct recompute_point *point, struct error *error, enum status *status)
+	int64_t cap, struct control *control, struct recompute_point *point, struct error *error)
 {
 	struct recompute_menu menu;
 	struct graph *best = NULL;
-	*status = recompute_menu_find(step, activations, options, &menu, error);
-	if (*status != OK)
+	if (error_set(error, recompute_menu_find(step, activations, options, &menu, error)) != OK)
 		return NULL;
 	int64_t most = most_bytes(&menu), bytes = 0;
+	enum status status = OK;
 	for (int round = 0; round <= ROUNDS && (!best || (point->peak > cap && bytes < most)); round++) {
 		struct recompute_point tried;
 		if (best)
 			bytes += point->peak - cap < most - bytes && round < ROUNDS ? point->peak - cap : most - bytes;
-		struct graph *graph = try_choice(step, activations, options, &menu, bytes, control, &tried, error, status);
+		struct graph *graph = try_choice(step, activations, options, &menu, bytes, control, &tried, error);
+		status = graph ? OK : error->status;
 		if (!graph)
 			break;
 		graph_release(best);
@@ -342,10 +342,10 @@ struct graph *recompute_to_fit(const struct graph *step, const struct activation
 		*point = tried;
 	}
 	recompute_menu_free(&menu);
-	if (*status == OK && point->peak > cap)
-		*status = fail(error, INFEASIBLE, "no recomputation brings the program-order peak below %lld bytes: it is %lld", (long long)cap,
+	if (status == OK && point->peak > cap)
+		status = fail(error, INFEASIBLE, "no recomputation brings the program-order peak below %lld bytes: it is %lld", (long long)cap,
 			(long long)point->peak);
-	if (*status != OK && *status != INFEASIBLE) {
+	if (error_set(error, status) != OK && status != INFEASIBLE) {
 		graph_release(best);
 		best = NULL;
 	}
@@ -365,7 +365,8 @@ enum status recompute_curve(const struct graph *step, const struct activations *
 		int64_t bytes = count > 1 ? (int64_t)((double)most * i / (count - 1)) : 0;
 		if (i + 1 == count)
 			bytes = most;
-		struct graph *graph = try_choice(step, activations, options, &menu, bytes, control, &points[i], error, &status);
+		struct graph *graph = try_choice(step, activations, options, &menu, bytes, control, &points[i], error);
+		status = graph ? OK : error->status;
 		graph_release(graph);
 	}
 	recompute_menu_free(&menu);

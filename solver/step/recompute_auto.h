@@ -51,7 +51,7 @@ struct recompute_point {
  * times. *point describes the result. INFEASIBLE with the step of the lowest peak found when none fits. */
 struct graph *recompute_to_fit(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options,
-	int64_t cap, struct control *control, struct recompute_point *point, struct error *error, enum status *status);
+	int64_t cap, struct control *control, struct recompute_point *point, struct error *error);
 
 /* The curve of memory against FLOPs: points [count] from saving nothing to saving all that can be saved. */
 enum status recompute_curve(const struct graph *step, const struct activations *activations,

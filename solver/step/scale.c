@@ -468,9 +468,10 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	plan_tensors(scaling);
 	scaling->draft = draft_new();
 	status = scaling->draft ? write_graph(scaling) : NO_MEMORY;
-	if (status == OK)
-		*scaled = graph_build(scaling->draft, scaling->error, &status);
-	return status;
+	if (status != OK)
+		return status;
+	*scaled = graph_build(scaling->draft, scaling->error);
+	return *scaled ? OK : scaling->error->status;
 }
 
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,

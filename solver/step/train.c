@@ -282,12 +282,10 @@ static enum status run(struct train *train, struct error *error)
 	return train->build.status == OK ? OK : fail_memory(error);
 }
 
-struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error,
-	enum status *status)
+struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error)
 {
 	struct train train = { .forward = forward, .options = options };
-	*status = run(&train, error);
-	struct graph *step = *status == OK ? graph_build(train.build.draft, error, status) : NULL;
+	struct graph *step = error_set(error, run(&train, error)) == OK ? graph_build(train.build.draft, error) : NULL;
 	draft_free(train.build.draft);
 	binding_free(&train.build.binding);
 	arena_free(&train.arena);
@@ -342,24 +340,24 @@ static void copy_forward(struct build *build, const struct graph *step, uint32_t
 	build_copy_control(build, step, op);
 }
 
-struct graph *train_forward_part(const struct graph *step, struct error *error, enum status *status)
+struct graph *train_forward_part(const struct graph *step, struct error *error)
 {
 	struct arena arena = { 0 };
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
 	struct graph *forward = NULL;
-	*status = NO_MEMORY;
+	enum status status = NO_MEMORY;
 	if (build.draft && tensor && op && wanted) {
 		copy_forward(&build, step, tensor, op, wanted);
 		if (build.status == OK)
 			build.status = draft_describe(build.draft, step->name, step->source, step->extra);
-		*status = build.status;
+		status = build.status;
 	}
-	if (*status == OK)
-		forward = graph_build(build.draft, error, status);
+	if (status == OK)
+		forward = graph_build(build.draft, error);
 	else
-		fail(error, *status, "out of memory");
+		fail(error, status, "out of memory");
 	draft_free(build.draft);
 	arena_free(&arena);
 	return forward;

@@ -23,11 +23,10 @@ bool train_has_step(const struct graph *graph);
  *   storage   what is kept is a storage, once, and nothing extra where it is persistent anyway.
  * The result is memory-faithful and says in `extra` that it was synthesised, and which ops had no rule.
  * NULL with *status and *error: BAD_INPUT when no parameter gets a gradient. O(graph log rules). */
-struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error,
-	enum status *status);
+struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error);
 
 /* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
  * inputs, parameters, buffers and constants. */
-struct graph *train_forward_part(const struct graph *step, struct error *error, enum status *status);
+struct graph *train_forward_part(const struct graph *step, struct error *error);
 
 #endif

@@ -92,11 +92,10 @@ static enum status transform_graph(struct check *check)
 		check->graph = graph_retain(input);
 		return OK;
 	}
-	enum status status = NO_MEMORY;
 	struct control control = { 0 };
-	check->rules = rules_load(check->rules_file, check->error, &status);
+	check->rules = rules_load(check->rules_file, check->error);
 	if (!check->rules)
-		return status;
+		return check->error->status;
 	enum status rank = read_rank(check);
 	if (rank != OK)
 		return rank;
@@ -107,10 +106,10 @@ static enum status transform_graph(struct check *check)
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin,
 		.shard_decider = shard_decision, .shard_context = &claim };
-	status = NO_MEMORY;
 	struct transformed *transformed = NULL;
 	if (stage.store)
-		transformed = stage_transform(&stage, input, &check->scenario, false, check->error, &status);
+		transformed = stage_transform(&stage, input, &check->scenario, false, check->error);
+	enum status status = transformed ? OK : stage.store ? check->error->status : NO_MEMORY;
 	if (transformed)
 		check->graph = graph_retain(transformed->graph);
 	if (transformed && transformed->sharded) {

@@ -121,17 +121,16 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	enum planner_depth depth, int *exit_code)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct planner planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)
-		plan = planner_run(&planner, graph, scenario, depth, &error, &status);
+		plan = planner_run(&planner, graph, scenario, depth, &error);
 	else
-		status = fail_memory(&error);
+		fail_memory(&error);
 	batch_progress_done();
 	if (!plan)
-		*exit_code = batch_signal() && status == CANCELLED ? batch_signal() : complain(path, &error, status);
+		*exit_code = batch_signal() && error.status == CANCELLED ? batch_signal() : complain(path, &error, error.status);
 	planner_done(&planner);
 	return plan;
 }

@@ -198,11 +198,11 @@ int model_command(int argc, char **argv)
 	if (optind < argc - 1)
 		return usage_error("model", "what is \"%s\"?", argv[1 + optind]);
 	struct error error = { 0 };
-	enum status status;
-	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error, &status) };
+	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
 	if (!plan.graph)
-		return complain(NULL, &error, status);
+		return complain(NULL, &error, error.status);
 	struct export_options options = { 0 };
+	enum status status;
 	if (request.curve)
 		status = print_curve(plan.graph, request.curve, &error);
 	else

@@ -220,13 +220,12 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 {
 	struct scenario scenario;
 	struct error error = { 0 };
-	enum status status;
 	if (scenario_number(sweep, k, &scenario) != OK)
-		return complain(NULL, &(struct error){ 0, "out of memory" }, NO_MEMORY);
-	struct plan *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error, &status);
+		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+	struct plan *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error);
 	int code = EXIT_FINE;
-	if (!plan && (status == NO_MEMORY || status == CANCELLED)) {
-		code = batch_signal() ? batch_signal() : complain(NULL, &error, status);
+	if (!plan && (error.status == NO_MEMORY || error.status == CANCELLED)) {
+		code = batch_signal() ? batch_signal() : complain(NULL, &error, error.status);
 	} else if (plan && plan->limited) {
 		code = batch_signal();
 	} else {
@@ -238,7 +237,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			fclose(line);
 		}
 		if (!line || !write_whole(sweep->descriptor, text, size))
-			code = complain(sweep->output, &(struct error){ 0, "can't write" }, LIMIT);
+			code = complain(sweep->output, &(struct error){ .text = "can't write" }, LIMIT);
 		free(text);
 	}
 	plan_release(plan);
@@ -287,7 +286,7 @@ static int run_jobs(const struct sweep *sweep)
 {
 	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
-		return complain(NULL, &(struct error){ 0, "out of memory" }, NO_MEMORY);
+		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 	int code = EXIT_FINE, started = 1;
 	fflush(NULL);
 	for (; started < sweep->jobs; started++) {
@@ -315,7 +314,7 @@ static int read_finished(struct sweep *sweep)
 {
 	FILE *file = fopen(sweep->output, "r+e");
 	if (!file)
-		return errno == ENOENT ? EXIT_FINE : complain(sweep->output, &(struct error){ 0, "can't read" }, BAD_INPUT);
+		return errno == ENOENT ? EXIT_FINE : complain(sweep->output, &(struct error){ .text = "can't read" }, BAD_INPUT);
 	char *line = NULL;
 	size_t capacity = 0;
 	ssize_t length;
@@ -324,14 +323,14 @@ static int read_finished(struct sweep *sweep)
 	while ((length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
 		uint64_t k;
 		if (sscanf(line, "{\"scenario\":%" SCNu64 ",", &k) != 1 || k >= sweep->total) {
-			code = complain(sweep->output, &(struct error){ 0, "is not the output of this sweep" }, BAD_INPUT);
+			code = complain(sweep->output, &(struct error){ .text = "is not the output of this sweep" }, BAD_INPUT);
 			break;
 		}
 		sweep->done[k] = true;
 		whole += length;
 	}
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
-		code = complain(sweep->output, &(struct error){ 0, "can't cut off the torn last line" }, LIMIT);
+		code = complain(sweep->output, &(struct error){ .text = "can't cut off the torn last line" }, LIMIT);
 	free(line);
 	fclose(file);
 	return code;
@@ -347,7 +346,7 @@ static int open_output(struct sweep *sweep)
 		return code;
 	sweep->descriptor = open(sweep->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (sweep->resume ? 0 : O_TRUNC), 0666);
 	if (sweep->descriptor < 0)
-		return complain(sweep->output, &(struct error){ 0, "can't be written" }, LIMIT);
+		return complain(sweep->output, &(struct error){ .text = "can't be written" }, LIMIT);
 	return EXIT_FINE;
 }
 

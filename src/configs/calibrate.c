@@ -156,7 +156,8 @@ enum status calibration_read(const char *path, const char *model, const struct s
 		if (model_source_open(&row->source, row->model, scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);
-		row->opened = config_case_open(&request, &row->config, error, &status);
+		row->opened = config_case_open(&request, &row->config, error);
+		status = row->opened ? OK : error->status;
 	}
 	return status;
 }

@@ -61,12 +61,11 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 {
 	const struct config_request *request = searching->request;
 	struct step *step = &searching->step;
-	enum status status;
-	step->graph = request->step(request->context, batch, recompute, searching->error, &status);
+	step->graph = request->step(request->context, batch, recompute, searching->error);
 	if (!step->graph)
-		return status;
+		return searching->error->status;
 	searching->list->graphs++;
-	status = units_find(step->graph, searching->rules, &step->units);
+	enum status status = units_find(step->graph, searching->rules, &step->units);
 	if (status == OK)
 		status = blocks_find(step->graph, &step->blocks);
 	if (status == OK)
@@ -404,25 +403,25 @@ struct config_case {
 	bool is_split;
 };
 
-struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status)
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error)
 {
 	struct config_case *opened = mem_alloc(1, sizeof *opened);
 	if (!opened) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	opened->request = *request;
 	opened->config = *config;
 	opened->searching = (struct searching) { .request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error };
-	*status = opened->searching.rules ? step_open(&opened->searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute) : NO_MEMORY;
-	if (*status == OK) {
+	enum status status = opened->searching.rules ? step_open(&opened->searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute) : NO_MEMORY;
+	if (status == OK) {
 		opened->searching.cost = mem_alloc(opened->searching.blocks, sizeof *opened->searching.cost);
 		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
-		*status = opened->searching.cost && opened->searching.first ? OK : NO_MEMORY;
+		status = opened->searching.cost && opened->searching.first ? OK : NO_MEMORY;
 	}
-	if (*status == OK)
+	if (error_set(error, status) == OK)
 		return opened;
-	if (*status == NO_MEMORY)
+	if (status == NO_MEMORY)
 		fail_memory(error);
 	config_case_free(opened);
 	return NULL;

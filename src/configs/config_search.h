@@ -8,7 +8,7 @@
 
 /* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT where the graph
  * can't have that batch. */
-typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status);
+typedef struct graph *config_step(void *context, int64_t batch, enum recompute recompute, struct error *error);
 
 struct config_request {
 	config_step *step;
@@ -47,7 +47,7 @@ void config_list_free(struct config_list *list);
 /* One configuration, kept ready to be evaluated on other machines. */
 struct config_case;
 /* A new case of the request's model. NULL with *status and *error. */
-struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error, enum status *status);
+struct config_case *config_case_open(const struct config_request *request, const struct config *config, struct error *error);
 void config_case_free(struct config_case *opened);
 /* OK, NO_MEMORY, or INFEASIBLE: more pieces than blocks. */
 enum status config_case_evaluate(struct config_case *opened, const struct machine *machine, const struct overheads *overheads, bool exact,

@@ -9,7 +9,7 @@
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
 
-static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
 	static const enum precision precisions[] = { PRECISION_MIXED, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_MIXED };
@@ -18,23 +18,22 @@ static struct graph *built_in(void *context, int64_t batch, enum recompute recom
 	struct model_training training = { .precision = precisions[source->scenario->value[K_precision]], .recompute = recompute,
 		.optimizer = optimizer > 0 ? (enum optimizer)optimizer : OPTIMIZER_ADAM };
 	config.batch = batch;
-	return model_step(source->preset->name, &config, &training, error, status);
+	return model_step(source->preset->name, &config, &training, error);
 }
 
-static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
 	struct scenario scenario;
 	struct graph *graph = NULL;
-	*status = scenario_copy(&scenario, source->scenario);
-	if (*status != OK)
+	if (error_set(error, scenario_copy(&scenario, source->scenario)) != OK)
 		return NULL;
 	scenario.value[K_batch] = batch;
 	scenario.value[K_recompute] = recompute;
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
-	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, false, error, status);
+	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, false, error);
 	if (transformed)
 		graph = graph_retain(transformed->graph);
 	transformed_release(transformed);

@@ -96,32 +96,30 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 
 /* ---- evaluating -------------------------------------------------------------------------------------------------------------- */
 
-static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error, enum status *status)
+static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
 {
 	enum recompute recompute = scenario->value[K_recompute] > RECOMPUTE_FULL ? RECOMPUTE_NONE : (enum recompute)scenario->value[K_recompute];
-	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error, status);
+	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)
-		*status = fail_memory(error);
+		fail_memory(error);
 	graph_release(graph);
 	return units;
 }
 
-static struct outlook *evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error,
-	enum status *status)
+static struct outlook *evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
 		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	model_source_request(source, &request);
 	scenario_machine(scenario, &request.machine);
-	struct config_case *opened = outlook ? config_case_open(&request, config, error, status) : NULL;
+	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;
 	if (!outlook)
-		*status = fail_memory(error);
-	if (opened)
-		*status = config_case_timetable(opened, &outlook->result, &outlook->timetable, error);
+		fail_memory(error);
+	enum status status = opened ? error_set(error, config_case_timetable(opened, &outlook->result, &outlook->timetable, error)) : error->status;
 	config_case_free(opened);
-	if (*status != OK) {
+	if (status != OK) {
 		mem_free(outlook);
 		return NULL;
 	}
@@ -135,17 +133,15 @@ static struct outlook *evaluate(struct model_source *source, const struct scenar
 }
 
 struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct model_source source;
 	struct config config;
 	struct outlook *outlook = NULL;
 	model_source_of(&source, graph, scenario, stage);
-	struct shared_units *units = units_of(&source, scenario, error, status);
-	if (units)
-		*status = find_config(scenario, &units->units, mesh, &config, error);
-	if (units && *status == OK)
-		outlook = evaluate(&source, scenario, &config, error, status);
+	struct shared_units *units = units_of(&source, scenario, error);
+	if (units && error_set(error, find_config(scenario, &units->units, mesh, &config, error)) == OK)
+		outlook = evaluate(&source, scenario, &config, error);
 	shared_units_release(units);
 	return outlook;
 }
@@ -154,11 +150,10 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 {
 	struct model_source source;
 	struct error error;
-	enum status status;
 	if (scenario->value[K_batch] != KNOB_GIVEN)
 		return scenario->value[K_batch];
 	model_source_of(&source, graph, scenario, stage);
-	struct shared_units *units = units_of(&source, scenario, &error, &status);
+	struct shared_units *units = units_of(&source, scenario, &error);
 	int64_t batch = units ? batch_of(&units->units) : 0;
 	shared_units_release(units);
 	return batch;
@@ -255,15 +250,15 @@ static enum status timetable_of_plan(const struct plan *plan, const struct rules
 }
 
 /* Of the configuration what the plan says. */
-static struct outlook *planned(const struct plan *plan, struct error *error, enum status *status)
+static struct outlook *planned(const struct plan *plan, struct error *error)
 {
 	const struct pipelined *pipelined = plan->pipelined;
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	if (!outlook) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
-	*status = OK;
+	error_set(error, OK);
 	atomic_store(&outlook->references, 1);
 	outlook->planned = true;
 	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
@@ -279,7 +274,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error, enu
 }
 
 /* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
-static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error, enum status *status)
+static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
 {
 	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
 	struct control control = { .cancel = cancel };
@@ -287,25 +282,23 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 	struct outlook *outlook = NULL;
 	if (stage.store) {
 		store_set_limit(stage.store, STORE_BYTES);
-		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error, status);
+		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error);
 	} else {
-		*status = fail_memory(error);
+		fail_memory(error);
 	}
 	store_free(stage.store);
 	return outlook;
 }
 
-struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status)
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
-	struct rules *rules = rules_load(rules_file, error, status);
-	struct outlook *outlook = rules && !plan->pipelined ? modelled(plan, rules, cancel, error, status) : NULL;
-	if (rules && !outlook && (plan->pipelined || *status == BAD_INPUT))
-		outlook = planned(plan, error, status);
-	if (outlook) {
+	struct rules *rules = rules_load(rules_file, error);
+	struct outlook *outlook = rules && !plan->pipelined ? modelled(plan, rules, cancel, error) : NULL;
+	if (rules && !outlook && (plan->pipelined || error->status == BAD_INPUT))
+		outlook = planned(plan, error);
+	if (outlook)
 		timetable_free(&outlook->timetable);
-		*status = timetable_of_plan(plan, rules, &outlook->timetable, error);
-	}
-	if (outlook && *status != OK) {
+	if (outlook && error_set(error, timetable_of_plan(plan, rules, &outlook->timetable, error)) != OK) {
 		outlook_release(outlook);
 		outlook = NULL;
 	}

@@ -28,9 +28,9 @@ void outlook_release(struct outlook *outlook);
  * stands for degrees that the knobs leave open, or NULL. A new reference, or NULL: BAD_INPUT where degrees, batch or schedule
  * don't go together, or the graph isn't a step that can be cut; CANCELLED, NO_MEMORY. */
 struct outlook *outlook_find(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct mesh *mesh,
-	struct error *error, enum status *status);
+	struct error *error);
 /* Of a plan, with a store of its own. rules_file: a user's operator rules, or NULL. NULL: NO_MEMORY, CANCELLED, or the rules file's error. */
-struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error, enum status *status);
+struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error);
 
 /* Of what outlooks and searches depend on. */
 uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *scenario);

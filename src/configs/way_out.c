@@ -44,10 +44,9 @@ static void find(const struct plan *plan, struct config from, struct stage_conte
 char *plan_way_out(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, char *text, size_t size)
 {
 	struct error ignored;
-	enum status status;
 	struct control control = { .cancel = cancel };
-	struct outlook *outlook = outlook_of_plan(plan, rules_file, cancel, &ignored, &status);
-	struct rules *rules = rules_load(rules_file, &ignored, &status);
+	struct outlook *outlook = outlook_of_plan(plan, rules_file, cancel, &ignored);
+	struct rules *rules = rules_load(rules_file, &ignored);
 	struct store *store = store_new();
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	text[0] = '\0';

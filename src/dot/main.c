@@ -114,7 +114,8 @@ static enum status convert_dot(const struct options *options, const char *conten
 		if (*parse_messages())
 			fprintf(stderr, "tidemark-dot: %s: %s", options->input, parse_messages());
 	} else if (status == OK) {
-		struct graph *graph = read_dot(dot, &normal, error, &status);
+		struct graph *graph = read_dot(dot, &normal, error);
+		status = graph ? OK : error->status;
 		if (graph && !(options->format == OUTPUT_DOT ? dot_write : native_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 		graph_release(graph);
@@ -151,10 +152,10 @@ static enum status draw_native(const struct graph *graph, struct options *option
 static enum status convert_native(struct options *options, struct input *input, FILE *stream, struct error *error)
 {
 	struct source source = input_source(input);
-	enum status status;
-	struct graph *graph = native_read(&source, error, &status);
+	struct graph *graph = native_read(&source, error);
+	enum status status = OK;
 	if (!graph)
-		return status;
+		return error->status;
 	if (options->format <= OUTPUT_DOT && !options->view) {
 		if (!(options->format == OUTPUT_NATIVE ? native_write : dot_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));

@@ -451,7 +451,7 @@ static enum status read_all(struct reader *reader)
 	return status == OK ? for_nodes(reader, add_inplace) : status;
 }
 
-struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error, enum status *result)
+struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error)
 {
 	struct error unused = { 0 };
 	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
@@ -459,10 +459,10 @@ struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error 
 	enum status status = reader.draft ? read_all(&reader) : out_of_memory(&reader);
 	struct graph *graph = NULL;
 	if (status == OK)
-		graph = graph_build(reader.draft, reader.error, &status);
+		graph = graph_build(reader.draft, reader.error);
+	else
+		error_set(error, status);
 	draft_free(reader.draft);
 	arena_free(&reader.arena);
-	if (result)
-		*result = status;
 	return graph;
 }

@@ -9,6 +9,6 @@
 
 /* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). normal gives the lines for
  * errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */
-struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error, enum status *status);
+struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error);
 
 #endif

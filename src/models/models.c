@@ -111,26 +111,26 @@ static enum status complete(struct model_config *config, struct error *error)
 	return OK;
 }
 
-struct graph *model_build(const char *name, const struct model_config *config, struct error *error, enum status *status)
+struct graph *model_build(const char *name, const struct model_config *config, struct error *error)
 {
 	struct rules *rules = rules_new();
 	struct model model = { .config = *config,
 		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };
-	*status = model.build.draft && rules ? complete(&model.config, error) : fail_memory(error);
+	enum status status = model.build.draft && rules ? complete(&model.config, error) : fail_memory(error);
 	struct graph *graph = NULL;
-	if (*status == OK) {
+	if (status == OK) {
 		builders[config->family](&model);
 		build_finish(&model.build);
-		*status = model.build.status;
-		if (*status == OK)
-			*status = draft_describe(model.build.draft, name, "tidemark model", NULL);
-		if (*status == BAD_INPUT)
+		status = model.build.status;
+		if (status == OK)
+			status = draft_describe(model.build.draft, name, "tidemark model", NULL);
+		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
-		else if (*status != OK)
-			fail(error, *status, "out of memory");
+		else if (status != OK)
+			fail(error, status, "out of memory");
 	}
-	if (*status == OK)
-		graph = graph_build(model.build.draft, error, status);
+	if (error_set(error, status) == OK)
+		graph = graph_build(model.build.draft, error);
 	draft_free(model.build.draft);
 	rules_free(rules);
 	return graph;

@@ -75,7 +75,7 @@ const struct model_preset *model_find(const char *name);
 
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
  * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */
-struct graph *model_build(const char *name, const struct model_config *config, struct error *error, enum status *status);
+struct graph *model_build(const char *name, const struct model_config *config, struct error *error);
 
 /* How a built-in model is trained. */
 struct model_training {
@@ -89,7 +89,7 @@ struct model_training {
 
 /* The training step of a configuration: forward graph, precision, train_step(), recomputation. Errors as theirs. */
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
-	struct error *error, enum status *status);
+	struct error *error);
 
 /* The command: tidemark model NAME [--layers N] ... [-o FILE]. Returns the exit status. */
 int model_command(int argc, char **argv);

@@ -9,21 +9,19 @@ static struct graph *replaced(struct graph *old, struct graph *new)
 }
 
 static struct graph *recomputed(const struct graph *step, const struct rules *rules, enum recompute mode,
-	struct error *error,
-	enum status *status)
+	struct error *error)
 {
 	struct activations activations;
 	struct recompute_options options = { .mode = mode };
-	*status = activations_find(step, rules, &activations, error);
-	if (*status != OK)
+	if (error_set(error, activations_find(step, rules, &activations, error)) != OK)
 		return NULL;
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct graph *result = NULL;
 	if (drop) {
 		recompute_choose(step, &activations, &options, drop);
-		result = recompute_apply(step, &activations, drop, NULL, 0, error, status);
+		result = recompute_apply(step, &activations, drop, NULL, 0, error);
 	} else {
-		*status = fail_memory(error);
+		fail_memory(error);
 	}
 	mem_free(drop);
 	activations_free(&activations);
@@ -31,23 +29,23 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 }
 
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct rules *rules = rules_new();
 	if (!rules) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	bool mixed = training->precision == PRECISION_MIXED;
 	struct train_options options = { .rules = rules, .policy = training->policy, .update = { .optimizer = training->optimizer,
 		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate } };
-	struct graph *graph = model_build(name, config, error, status);
+	struct graph *graph = model_build(name, config, error);
 	if (graph && training->precision != PRECISION_GIVEN)
-		graph = replaced(graph, precision_apply(graph, training->precision, error, status));
+		graph = replaced(graph, precision_apply(graph, training->precision, error));
 	if (graph && !training->forward_only)
-		graph = replaced(graph, train_step(graph, &options, error, status));
+		graph = replaced(graph, train_step(graph, &options, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)
-		graph = replaced(graph, recomputed(graph, rules, training->recompute, error, status));
+		graph = replaced(graph, recomputed(graph, rules, training->recompute, error));
 	rules_free(rules);
 	return graph;
 }

@@ -274,9 +274,8 @@ static enum status build_ranks(struct piping *piping)
 		pipelined->piece[k].in_flight = in_flight[k] = config_in_flight(&piping->config, k % pipelined->ranks, k / pipelined->ranks);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
-		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error, &status);
-		if (status == OK)
-			status = measure(piping, rank);
+		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
+		status = rank->graph ? measure(piping, rank) : piping->error->status;
 		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
 			pipelined->reported = r;
 	}
@@ -424,13 +423,12 @@ static enum status run(struct piping *piping)
 	return out_of_memory(piping, status);
 }
 
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, struct error *error,
-	enum status *status)
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
 {
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
 	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .pipelined = pipelined, .overheads = overheads_all, .error = error };
 	if (!pipelined) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
@@ -443,12 +441,12 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	pipelined->microbatches = piping.config.microbatches;
 	pipelined->schedule = piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
 	scenario_machine(scenario, &piping.machine);
-	*status = run(&piping);
+	enum status status = error_set(error, run(&piping));
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);
 	device_times_free(&piping.times);
 	arena_free(&piping.arena);
-	if (*status == OK)
+	if (status == OK)
 		return pipelined;
 	pipelined_release(pipelined);
 	return NULL;

@@ -81,17 +81,15 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
-	struct graph *graph, bool quick, struct error *error, enum status *status)
+	struct graph *graph, bool quick, struct error *error)
 {
 	struct laid_out *laid_out = NULL;
 	struct plan *plan = NULL;
-	struct ordered *ordered = stage_order(stage, graph, scenario, quick, error, status);
+	struct ordered *ordered = stage_order(stage, graph, scenario, quick, error);
 	if (ordered)
-		laid_out = stage_layout(stage, ordered, scenario, quick, error, status);
-	if (laid_out) {
-		plan = assemble(stage->rules, input, scenario, transformed, ordered, laid_out);
-		*status = plan ? OK : fail_memory(error);
-	}
+		laid_out = stage_layout(stage, ordered, scenario, quick, error);
+	if (laid_out && !(plan = assemble(stage->rules, input, scenario, transformed, ordered, laid_out)))
+		fail_memory(error);
 	if (plan) {
 		plan->run[STAGE_ORDER] = run_of(&ordered->run, stage->order_reused);
 		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage->layout_reused);
@@ -134,29 +132,29 @@ static void follow_plan(const struct plan *plan, const struct graph *graph, stru
 	stage->arena = ours == theirs ? plan->arena_bytes : -1;
 }
 
-static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error,
-	enum status *status)
+static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
 {
 	struct graph *graph = transformed->pipelined->rank[rank].graph;
-	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error, status);
+	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error);
 }
 
 /* Plans the ranks that differ, and the one that is asked for; reports that, or the one with the largest arena. */
 static struct plan *plan_ranks(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
-	bool quick, struct error *error, enum status *status)
+	bool quick, struct error *error)
 {
 	const struct pipelined *pipelined = transformed->pipelined;
 	struct plan_stage *stages = mem_alloc(pipelined->ranks, sizeof *stages);
 	int64_t wanted = scenario->value[K_rank];
 	struct plan *best = NULL;
 	bool limited = false;
-	*status = stages ? OK : fail_memory(error);
-	for (uint32_t r = 0; r < pipelined->ranks && *status == OK; r++) {
+	enum status status = stages ? error_set(error, OK) : fail_memory(error);
+	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		if (pipelined->rank[r].alike != r && r != wanted)
 			continue;
-		struct graph *graph = graph_of_rank(transformed, scenario, r, error, status);
-		struct plan *plan = graph ? plan_graph(stage, input, scenario, transformed, graph, quick, error, status) : NULL;
+		struct graph *graph = graph_of_rank(transformed, scenario, r, error);
+		struct plan *plan = graph ? plan_graph(stage, input, scenario, transformed, graph, quick, error) : NULL;
 		graph_release(graph);
+		status = plan ? OK : error->status;
 		if (!plan)
 			break;
 		plan->rank = r;
@@ -168,7 +166,7 @@ static struct plan *plan_ranks(struct stage_context *stage, struct graph *input,
 		plan_release(better ? best : plan);
 		best = better ? plan : best;
 	}
-	if (*status == OK) {
+	if (status == OK) {
 		best->stage = stages;
 		best->limited = limited;
 		return best;
@@ -179,18 +177,18 @@ static struct plan *plan_ranks(struct stage_context *stage, struct graph *input,
 }
 
 static struct plan *plan_transformed(struct stage_context *stage, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
-	bool quick, struct error *error, enum status *status)
+	bool quick, struct error *error)
 {
-	return transformed->pipelined ? plan_ranks(stage, input, scenario, transformed, quick, error, status)
-		: plan_graph(stage, input, scenario, transformed, transformed->graph, quick, error, status);
+	return transformed->pipelined ? plan_ranks(stage, input, scenario, transformed, quick, error)
+		: plan_graph(stage, input, scenario, transformed, transformed->graph, quick, error);
 }
 
 /* One pass through the stages. */
 static struct plan *plan_once(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+	struct error *error)
 {
-	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error, status);
-	struct plan *plan = transformed ? plan_transformed(stage, input, scenario, transformed, quick, error, status) : NULL;
+	struct transformed *transformed = stage_transform(stage, input, scenario, quick, error);
+	struct plan *plan = transformed ? plan_transformed(stage, input, scenario, transformed, quick, error) : NULL;
 	transformed_release(transformed);
 	return plan;
 }
@@ -238,11 +236,11 @@ static bool fits_better(const struct plan *a, const struct plan *b)
 /* What a choice counts with is not the arena: order and layout may end above the memory cap. Then the choice is made anew
  * with another cap, in a few rounds. Takes over the first plan; returns the best that fits, or that with the smallest arena.
  * A round that is cancelled, or that the pins forbid, leaves the best so far. */
-static struct plan *choose(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
+static struct plan *choose(struct stage_context *stage, struct plan *first, struct error *error)
 {
 	struct plan *best = plan_retain(first), *last = first;
 	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &stage->fit_margin); round++) {
-		struct plan *next = plan_once(stage, best->input, &best->scenario, false, error, status);
+		struct plan *next = plan_once(stage, best->input, &best->scenario, false, error);
 		if (!next)
 			break;
 		plan_release(last);
@@ -252,11 +250,11 @@ static struct plan *choose(struct stage_context *stage, struct plan *first, stru
 			best = plan_retain(next);
 		}
 	}
-	best->limited |= last->limited || *status == CANCELLED;
+	best->limited |= last->limited || error->status == CANCELLED;
 	plan_release(last);
-	if (*status == CANCELLED || *status == INFEASIBLE || *status == BAD_INPUT)
-		*status = OK;
-	if (*status != OK) {
+	if (error->status == CANCELLED || error->status == INFEASIBLE || error->status == BAD_INPUT)
+		error->status = OK;
+	if (error->status != OK) {
 		plan_release(best);
 		return NULL;
 	}
@@ -268,29 +266,29 @@ static struct plan *choose(struct stage_context *stage, struct plan *first, stru
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 
 /* A rival's complete plan; NULL where it can't come near the arena. */
-static struct plan *plan_rival(struct stage_context *stage, const struct plan *first, uint32_t rival, struct error *error, enum status *status)
+static struct plan *plan_rival(struct stage_context *stage, const struct plan *first, uint32_t rival, struct error *error)
 {
 	stage->rival = rival;
-	struct transformed *transformed = stage_transform(stage, first->input, &first->scenario, false, error, status);
-	struct plan *plan = transformed ? plan_transformed(stage, first->input, &first->scenario, transformed, true, error, status) : NULL;
+	struct transformed *transformed = stage_transform(stage, first->input, &first->scenario, false, error);
+	struct plan *plan = transformed ? plan_transformed(stage, first->input, &first->scenario, transformed, true, error) : NULL;
 	bool near = plan && plan->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
 	plan_release(plan);
-	plan = near ? plan_transformed(stage, first->input, &first->scenario, transformed, false, error, status) : NULL;
+	plan = near ? plan_transformed(stage, first->input, &first->scenario, transformed, false, error) : NULL;
 	transformed_release(transformed);
 	return plan;
 }
 
 /* What search and experts count is what stays; order and layout add what comes and goes. Of the plans whose arenas are within the slack of
  * the least, and not above that of any expert's, the fastest; then the smallest. Takes over the first plan. */
-static struct plan *judge(struct stage_context *stage, struct plan *first, struct error *error, enum status *status)
+static struct plan *judge(struct stage_context *stage, struct plan *first, struct error *error)
 {
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
 	uint32_t rivals = !first->sharded || first->limited ? 0 : first->sharded->rivals, i;
 	int64_t least = first->arena_bytes, experts = INT64_MAX;
 	stage->fit_margin = first->fit_margin;
 	stage->first = first->sharded;
-	for (i = 1; i <= rivals && (*status == OK || *status == INFEASIBLE || *status == BAD_INPUT); i++) {
-		plan[i] = plan_rival(stage, first, i, error, status);
+	for (i = 1; i <= rivals && (error->status == OK || error->status == INFEASIBLE || error->status == BAD_INPUT); i++) {
+		plan[i] = plan_rival(stage, first, i, error);
 		int64_t arena = plan[i] ? plan[i]->arena_bytes : INT64_MAX;
 		least = arena < least ? arena : least;
 		experts = i <= first->sharded->experts && arena < experts ? arena : experts;
@@ -308,18 +306,18 @@ static struct plan *judge(struct stage_context *stage, struct plan *first, struc
 	for (uint32_t k = 0; k < i; k++)
 		if (plan[k] != best)
 			plan_release(plan[k]);
-	if (rivals > 0 && *status == CANCELLED)
+	if (rivals > 0 && error->status == CANCELLED)
 		best->limited = true;
-	if (*status != NO_MEMORY && *status != LIMIT)
-		*status = OK;
-	if (*status == OK)
+	if (error->status != NO_MEMORY && error->status != LIMIT)
+		error->status = OK;
+	if (error->status == OK)
 		return best;
 	plan_release(best);
 	return NULL;
 }
 
 /* auto where nothing fits the cap so far: the least memory, unless every sharding keeps more than the cap. Takes over the best so far. */
-static struct plan *choose_least(struct stage_context *stage, struct plan *best, struct error *error, enum status *status)
+static struct plan *choose_least(struct stage_context *stage, struct plan *best, struct error *error)
 {
 	int64_t budget = plan_budget(best), kept = 0;
 	const struct graph *whole = best->sharded ? best->sharded->shared->graph : NULL;
@@ -330,36 +328,35 @@ static struct plan *choose_least(struct stage_context *stage, struct plan *best,
 		return best;
 	stage->fit_margin = MARGIN_NO_CAP;
 	stage->least = true;
-	struct plan *least = plan_once(stage, best->input, &best->scenario, false, error, status);
-	least = least ? judge(stage, least, error, status) : NULL;
+	struct plan *least = plan_once(stage, best->input, &best->scenario, false, error);
+	least = least ? judge(stage, least, error) : NULL;
 	stage->least = false;
-	if (*status != NO_MEMORY && *status != LIMIT)
-		*status = OK;
+	if (error->status != NO_MEMORY && error->status != LIMIT)
+		error->status = OK;
 	bool smaller = least && least->arena_bytes < best->arena_bytes;
 	plan_release(smaller ? best : least);
-	if (*status == OK)
+	if (error->status == OK)
 		return smaller ? least : best;
 	plan_release(smaller ? least : best);
 	return NULL;
 }
 
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
-	struct error *error, enum status *status)
+	struct error *error)
 {
-	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error, status)))
+	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
 		return NULL;
 	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	if (depth != PLAN_QUICK && starts_without_cap(scenario))
 		stage.fit_margin = MARGIN_NO_CAP;
-	*status = check_pins(input, scenario, error);
-	struct plan *plan = *status == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error, status) : NULL;
+	struct plan *plan = error_set(error, check_pins(input, scenario, error)) == OK ? plan_once(&stage, input, scenario, depth == PLAN_QUICK, error) : NULL;
 	if (plan && depth != PLAN_QUICK)
-		plan = choose(&stage, plan, error, status);
+		plan = choose(&stage, plan, error);
 	if (plan && depth != PLAN_QUICK)
-		plan = judge(&stage, plan, error, status);
-	return plan && depth != PLAN_QUICK ? choose_least(&stage, plan, error, status) : plan;
+		plan = judge(&stage, plan, error);
+	return plan && depth != PLAN_QUICK ? choose_least(&stage, plan, error) : plan;
 }
 
 void planner_done(struct planner *planner)

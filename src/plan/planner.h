@@ -26,6 +26,6 @@ void planner_done(struct planner *planner);
  * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.
  * A cancelled run that has a plan returns it with limited set. */
 struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,
-	struct error *error, enum status *status);
+	struct error *error);
 
 #endif

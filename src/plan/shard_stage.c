@@ -462,10 +462,10 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 }
 
 /* The result of a decision, which it takes over. */
-static struct sharded *build(struct job *job, struct sharding *sharding, enum status *status)
+static struct sharded *build(struct job *job, struct sharding *sharding)
 {
 	sharding->late_sums = job->scenario->value[K_microbatches] > 1;
-	return sharded_of(job->shared, sharding, &job->clock, job->error, status);
+	return sharded_of(job->shared, sharding, &job->clock, job->error);
 }
 
 /* minred: what experts write and what the search passed by, for the planner to compare with. */
@@ -484,11 +484,14 @@ static enum status add_rivals(struct job *job, struct sharding_report *report, s
 }
 
 /* The plan of a rival: what was looked at is as with the first one. */
-static struct sharded *rival_of(struct job *job, const struct sharded *first, uint32_t rival, enum status *status)
+static struct sharded *rival_of(struct job *job, const struct sharded *first, uint32_t rival)
 {
 	struct sharding sharding;
-	*status = sharding_copy(&job->shared->units, &first->rival[rival], &sharding);
-	struct sharded *sharded = *status == OK ? build(job, &sharding, status) : NULL;
+	struct sharded *sharded = NULL;
+	if (sharding_copy(&job->shared->units, &first->rival[rival], &sharding) != OK)
+		fail_memory(job->error);
+	else
+		sharded = build(job, &sharding);
 	if (!sharded)
 		return NULL;
 	list_again(job, first, sharded);
@@ -501,12 +504,12 @@ static struct sharded *rival_of(struct job *job, const struct sharded *first, ui
 	sharded->folded = first->folded;
 	if (describe(job, sharded))
 		return sharded;
-	*status = NO_MEMORY;
+	fail_memory(job->error);
 	sharded_release(sharded);
 	return NULL;
 }
 
-static struct sharded *decide(struct job *job, bool quick, enum status *status)
+static struct sharded *decide(struct job *job, bool quick)
 {
 	const struct units *units = &job->shared->units;
 	struct choice choice = { .zero = -1 };
@@ -516,33 +519,33 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 	struct sharding_point curve[SHARDING_CURVE_POINTS];
 	uint32_t points = 0;
 	bool search = scenario_searches(job->scenario);
-	*status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
-	if (*status == OK && search)
-		*status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
-	if (*status == OK)
-		*status = split(job, &choice.degrees, choice.zero, &sharding, roles);
-	if (*status != OK)
+	enum status status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
+	if (status == OK && search)
+		status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
+	if (status == OK)
+		status = split(job, &choice.degrees, choice.zero, &sharding, roles);
+	if (error_set(job->error, status) != OK)
 		return NULL;
 	if (search && !quick)
-		*status = improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
+		status = improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
 	else if (!search)
 		note_roles(units, &sharding.mesh, roles, job->notes);
-	if (search && *status == OK)
+	if (search && status == OK)
 		note_unsplit(units, &sharding, job->notes);
 	if (job->stage->least)
 		note(job->notes, "the fastest shardings exceed the memory cap once they are planned: this is one of least memory");
 	struct sharded *sharded = NULL;
-	if (*status == OK)
-		sharded = build(job, &sharding, status);
+	if (error_set(job->error, status) == OK)
+		sharded = build(job, &sharding);
 	else
 		sharding_free(&sharding);
-	if (search && !quick && *status == BAD_INPUT && job->scenario->pins == 0 && split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
+	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 && split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
 		note(job->notes, "the search's sharding has no graph of a device, an expert's takes its place: %s", job->error->text);
 		report.objective = -1;
-		sharded = build(job, &sharding, status);
+		sharded = build(job, &sharding);
 	}
 	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &report, sharded) == NO_MEMORY))) {
-		*status = fail_memory(job->error);
+		fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;
 	}
@@ -556,24 +559,22 @@ static struct sharded *decide(struct job *job, bool quick, enum status *status)
 }
 
 struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct job job = { .stage = stage, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = cap_of(stage, scenario), .error = error };
 	struct sharded *sharded = NULL;
 	struct sharding sharding;
-	*status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
-	if (*status != OK) {
+	enum status status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
+	if (status != OK) {
 		fail_memory(error);
 	} else if (stage->shard_decider) {
-		*status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
-		if (*status == OK)
-			sharded = build(&job, &sharding, status);
+		status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
+		if (error_set(error, status) == OK)
+			sharded = build(&job, &sharding);
 	} else if (stage->rival > 0) {
-		sharded = rival_of(&job, stage->first, stage->rival - 1, status);
-		if (*status == NO_MEMORY)
-			fail_memory(error);
+		sharded = rival_of(&job, stage->first, stage->rival - 1);
 	} else {
-		sharded = decide(&job, quick, status);
+		sharded = decide(&job, quick);
 	}
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);

@@ -32,7 +32,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
  * set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of devices, a placement pin that
  * can't be kept. */
 struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status);
+	struct error *error);
 
 /* The bound that a proof's price shows, without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
  * verified so. */
@@ -42,8 +42,7 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, int64_t *bound, struct error *error);
 
 /* The same for a decision that is already made: takes over sharding. */
-struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error,
-	enum status *status);
+struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error);
 
 /* The placement pins as a search takes them, into pin[scenario->pins]. BAD_INPUT as below. */
 enum status shard_pins_find(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct placement_pin *pin, uint32_t *pins,

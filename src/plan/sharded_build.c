@@ -42,14 +42,13 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 {
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
-	enum status status;
 	sharded->redundant = arena_alloc(&sharded->arena, graph->storages, sizeof *sharded->redundant);
 	if (!sharded->redundant)
 		return fail_memory(error);
-	sharded->device = device_graph_build(units, &sharded->sharding, 0, error, &status);
-	if (status != OK)
-		return status;
-	status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, &sharded->cost);
+	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
+	if (!sharded->device)
+		return error->status;
+	enum status status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, &sharded->cost);
 	if (status != OK)
 		return fail(error, status, status == NO_MEMORY ? "out of memory" : "a placement can't be reached");
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -59,18 +58,17 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 	return OK;
 }
 
-struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error, enum status *status)
+struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error)
 {
 	struct sharded *sharded = mem_alloc(1, sizeof *sharded);
 	if (!sharded) {
 		sharding_free(sharding);
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "", .proof = { .kind = "none" } };
 	atomic_store(&sharded->references, 1);
-	*status = build(sharded, clock, error);
-	if (*status == OK)
+	if (error_set(error, build(sharded, clock, error)) == OK)
 		return sharded;
 	sharded_release(sharded);
 	return NULL;

@@ -164,39 +164,39 @@ static enum status evaluate(struct ordered *ordered)
 }
 
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct key key = order_key(graph, scenario, quick);
 	struct ordered *ordered = store_find(stage->store, &key);
-	*status = OK;
+	error_set(error, OK);
 	stage->order_reused = ordered != NULL;
 	if (ordered)
 		return ordered_retain(ordered);
 	if (stage->only_stored) {
-		*status = LIMIT;
+		error_set(error, LIMIT);
 		return NULL;
 	}
 	double begin = seconds_now();
 	ordered = mem_alloc(1, sizeof *ordered);
 	if (!ordered) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	atomic_store(&ordered->references, 1);
 	ordered->graph = graph_retain(graph);
 	ordered->key = key;
-	*status = scenario_problem(graph, scenario, &ordered->problem, error);
-	if (*status == OK) {
-		*status = run_order(stage, scenario, quick, ordered);
-		ordered->cut_short |= *status == CANCELLED;
-		if (*status == LIMIT || (*status == CANCELLED && ordered->result.order))
-			*status = OK;
-		if (*status == OK)
-			*status = evaluate(ordered);
-		if (*status != OK)
-			fail(error, *status, *status == CANCELLED ? "cancelled" : "out of memory");
+	enum status status = scenario_problem(graph, scenario, &ordered->problem, error);
+	if (status == OK) {
+		status = run_order(stage, scenario, quick, ordered);
+		ordered->cut_short |= status == CANCELLED;
+		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
+			status = OK;
+		if (status == OK)
+			status = evaluate(ordered);
+		if (status != OK)
+			fail(error, status, status == CANCELLED ? "cancelled" : "out of memory");
 	}
-	if (*status != OK) {
+	if (error_set(error, status) != OK) {
 		ordered_release(ordered);
 		return NULL;
 	}
@@ -420,42 +420,42 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 }
 
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct key key = layout_key(ordered, scenario, quick);
 	bool keep = !ordered->cut_short;
 	struct laid_out *laid_out = keep ? store_find(stage->store, &key) : NULL;
-	*status = OK;
+	error_set(error, OK);
 	stage->layout_reused = laid_out != NULL;
 	if (laid_out)
 		return laid_out_retain(laid_out);
 	if (stage->only_stored) {
-		*status = LIMIT;
+		error_set(error, LIMIT);
 		return NULL;
 	}
 	double begin = seconds_now();
 	laid_out = mem_alloc(1, sizeof *laid_out);
 	if (!laid_out) {
-		*status = fail_memory(error);
+		fail_memory(error);
 		return NULL;
 	}
 	atomic_store(&laid_out->references, 1);
 	struct layout_input input = { 0 };
-	*status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
-	if (*status == OK)
-		*status = collect_buffers(ordered, laid_out, &input);
-	if (*status != OK)
-		fail(error, *status, "out of memory");
-	if (*status == OK)
-		*status = fix_offsets(ordered, scenario, &input, error);
-	if (*status == OK)
-		*status = link_groups(ordered, scenario, &input, error);
-	if (*status == OK)
-		*status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
-	if (*status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
-		*status = fail_memory(error);
+	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
+	if (status == OK)
+		status = collect_buffers(ordered, laid_out, &input);
+	if (status != OK)
+		fail(error, status, "out of memory");
+	if (status == OK)
+		status = fix_offsets(ordered, scenario, &input, error);
+	if (status == OK)
+		status = link_groups(ordered, scenario, &input, error);
+	if (status == OK)
+		status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
+	if (status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
+		status = fail_memory(error);
 	arena_free(&input.arena);
-	if (*status != OK) {
+	if (error_set(error, status) != OK) {
 		laid_out_release(laid_out);
 		return NULL;
 	}

@@ -64,7 +64,6 @@ struct job {
 	int64_t fit_peak;
 	bool quick;
 	struct error *error;
-	enum status status;
 };
 
 static int64_t value(const struct job *job, enum knob_id knob)
@@ -105,9 +104,9 @@ static bool wants_train(const struct job *job)
 static struct graph *run_train(struct job *job)
 {
 	bool step_given = train_has_step(job->graph);
-	struct graph *forward = step_given ? train_forward_part(job->graph, job->error, &job->status) : graph_retain(job->graph);
+	struct graph *forward = step_given ? train_forward_part(job->graph, job->error) : graph_retain(job->graph);
 	if (forward && value(job, K_precision)) {
-		struct graph *converted = precision_apply(forward, (enum precision)value(job, K_precision), job->error, &job->status);
+		struct graph *converted = precision_apply(forward, (enum precision)value(job, K_precision), job->error);
 		graph_release(forward);
 		forward = converted;
 	}
@@ -117,7 +116,7 @@ static struct graph *run_train(struct job *job)
 	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
 	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
 		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
-	struct graph *step = train_step(forward, &options, job->error, &job->status);
+	struct graph *step = train_step(forward, &options, job->error);
 	graph_release(forward);
 	if (step)
 		note(job, "the backward pass and the weight update were made by rules%s (%s), with %s",
@@ -192,8 +191,10 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 		batch = factors->factor[i].role == ROLE_BATCH ? factors->factor[i].size : 0;
 	if (batch % count == 0 && (batch > 0 || count == 1))
 		return batch / count;
-	job->status = batch == 0 ? fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches")
-		: fail(job->error, BAD_INPUT, "a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
+	if (batch == 0)
+		fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches");
+	else
+		fail(job->error, BAD_INPUT, "a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches", (long long)batch,
 			(long long)count);
 	return -1;
 }
@@ -203,19 +204,19 @@ static struct graph *run_scale(struct job *job)
 	bool owned;
 	struct factors *factors = find_factors(job, &owned);
 	if (!factors) {
-		job->status = fail_memory(job->error);
+		fail_memory(job->error);
 		return NULL;
 	}
 	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
 	struct scale_report report;
 	struct graph *scaled = NULL;
 	if (request.batch >= 0)
-		job->status = graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error);
-	if (job->status == OK)
+		error_set(job->error, graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error));
+	if (scaled)
 		note_scale(job, &report);
 	if (owned)
 		release_factors(factors);
-	return job->status == OK ? scaled : NULL;
+	return scaled;
 }
 
 static bool wants_optimizer(const struct job *job)
@@ -227,10 +228,10 @@ static struct graph *run_optimizer(struct job *job)
 {
 	enum optimizer own = optimizer_of(job->graph);
 	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1)
-		return precision_apply(job->graph, (enum precision)value(job, K_precision), job->error, &job->status);
+		return precision_apply(job->graph, (enum precision)value(job, K_precision), job->error);
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
 		.precision = (enum precision)value(job, K_precision) };
-	struct graph *graph = optimizer_replace(job->graph, &change, job->error, &job->status);
+	struct graph *graph = optimizer_replace(job->graph, &change, job->error);
 	if (graph)
 		note(job, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
 	return graph;
@@ -288,22 +289,20 @@ static struct graph *recompute_to_cap(struct job *job, const struct activations 
 	struct recompute_point point;
 	int64_t cap = scenario_budget(job->scenario);
 	if (cap < 0) {
-		job->status = fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
 	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->stage->fit_margin, job->stage->control, &point,
-		job->error, &job->status);
+		job->error);
 	char saved[32], margin[32];
 	if (graph)
 		note(job, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
 			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
 			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
-	if (graph && job->stage->fit_margin && job->status == OK)
+	if (graph && job->stage->fit_margin && job->error->status == OK)
 		note(job, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
-	if (graph) {
+	if (graph)
 		job->fit_peak = point.peak;
-		job->status = OK;
-	}
 	return graph;
 }
 
@@ -312,16 +311,14 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
 	struct recompute_cost cost;
-	job->status = drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error);
-	if (job->status != OK)
+	if (error_set(job->error, drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
 	if (options.mode == RECOMPUTE_AUTO)
 		return recompute_to_cap(job, activations, &options);
 	recompute_choose(job->graph, activations, &options, drop);
-	job->status = recompute_cost(job->graph, activations, drop, &cost, NULL, job->error);
-	if (job->status != OK)
+	if (error_set(job->error, recompute_cost(job->graph, activations, drop, &cost, NULL, job->error)) != OK)
 		return NULL;
-	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error, &job->status);
+	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error);
 	char saved[32];
 	if (graph && cost.bytes)
 		note(job, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
@@ -333,8 +330,7 @@ static struct graph *run_recompute(struct job *job)
 {
 	struct activations activations;
 	struct arena arena = { 0 };
-	job->status = activations_find(job->graph, job->stage->rules, &activations, job->error);
-	if (job->status != OK)
+	if (error_set(job->error, activations_find(job->graph, job->stage->rules, &activations, job->error)) != OK)
 		return NULL;
 	struct graph *graph = apply_recompute(job, &activations, &arena);
 	arena_free(&arena);
@@ -349,7 +345,7 @@ static bool wants_shard(const struct job *job)
 
 static struct graph *run_shard(struct job *job)
 {
-	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->quick, job->error, &job->status);
+	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->quick, job->error);
 	if (!job->sharded)
 		return NULL;
 	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
@@ -367,15 +363,15 @@ static bool wants_pipeline(const struct job *job)
 static struct graph *run_pipeline(struct job *job)
 {
 	if (value(job, K_recompute) == RECOMPUTE_AUTO) {
-		job->status = fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
+		fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
 		return NULL;
 	}
-	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->error, &job->status);
+	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->error);
 	if (!job->pipelined)
 		return NULL;
 	int64_t rank = value(job, K_rank);
 	if (rank >= job->pipelined->ranks) {
-		job->status = fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
+		fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
 		return NULL;
 	}
 	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks, idle = value(job, K_devices) - used;
@@ -394,7 +390,7 @@ static bool wants_separate(const struct job *job)
 
 static struct graph *run_separate(struct job *job)
 {
-	return graph_without_inplace(job->graph, job->error, &job->status);
+	return graph_without_inplace(job->graph, job->error);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -462,7 +458,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 	if (result)
 		return transformed_retain(result);
 	if (job->stage->only_stored) {
-		job->status = LIMIT;
+		error_set(job->error, LIMIT);
 		return NULL;
 	}
 	struct graph *graph = step->run(job);
@@ -474,7 +470,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		job->pipelined->key = key;
 	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fit_peak);
 	if (!result) {
-		job->status = fail_memory(job->error);
+		fail_memory(job->error);
 		return NULL;
 	}
 	size_t bytes = result->graph->arena.bytes + strlen(job->notes) + (job->sharded ? job->sharded->sharding.arena.bytes : 0)
@@ -484,12 +480,13 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 }
 
 struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
-	struct error *error, enum status *status)
+	struct error *error)
 {
 	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
 	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
-	job.status = result ? OK : fail_memory(error);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && job.status == OK; i++) {
+	if (!result)
+		fail_memory(error);
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && result; i++) {
 		if (!steps[i].wanted(&job))
 			continue;
 		struct transformed *next = step_result(&steps[i], &job);
@@ -509,12 +506,9 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 		}
 		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
 	}
-	*status = job.status;
 	sharded_release(job.sharded);
 	pipelined_release(job.pipelined);
-	if (job.status != OK) {
-		transformed_release(result);
-		return NULL;
-	}
+	if (result)
+		error_set(error, OK);
 	return result;
 }

@@ -81,14 +81,13 @@ static ssize_t read_text(void *context, void *buffer, size_t size, struct error 
 	return (ssize_t)count;
 }
 
-struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error, enum status *status)
+struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)
 {
 	struct child_result result;
-	*status = run("native", false, text, size, limits, &result, error);
-	if (*status != OK)
+	if (error_set(error, run("native", false, text, size, limits, &result, error)) != OK)
 		return NULL;
 	struct source source = { read_text, &(struct text){ result.output, result.length } };
-	struct graph *graph = native_read(&source, error, status);
+	struct graph *graph = native_read(&source, error);
 	mem_free(result.output);
 	return graph;
 }

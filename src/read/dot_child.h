@@ -12,7 +12,7 @@ struct dot_limits {
 };
 
 /* Reads DOT text of either dialect. Errors of tidemark-dot are passed on, with their line. limits may be NULL. */
-struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error, enum status *status);
+struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error);
 
 /* Draws DOT text as "svg", "pdf" or "png". positions: nodes stand at their pos=, nothing is laid out. LIMIT when
  * it takes too long. *picture: length bytes; free with mem_free(). limits may be NULL. */

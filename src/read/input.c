@@ -142,21 +142,22 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 
 #define TEXT_MOST ((size_t)1 << 30)   /* bytes of a format that is not read as a stream */
 
-static struct graph *open_dot(struct input *input, struct error *error, enum status *status)
+static struct graph *open_dot(struct input *input, struct error *error)
 {
 	size_t size;
 	char *text = input_all(input, TEXT_MOST, &size, error);
-	struct graph *graph = text ? dot_child_read(text, size, NULL, error, status) : NULL;
+	struct graph *graph = text ? dot_child_read(text, size, NULL, error) : NULL;
 	mem_free(text);
 	return graph;
 }
 
-struct graph *graph_open(const char *path, struct error *error, enum status *status)
+struct graph *graph_open(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
-	*status = BAD_INPUT;
-	if (!input)
+	if (!input) {
+		error_set(error, BAD_INPUT);
 		return NULL;
+	}
 	size_t size;
 	const char *beginning = input_peek(input, &size);
 	enum input_kind kind = input_detect(beginning, size);
@@ -164,13 +165,13 @@ struct graph *graph_open(const char *path, struct error *error, enum status *sta
 	struct graph *graph = NULL;
 	switch (kind) {
 	case INPUT_DOT:
-		graph = open_dot(input, error, status);
+		graph = open_dot(input, error);
 		break;
 	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
-		graph = native_read(&source, error, status);
+		graph = native_read(&source, error);
 		break;
 	default:
-		*status = fail(error, BAD_INPUT, "not a graph, but: %s; %s", input_kind_name(kind), input_kind_advice(kind));
+		fail(error, BAD_INPUT, "not a graph, but: %s; %s", input_kind_name(kind), input_kind_advice(kind));
 	}
 	input_close(input);
 	return graph;

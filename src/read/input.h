@@ -18,6 +18,6 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 struct source input_source(struct input *input);
 
 /* Reads a graph of any format that is known. Errors as the formats' readers give them. */
-struct graph *graph_open(const char *path, struct error *error, enum status *status);
+struct graph *graph_open(const char *path, struct error *error);
 
 #endif

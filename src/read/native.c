@@ -617,7 +617,7 @@ static enum status resolve(struct reader *reader)
 	return OK;
 }
 
-struct graph *native_read(struct source *source, struct error *error, enum status *result)
+struct graph *native_read(struct source *source, struct error *error)
 {
 	struct error unused = { 0 };
 	struct reader reader = { .source = source, .error = error ? error : &unused };
@@ -628,12 +628,12 @@ struct graph *native_read(struct source *source, struct error *error, enum statu
 	if (status == OK)
 		status = resolve(&reader);
 	if (status == OK)
-		graph = graph_build(reader.draft, reader.error, &status);
+		graph = graph_build(reader.draft, reader.error);
+	else
+		error_set(error, status);
 	draft_free(reader.draft);
 	mem_free(reader.reference);
 	mem_free(reader.buffer);
 	arena_free(&reader.names);
-	if (result)
-		*result = status;
 	return graph;
 }

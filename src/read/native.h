@@ -17,7 +17,7 @@ struct source {
 
 /* Reads a graph to its `end` record; what follows is an error. NULL with *status and *error (line included):
  * BAD_INPUT for anything that tidemark(5) forbids, truncation included; NO_MEMORY. O(file). */
-struct graph *native_read(struct source *source, struct error *error, enum status *status);
+struct graph *native_read(struct source *source, struct error *error);
 
 /* Writes a graph so that reading it gives the same graph and writing that the same bytes: known keys in a fixed
  * order, unknown keys as they were. False when the stream has an error. */

@@ -7,10 +7,9 @@
 struct graph *batch_open(const char *path, int *exit_code)
 {
 	struct error error = { 0 };
-	enum status status;
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	if (!graph)
-		*exit_code = complain(path, &error, status);
+		*exit_code = complain(path, &error, error.status);
 	else if (graph->repaired)
 		fprintf(stderr, "tidemark: %s: warning: %u op%s stood before what %s on; moved to the nearest valid order\n", path, graph->repaired,
 			graph->repaired == 1 ? "" : "s", graph->repaired == 1 ? "it depends" : "they depend");

@@ -131,17 +131,18 @@ enum status rules_read_file(struct rules *rules, const char *path, struct error 
 	return status;
 }
 
-struct rules *rules_load(const char *path, struct error *error, enum status *status)
+struct rules *rules_load(const char *path, struct error *error)
 {
 	struct rules *rules = rules_new();
 	struct error problem = { 0 };
-	*status = rules ? OK : fail_memory(error);
+	enum status status = rules ? OK : fail_memory(error);
 	if (rules && path)
-		*status = rules_read_file(rules, path, &problem);
-	if (rules && *status != OK) {
-		fail(error, *status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
+		status = rules_read_file(rules, path, &problem);
+	if (rules && status != OK) {
+		fail(error, status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
 		rules_free(rules);
 		return NULL;
 	}
+	error_set(error, status);
 	return rules;
 }

@@ -571,11 +571,10 @@ static enum status do_open(struct session *session, const char *argument, struct
 	size_t length = strlen(path);
 	if (*argument == '"' && length && path[length - 1] == '"')
 		path[length - 1] = '\0';
-	enum status status;
 	struct scenario scenario;
-	struct graph *graph = graph_open(path, error, &status);
+	struct graph *graph = graph_open(path, error);
 	if (!graph)
-		return status;
+		return error->status;
 	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);
@@ -591,7 +590,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	session->now = 0;
 	session->op = session->tensor = 0;
 	session->questions = 0;
-	status = remember(session, &scenario);
+	enum status status = remember(session, &scenario);
 	start(session);
 	return status;
 }

@@ -158,20 +158,19 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	const struct plan *from = request->from;
 	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
 	struct error error;
-	enum status status;
 	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
 		outlook_release(worker->base);
 		worker->base = NULL;
 	}
 	if (!worker->base)
-		worker->base = outlook_find(&stage, request->graph, &from->scenario, mesh, &error, &status);
+		worker->base = outlook_find(&stage, request->graph, &from->scenario, mesh, &error);
 	const struct outlook *now = worker->base;
 	/* What a search chose stays unless the devices' degrees are what is asked about. */
 	bool same = true;
 	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
-	struct outlook *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error, &status) : NULL;
+	struct outlook *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
 	if (then) {
 		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
 		preview->known = true;
@@ -186,16 +185,15 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 static void make_preview(struct worker *worker, struct request *request)
 {
 	struct error error;
-	enum status status;
 	struct planner *planner = &worker->planner;
 	planner->control.report = NULL;
 	planner->abandoned = &worker->cancel;
-	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
+	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error);
 	struct preview preview = { .number = request->number, .exact = plan };
-	bool modelled = !plan && status == LIMIT && request->from && model_preview(worker, request, &preview);
+	bool modelled = !plan && error.status == LIMIT && request->from && model_preview(worker, request, &preview);
 	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
-	if (!plan && status == LIMIT && !modelled)
-		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+	if (!plan && error.status == LIMIT && !modelled)
+		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 	planner->control.report = report;
 	planner->abandoned = &worker->superseded;
 	if (plan && !plan->limited) {
@@ -245,11 +243,10 @@ static struct plan *run_raised(struct worker *worker, struct request *request)
 {
 	for (;;) {
 		struct error error;
-		enum status status;
 		set_raising(worker, true);
-		struct plan *plan = planner_run(&worker->planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+		struct plan *plan = planner_run(&worker->planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 		set_raising(worker, false);
-		if ((plan && !plan->limited) || (!plan && status != CANCELLED) || stopped(worker))
+		if ((plan && !plan->limited) || (!plan && error.status != CANCELLED) || stopped(worker))
 			return plan;
 		plan_release(plan);
 		make_previews(worker);
@@ -284,22 +281,21 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 static void serve(struct worker *worker, struct request *request)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct planner *planner = &worker->planner;
-	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error, &status);
-	if (!plan && status == LIMIT) {
+	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error);
+	if (!plan && error.status == LIMIT) {
 		planner->control.cancel = &worker->superseded;
-		struct plan *quick = planner_run(planner, request->graph, &request->scenario, PLAN_QUICK, &error, &status);
+		struct plan *quick = planner_run(planner, request->graph, &request->scenario, PLAN_QUICK, &error);
 		planner->control.cancel = &worker->cancel;
 		if (quick)
 			publish(worker, quick, request->number);
-		if (quick || status == CANCELLED)
-			plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error, &status);
+		if (quick || error.status == CANCELLED)
+			plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 	}
 	struct plan *best = plan ? plan_retain(plan) : NULL;
 	if (plan)
 		publish(worker, plan, request->number);
-	else if (status != CANCELLED)
+	else if (error.status != CANCELLED)
 		publish_error(worker, &error, request->number);
 	bool goes_on = best && request->raise_effort && !best->limited;
 	finish(worker, request->number, goes_on);

@@ -41,13 +41,12 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 
 enum status factors_of_graph(const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
 {
-	enum status status;
 	if (rules_file && strcmp(rules_file, "-") == 0)
 		return fail(error, BAD_INPUT, "factors need the rules in a file: standard input was read for the plan");
-	struct rules *rules = rules_load(rules_file, error, &status);
+	struct rules *rules = rules_load(rules_file, error);
 	if (!rules)
-		return status;
-	status = factors_find(graph, rules, factors);
+		return error->status;
+	enum status status = factors_find(graph, rules, factors);
 	rules_free(rules);
 	return status == OK ? OK : fail(error, status, "out of memory");
 }

@@ -205,8 +205,8 @@ static enum status write_mesh(const struct plan *plan, const struct export_optio
 	struct error ignored;
 	enum status status = OK;
 	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored, &status);
-	if (!outlook && status == NO_MEMORY)
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored);
+	if (!outlook && ignored.status == NO_MEMORY)
 		return fail_memory(error);
 	device_grid_of(plan, outlook, &grid);
 	status = OK;

@@ -18,11 +18,10 @@ bool pipeline_view(const char *view)
 static enum status with_outlook(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
 	enum status (*write)(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error))
 {
-	enum status status = OK;
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error, &status);
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)
-		return status;
-	status = write(plan, outlook, stream, error);
+		return error->status;
+	enum status status = write(plan, outlook, stream, error);
 	outlook_release(outlook);
 	return status;
 }
@@ -207,11 +206,10 @@ enum status pipeline_trace(const struct plan *plan, const struct export_options 
 
 enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error)
 {
-	enum status status = OK;
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error, &status);
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)
-		return status;
-	status = figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, export_paper(options, kind), stream, error);
+		return error->status;
+	enum status status = figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, export_paper(options, kind), stream, error);
 	outlook_release(outlook);
 	return status;
 }

@@ -41,13 +41,12 @@ static bool set_up(struct bench *bench, const char *name, int64_t layers)
 	const struct model_preset *preset = model_find(name);
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	struct error error = { 0 };
-	enum status status;
 	if (!preset)
 		return false;
 	struct model_config config = preset->config;
 	config.layers = layers;
 	config.batch = 8;
-	bench->graph = model_step(name, &config, &training, &error, &status);
+	bench->graph = model_step(name, &config, &training, &error);
 	if (!bench->graph)
 		return false;
 	bench->machine = device_preset(DEVICE_A100_80).machine;
@@ -57,7 +56,7 @@ static bool set_up(struct bench *bench, const char *name, int64_t layers)
 	    op_times_find(&bench->units, bench->rules, &bench->machine, &bench->times) != OK)
 		return false;
 	double start = seconds();
-	status = fold_find(bench->graph, units_label, &bench->units, 2, &bench->fold);
+	enum status status = fold_find(bench->graph, units_label, &bench->units, 2, &bench->fold);
 	bench->found = seconds() - start;
 	return status == OK;
 }

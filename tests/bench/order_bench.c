@@ -50,8 +50,7 @@ static void graphs(int count, char **paths)
 		struct error error = { 0 };
 		struct problem problem;
 		struct order_result result;
-		enum status status;
-		struct graph *graph = graph_open(paths[i], &error, &status);
+		struct graph *graph = graph_open(paths[i], &error);
 		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
 			fprintf(stderr, "%s: %s\n", paths[i], error.text);
 			continue;
@@ -131,9 +130,8 @@ static struct graph *stacked_layers(uint32_t layers)
 		draft_read(builder.draft, op, weight);
 		draft_inplace(builder.draft, op, updated, weight);
 	}
-	enum status status;
 	struct error error;
-	struct graph *graph = graph_build(builder.draft, &error, &status);
+	struct graph *graph = graph_build(builder.draft, &error);
 	draft_free(builder.draft);
 	free(saved);
 	free(skip);

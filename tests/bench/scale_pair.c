@@ -16,8 +16,7 @@
 static struct graph *open_graph(const char *path)
 {
 	struct error error = { 0 };
-	enum status status;
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	if (!graph) {
 		fprintf(stderr, "%s: %s\n", path, error.text);
 		exit(3);

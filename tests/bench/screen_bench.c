@@ -99,10 +99,9 @@ static double measure_all(struct app *app, int width, int height)
 int main(int argc, char **argv)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct scenario scenario;
 	setlocale(LC_CTYPE, "C.UTF-8");
-	struct graph *graph = argc > 1 ? graph_open(argv[1], &error, &status) : NULL;
+	struct graph *graph = argc > 1 ? graph_open(argv[1], &error) : NULL;
 	if (!graph) {
 		fprintf(stderr, "screen_bench: %s\n", argc > 1 ? error.text : "which GRAPH?");
 		return 2;

@@ -62,9 +62,8 @@ static void row(struct session *session, const char *line)
 int main(int argc, char **argv)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct scenario scenario;
-	struct graph *graph = argc > 1 ? graph_open(argv[1], &error, &status) : NULL;
+	struct graph *graph = argc > 1 ? graph_open(argv[1], &error) : NULL;
 	if (!graph) {
 		fprintf(stderr, "session_bench: %s\n", argc > 1 ? error.text : "which GRAPH?");
 		return 2;

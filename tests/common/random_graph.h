@@ -59,7 +59,7 @@ static inline struct graph *random_graph(uint64_t *random, uint32_t ops)
 			return NULL;
 		}
 	}
-	struct graph *graph = graph_build(draft, NULL, NULL);
+	struct graph *graph = graph_build(draft, NULL);
 	draft_free(draft);
 	return graph;
 }

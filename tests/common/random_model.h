@@ -331,8 +331,7 @@ static inline struct graph *random_forward(uint64_t *random, uint32_t ops)
 	if (shape.rank > 0)
 		last = build_to_shape(build, "aten.mean.default", last, SCALAR);
 	build_kind(build, build_map(build, "aten.clone.default", IN(last)), KIND_OUTPUT);
-	enum status status = build->status;
-	struct graph *graph = status == OK ? graph_build(build->draft, NULL, &status) : NULL;
+	struct graph *graph = build->status == OK ? graph_build(build->draft, NULL) : NULL;
 	build_finish(build);
 	draft_free(build->draft);
 	return graph;
@@ -343,9 +342,8 @@ static inline struct graph *random_step(uint64_t *random, uint32_t ops, const st
 {
 	struct graph *forward = random_forward(random, ops), *step = NULL;
 	struct train_options options = { .rules = rules, .update = { .optimizer = (enum optimizer)(1 + random_next(random) % (OPTIMIZER_COUNT - 1)) } };
-	enum status status;
 	if (forward && random_next(random) % 2)
-		step = train_step(forward, &options, NULL, &status);
+		step = train_step(forward, &options, NULL);
 	if (!step)
 		return forward;
 	graph_release(forward);

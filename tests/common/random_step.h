@@ -33,8 +33,7 @@ static inline struct graph *random_step(uint64_t *random, uint32_t ops, int64_t 
 		build_map_inplace(&build, "aten.add_.Tensor", IN(weight, there[count - 1]));
 	build_finish(&build);
 	struct error error;
-	enum status status = build.status;
-	struct graph *graph = status == OK ? graph_build(build.draft, &error, &status) : NULL;
+	struct graph *graph = build.status == OK ? graph_build(build.draft, &error) : NULL;
 	draft_free(build.draft);
 	return graph;
 }

@@ -21,11 +21,11 @@ static ssize_t read_bytes(void *context, void *buffer, size_t size, struct error
 	return (ssize_t)take;
 }
 
-static struct graph *parse(const uint8_t *data, size_t size, struct error *error, enum status *status)
+static struct graph *parse(const uint8_t *data, size_t size, struct error *error)
 {
 	struct bytes bytes = { data, size };
 	struct source source = { read_bytes, &bytes };
-	return native_read(&source, error, status);
+	return native_read(&source, error);
 }
 
 static char *print(const struct graph *graph, size_t *size)
@@ -48,15 +48,14 @@ static void must(bool condition)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error error;
-	enum status status;
-	struct graph *graph = parse(data, size, &error, &status);
+	struct graph *graph = parse(data, size, &error);
 	if (!graph) {
-		must(status == BAD_INPUT && error.text[0]);
+		must(error.status == BAD_INPUT && error.text[0]);
 		return 0;
 	}
 	size_t once_size, twice_size;
 	char *once = print(graph, &once_size);
-	struct graph *again = parse((const uint8_t *)once, once_size, &error, &status);
+	struct graph *again = parse((const uint8_t *)once, once_size, &error);
 	must(again != NULL);
 	char *twice = print(again, &twice_size);
 	must(once_size == twice_size && memcmp(once, twice, once_size) == 0);

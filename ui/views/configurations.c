@@ -31,8 +31,7 @@ struct search_job {
 static void find_outlook(void *context, const atomic_bool *cancel)
 {
 	struct outlook_job *job = context;
-	enum status status = OK;
-	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error, &status);
+	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error);
 }
 
 static void start_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, uint64_t fingerprint)
@@ -120,8 +119,7 @@ static void search(void *context, const atomic_bool *cancel)
 {
 	struct search_job *job = context;
 	struct error error = { 0 };
-	enum status status;
-	struct rules *rules = rules_load(job->rules_file, &error, &status);
+	struct rules *rules = rules_load(job->rules_file, &error);
 	struct store *store = store_new();
 	struct control control = { .cancel = cancel };
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };

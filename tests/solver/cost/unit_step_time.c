@@ -16,7 +16,6 @@ static struct graph *graph_of(const struct line *line, uint32_t ops)
 {
 	struct draft *draft = draft_new();
 	struct error error;
-	enum status status;
 	for (uint32_t op = 0; op < ops; op++) {
 		char name[16];
 		snprintf(name, sizeof name, "w%u", op);
@@ -36,7 +35,7 @@ static struct graph *graph_of(const struct line *line, uint32_t ops)
 			draft_read(draft, op, line[op].reads[i] ? 2 * (uint32_t)(line[op].reads[i] - 1) + 1 : 2 * op);
 		draft_write(draft, op, 2 * op + 1);
 	}
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	draft_free(draft);
 	return graph;

@@ -120,9 +120,8 @@ static struct graph *model_of(const char *name, int64_t layers, enum recompute r
 	struct model_config config = preset->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
 	struct error error = { 0 };
-	enum status status;
 	config.layers = layers;
-	struct graph *graph = model_step(name, &config, &training, &error, &status);
+	struct graph *graph = model_step(name, &config, &training, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }
@@ -166,8 +165,7 @@ Test(fold, layers_of_captured_steps_are_copies)
 		{ "samples/vit_b_16_b1_adam.jsonl.gz", 12 } };
 	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
 		struct error error = { 0 };
-		enum status status;
-		struct graph *graph = graph_open(samples[i].sample, &error, &status);
+		struct graph *graph = graph_open(samples[i].sample, &error);
 		struct fold fold;
 		cr_assert_not_null(graph, "%s", error.text);
 		find(graph, &fold);
@@ -248,8 +246,7 @@ static struct graph *repeat(const struct template *template)
 	op = new_op(draft, number++, "tail", new_tensor(draft, "tail", 0, KIND_OUTPUT));
 	cr_assert_eq(draft_read(draft, op, result[template->copies - 1][template->ops - 1]), OK);
 	struct error error = { 0 };
-	enum status status;
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;

@@ -20,7 +20,7 @@ static uint32_t op(struct draft *draft, const char *name)
 
 static struct graph *build(struct draft *draft, struct error *error)
 {
-	struct graph *graph = graph_build(draft, error, NULL);
+	struct graph *graph = graph_build(draft, error);
 	draft_free(draft);
 	return graph;
 }
@@ -207,7 +207,7 @@ Test(graph, live_bytes_are_what_the_definition_says)
 		struct memory_rules rules = { .alignment = round % 2 ? 1 : 8, .workspace = round % 3 != 0 };
 		cr_assert_not_null(graph);
 		compare_with_definition(graph, &rules, &random, seed);
-		struct graph *apart = graph_without_inplace(graph, NULL, &(enum status){ OK });
+		struct graph *apart = graph_without_inplace(graph, NULL);
 		cr_assert_not_null(apart);
 		compare_with_definition(apart, &rules, &random, seed);
 		for (uint32_t id = 0; id < apart->ops; id++)
@@ -252,7 +252,7 @@ Test(graph, every_allocation_may_fail)
 		uint64_t random = test_seed();
 		memory_allow(allowed);
 		struct graph *graph = random_graph(&random, 20);
-		struct graph *apart = graph ? graph_without_inplace(graph, NULL, &(enum status){ OK }) : NULL;
+		struct graph *apart = graph ? graph_without_inplace(graph, NULL) : NULL;
 		struct memory_rules rules = { .alignment = 1, .workspace = true };
 		struct problem problem = { 0 };
 		enum status status = apart ? problem_of_graph(apart, &rules, &problem, NULL) : NO_MEMORY;

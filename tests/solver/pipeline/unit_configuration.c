@@ -28,14 +28,13 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
 	uint32_t copies = (uint32_t)config.layers, first, length, period;
 	struct error error;
-	enum status status;
 	config.layers = 3;
 	config.dense_layers = 0;
 	config.fused = true;
 	config.batch = batch ? batch : config.batch;
 	config.seq = seq ? seq : config.seq;
 	layers->machine = device_preset(DEVICE_A100_80).machine;
-	struct graph *graph = model_step(name, &config, &training, &error, &status);
+	struct graph *graph = model_step(name, &config, &training, &error);
 	struct rules *rules = rules_new();
 	struct arena arena = { 0 };
 	struct units units;
@@ -434,7 +433,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	cr_assert_eq(status, OK);
 	struct model_config small = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1 };
 	struct error error;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error, &status);
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error);
 	struct blocks blocks;
 	before = memory_blocks();
 	status = NO_MEMORY;

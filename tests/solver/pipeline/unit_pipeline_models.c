@@ -17,12 +17,11 @@ static struct graph *model_graph(const char *name, int64_t layers, int64_t batch
 	struct model_config config = model_find(name)->config;
 	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
 	struct error error = { 0 };
-	enum status status;
 	config.layers = layers ? layers : config.layers;
 	config.vocab = (config.vocab + 127) / 128 * 128;
 	config.batch = batch;
 	config.fused = fused;
-	struct graph *graph = model_step(name, &config, &training, &error, &status);
+	struct graph *graph = model_step(name, &config, &training, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }
@@ -41,8 +40,7 @@ static struct pipelined *pipeline_of(struct graph *graph, const struct scenario 
 	struct rules *rules = rules_new();
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules };
 	struct error error = { 0 };
-	enum status status;
-	struct transformed *transformed = stage_transform(&stage, graph, scenario, true, &error, &status);
+	struct transformed *transformed = stage_transform(&stage, graph, scenario, true, &error);
 	cr_assert_not_null(transformed, "%s", error.text);
 	struct pipelined *pipelined = pipelined_retain(transformed->pipelined);
 	transformed_release(transformed);
@@ -146,11 +144,10 @@ Test(pipeline_models, offloaded_activations_are_not_in_flight)
 
 struct asked { const char *name; int64_t layers; };
 
-static struct graph *asked_step(void *context, int64_t batch, enum recompute recompute, struct error *error, enum status *status)
+static struct graph *asked_step(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	const struct asked *asked = context;
-	(void)error;
-	*status = OK;
+	error_set(error, OK);
 	return model_graph(asked->name, asked->layers, batch, true, recompute);
 }
 
@@ -177,14 +174,13 @@ Test(pipeline_models, plans_agree_with_the_search)
 		struct scenario scenario;
 		struct config_result result;
 		struct error error = { 0 };
-		enum status status;
 		char what[80];
 		scenario_init(&scenario);
 		set(&scenario, rows[i].words);
 		request.devices = (uint32_t)scenario.value[K_devices];
 		request.overheads = overheads_all;
 		scenario_machine(&scenario, &request.machine);
-		struct config_case *opened = config_case_open(&request, &rows[i].config, &error, &status);
+		struct config_case *opened = config_case_open(&request, &rows[i].config, &error);
 		cr_assert_not_null(opened, "%s", error.text);
 		cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
 		config_case_free(opened);

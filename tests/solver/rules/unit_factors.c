@@ -12,9 +12,8 @@ static struct graph *open_sample(const char *name)
 {
 	char path[200];
 	struct error error = { 0 };
-	enum status status;
 	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	return graph;
 }

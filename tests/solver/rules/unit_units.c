@@ -13,8 +13,7 @@ static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
 static struct graph *step_of(const char *name, struct model_config config)
 {
 	struct error error = { 0 };
-	enum status status;
-	struct graph *step = model_step(name, &config, &adam, &error, &status);
+	struct graph *step = model_step(name, &config, &adam, &error);
 	cr_assert_not_null(step, "%s: %s", name, error.text);
 	return step;
 }

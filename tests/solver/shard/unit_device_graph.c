@@ -12,9 +12,8 @@
 static struct lockstep run_sharding(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct lockstep run;
-	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	struct graph *local = device_graph_build(units, sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(local->repaired, 0, "%s: %u ops out of order", what, local->repaired);
 	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
@@ -60,13 +59,13 @@ Test(device_graph, one_device_runs_the_whole_step)
 	for (uint32_t round = 0; round < 50; round++) {
 		struct units units;
 		struct sharding sharding;
-		enum status status;
 		struct mesh mesh = { .axes = 1, .axis = { { .name = "dp", .size = 1, .near_size = 1 } } };
 		struct graph *graph = random_step(&random, 12, rules);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
-		struct graph *local = device_graph_build(&units, &sharding, 0, NULL, &status);
-		cr_assert_eq(status, OK);
+		struct error error = { 0 };
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
+		cr_assert_eq(error.status, OK);
 		cr_assert_eq(local->fingerprint, graph->fingerprint);
 		cr_assert_eq(program_peak(local), program_peak(graph));
 		graph_release(local);
@@ -92,8 +91,10 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 	long before = memory_blocks();
 	for (long n = 0; status == NO_MEMORY; n++) {
 		memory_allow(n);
-		struct graph *local = device_graph_build(&units, &sharding, 0, NULL, &status);
+		struct error error = { .status = BAD_INPUT };
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
 		memory_allow(-1);
+		status = error.status;
 		cr_assert_eq(status == OK, local != NULL);
 		graph_release(local);
 		cr_assert_eq(memory_blocks(), before);
@@ -109,7 +110,6 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *random)
 {
 	struct draft *draft = draft_of(local);
-	enum status status;
 	uint32_t id = (uint32_t)(random_next(random) % local->ops);
 	static const struct collective nowhere = { .axis = "none", .group = NONE, .rank = NONE, .moved = -1 };
 	while (!local->op[id].collective)
@@ -126,7 +126,7 @@ static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *
 		op->type = "aten.clone";
 	else
 		draft_tensor_at(draft, result)->name = "another";
-	struct graph *graph = graph_build(draft, NULL, &status);
+	struct graph *graph = graph_build(draft, NULL);
 	draft_free(draft);
 	return graph;
 }
@@ -141,12 +141,11 @@ Test(device_graph, the_checker_finds_what_is_wrong)
 		struct units units;
 		struct sharding sharding;
 		struct error error = { 0 };
-		enum status status;
 		struct graph *graph = random_step(&random, 8, rules);
 		struct mesh mesh = random_mesh(&random);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error, &status);
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
 		for (uint32_t way = 0; way < 5 && local->ops > graph->ops; way++) {
 			struct graph *other = spoiled(local, way, &random);
 			/* a result of another name is as good, unless it was a name of the step */

@@ -35,12 +35,11 @@ static struct graph *tiny_step(size_t m, const struct model_training *training)
 {
 	struct model_config config = model_find(tiny[m].name)->config;
 	struct error error = { 0 };
-	enum status status;
 #define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
 	MODEL_SIZES(X)
 #undef X
 	config.ffn = tiny[m].size.ffn ? tiny[m].size.ffn : 0;
-	struct graph *step = model_step(tiny[m].name, &config, training, &error, &status);
+	struct graph *step = model_step(tiny[m].name, &config, training, &error);
 	cr_assert_not_null(step, "%s: %s", tiny[m].name, error.text);
 	return step;
 }
@@ -48,9 +47,8 @@ static struct graph *tiny_step(size_t m, const struct model_training *training)
 static struct lockstep execute(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct lockstep run;
-	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	struct graph *local = device_graph_build(units, sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, sharding, local, rules);
@@ -70,11 +68,10 @@ static int64_t no_time(const void *context, const struct units *units, const str
 static void compare_traffic(const struct units *units, const struct sharding *sharding, const char *what)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct sharding_cost cost;
 	int64_t moved[MESH_AXES] = { 0 };
 	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK, "%s", what);
-	struct graph *local = device_graph_build(units, sharding, 0, &error, &status);
+	struct graph *local = device_graph_build(units, sharding, 0, &error);
 	for (uint32_t op = 0; op < local->ops; op++)
 		if (local->op[op].collective)
 			moved[axis_named(&sharding->mesh, local->op[op].collective)] += local->op[op].collective->moved;
@@ -169,11 +166,10 @@ Test(device_models, data_parallel_convolutions_gather_no_activations)
 	struct sharding sharding;
 	struct axis_roles roles[2] = { roles_data, roles_data };
 	struct error error = { 0 };
-	enum status status;
 	mesh.axes = 1;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
-	struct graph *device = device_graph_build(&units, &sharding, 0, &error, &status);
+	struct graph *device = device_graph_build(&units, &sharding, 0, &error);
 	cr_assert_not_null(device, "%s", error.text);
 	for (uint32_t op = 0; op < device->ops; op++)
 		cr_assert(strncmp(device->op[op].type, "comm.", 5) != 0 || strcmp(device->op[op].type, "comm.all_reduce") == 0, "%s", device->op[op].name);
@@ -255,14 +251,13 @@ Test(device_models, activations_are_what_the_published_formulas_say)
 		struct mesh mesh = mesh_of(1, 8);
 		struct axis_roles roles[2] = { roles_data, parallel ? roles_tensor_sp : roles_tensor };
 		struct error error = { 0 };
-		enum status status;
 		struct units units;
 		struct sharding sharding;
-		struct graph *graph = model_step("megatron-22b", &config, &training, &error, &status);
+		struct graph *graph = model_step("megatron-22b", &config, &training, &error);
 		cr_assert_not_null(graph);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error, &status);
+		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
 		cr_assert_not_null(local, "%s", error.text);
 		int64_t layer = (parallel ? 34 * sbh / t : 10 * sbh + 24 * sbh / t) + (selective ? 0 : scores / t);
 		cr_expect_eq(layer_activations(local), layer * config.layers, "sequence parallel %d, selective %d: %ld, not %ld", parallel, selective,

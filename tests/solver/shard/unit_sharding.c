@@ -56,8 +56,7 @@ static struct graph *perceptron(int64_t batch, int64_t hidden, uint32_t layers, 
 	}
 	build_finish(&build);
 	struct error error = { 0 };
-	enum status status = build.status;
-	struct graph *graph = status == OK ? graph_build(build.draft, &error, &status) : NULL;
+	struct graph *graph = build.status == OK ? graph_build(build.draft, &error) : NULL;
 	cr_assert(graph, "%s", error.text);
 	draft_free(build.draft);
 	return graph;
@@ -185,7 +184,6 @@ struct setting {
 static void open_model(struct setting *setting, const char *name, uint32_t layers, int64_t batch, int64_t seq, int64_t hidden, uint32_t dp, uint32_t tp)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct model_config config = model_find(name)->config;
 	config.layers = layers;
 	config.batch = batch;
@@ -198,7 +196,7 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 	config.vocab = 50304;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	*setting = (struct setting) { .rules = rules_new(), .preset = device_preset(DEVICE_NONE) };
-	setting->graph = model_step(name, &config, &training, &error, &status);
+	setting->graph = model_step(name, &config, &training, &error);
 	cr_assert(setting->graph, "%s", error.text);
 	cr_assert_eq(units_find(setting->graph, setting->rules, &setting->units), OK);
 	struct { const char *name; uint32_t size, inside; const struct axis_roles *roles; } axis[2] = { { "dp", dp, tp, &roles_data },
@@ -419,7 +417,6 @@ Test(sharding, copies_of_a_segment_can_be_split_alike)
 	struct sharding sharding;
 	struct sharding_report report;
 	struct error error = { 0 };
-	enum status status;
 	open_model(&setting, "llama", 1, 4, 128, 1024, 1, 8);
 	const struct units *units = &setting.units;
 	for (uint32_t s = 0; s < setting.fold.segments; s++) {
@@ -433,7 +430,7 @@ Test(sharding, copies_of_a_segment_can_be_split_alike)
 		}
 	}
 	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
-	struct graph *device = device_graph_build(units, &sharding, 0, &error, &status);
+	struct graph *device = device_graph_build(units, &sharding, 0, &error);
 	cr_assert_not_null(device, "%s", error.text);
 	cr_assert_eq(device_graph_check(units, &sharding, setting.rules, device, &error), OK, "%s", error.text);
 	graph_release(device);

@@ -14,10 +14,9 @@ static struct graph *small_step(enum model_family family)
 	struct model_config config = model_find(names[family])->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	struct error error = { 0 };
-	enum status status;
 	config.layers = 4;
 	config.batch = 2;
-	struct graph *step = model_step(names[family], &config, &training, &error, &status);
+	struct graph *step = model_step(names[family], &config, &training, &error);
 	cr_assert_not_null(step, "%s", error.text);
 	return step;
 }
@@ -95,9 +94,8 @@ static struct graph *applied(const struct graph *step, const struct activations 
 {
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct error error = { 0 };
-	enum status status;
 	recompute_choose(step, activations, options, drop);
-	struct graph *result = recompute_apply(step, activations, drop, options->offload, options->offloads, &error, &status);
+	struct graph *result = recompute_apply(step, activations, drop, options->offload, options->offloads, &error);
 	cr_assert_not_null(result, "%s", error.text);
 	mem_free(drop);
 	return result;
@@ -130,8 +128,7 @@ Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 {
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	enum status status;
-	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", &error, &status);
+	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", &error);
 	struct graph *const steps[] = { small_step(FAMILY_GPT), small_step(FAMILY_LLAMA), small_step(FAMILY_T5), mobilenet };
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		struct activations activations;
@@ -141,7 +138,7 @@ Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 			uint64_t seed = test_seed() + round, state = seed;
 			for (uint32_t s = 0; s < steps[i]->storages; s++)
 				drop[s] = activations.saved[s] && random_next(&state) % 3 == 0;
-			struct graph *again = recompute_apply(steps[i], &activations, drop, NULL, 0, &error, &status);
+			struct graph *again = recompute_apply(steps[i], &activations, drop, NULL, 0, &error);
 			cr_assert_not_null(again, "seed %lu: %s", (unsigned long)seed, error.text);
 			cr_assert_geq(again->ops, steps[i]->ops);
 			check_same_values(steps[i], again, "random set");
@@ -324,7 +321,6 @@ Test(recompute, a_step_is_made_to_fit_and_the_curve_falls)
 {
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	enum status status;
 	struct graph *step = small_step(FAMILY_GPT);
 	struct activations activations;
 	struct recompute_options options = { 0 };
@@ -339,13 +335,13 @@ Test(recompute, a_step_is_made_to_fit_and_the_curve_falls)
 		cr_assert(point[i].proved);
 	}
 	int64_t cap = (point[0].peak + point[4].peak) / 2;
-	struct graph *fits = recompute_to_fit(step, &activations, &options, cap, &control, &fitted, &error, &status);
-	cr_assert_eq(status, OK);
+	struct graph *fits = recompute_to_fit(step, &activations, &options, cap, &control, &fitted, &error);
+	cr_assert_eq(error.status, OK);
 	cr_assert_leq(program_peak(fits), cap);
 	check_same_values(step, fits, "fit");
 	graph_release(fits);
-	fits = recompute_to_fit(step, &activations, &options, 1, &control, &fitted, &error, &status);
-	cr_assert_eq(status, INFEASIBLE);
+	fits = recompute_to_fit(step, &activations, &options, 1, &control, &fitted, &error);
+	cr_assert_eq(error.status, INFEASIBLE);
 	cr_assert_eq(program_peak(fits), fitted.peak);
 	graph_release(fits);
 	activations_free(&activations);
@@ -360,11 +356,10 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	enum status status;
-	struct graph *step = model_step("gpt", &config, &training, &error, &status);
+	struct graph *step = model_step("gpt", &config, &training, &error);
 	struct recompute_options options = { 0 };
 	long before = memory_blocks();
-	status = NO_MEMORY;
+	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n += n < 200 ? 1 : 5) {
 		struct activations activations;
 		struct recompute_point point;
@@ -373,7 +368,8 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 		memory_allow(n);
 		status = activations_find(step, rules, &activations, &error);
 		if (status == OK) {
-			fits = recompute_to_fit(step, &activations, &options, 1, &control, &point, &error, &status);
+			fits = recompute_to_fit(step, &activations, &options, 1, &control, &point, &error);
+			status = error.status;
 			activations_free(&activations);
 		}
 		memory_allow(-1);

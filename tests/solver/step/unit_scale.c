@@ -12,9 +12,8 @@ static struct graph *open_sample(const char *name)
 {
 	char path[200];
 	struct error error = { 0 };
-	enum status status;
 	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	return graph;
 }
@@ -155,9 +154,8 @@ static struct graph *small_graph(const char *type)
 	uint32_t id = draft_op(draft, &op);
 	draft_read(draft, id, in);
 	draft_write(draft, id, out);
-	enum status status;
 	struct error error = { 0 };
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	cr_assert(graph, "%s", error.text);
 	draft_free(draft);
 	return graph;

@@ -13,9 +13,8 @@ static struct graph *captured(const char *name)
 {
 	char path[200];
 	struct error error = { 0 };
-	enum status status;
 	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }
@@ -24,12 +23,11 @@ static struct graph *trained(const struct graph *step, enum gradient_policy poli
 {
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	enum status status;
-	struct graph *forward = train_forward_part(step, &error, &status);
+	struct graph *forward = train_forward_part(step, &error);
 	cr_assert_not_null(forward, "%s", error.text);
 	cr_assert_not(train_has_step(forward));
 	struct train_options options = { .rules = rules, .policy = policy, .update = { .optimizer = optimizer } };
-	struct graph *again = train_step(forward, &options, &error, &status);
+	struct graph *again = train_step(forward, &options, &error);
 	cr_assert_not_null(again, "%s", error.text);
 	cr_assert(train_has_step(again));
 	graph_release(forward);
@@ -61,9 +59,8 @@ Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
 static struct graph *finish(struct build *build)
 {
 	struct error error = { 0 };
-	enum status status;
 	cr_assert_eq(build->status, OK);
-	struct graph *graph = graph_build(build->draft, &error, &status);
+	struct graph *graph = graph_build(build->draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	draft_free(build->draft);
 	return graph;
@@ -74,8 +71,7 @@ static struct graph *step_of(struct graph *forward, const struct update_options 
 	struct rules *rules = rules_new();
 	struct train_options options = { .rules = rules, .update = *update };
 	struct error error = { 0 };
-	enum status status;
-	struct graph *step = train_step(forward, &options, &error, &status);
+	struct graph *step = train_step(forward, &options, &error);
 	cr_assert_not_null(step, "%s", error.text);
 	rules_free(rules);
 	graph_release(forward);
@@ -181,9 +177,8 @@ Test(train, an_op_without_a_rule_is_opaque_and_reported)
 	struct rules *rules = rules_new();
 	struct train_options options = { .rules = rules, .update = sgd };
 	struct error error = { 0 };
-	enum status status;
-	cr_assert_null(train_step(forward, &options, &error, &status));
-	cr_assert_eq(status, BAD_INPUT);
+	cr_assert_null(train_step(forward, &options, &error));
+	cr_assert_eq(error.status, BAD_INPUT);
 	graph_release(forward);
 	rules_free(rules);
 }
@@ -211,10 +206,9 @@ Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_b
 	for (int i = 0; i < SAMPLES; i++) {
 		struct graph *step = captured(samples[i]);
 		struct error error = { 0 };
-		enum status status;
 		cr_assert_eq(optimizer_of(step), OPTIMIZER_ADAM);
 		struct optimizer_change change = { .same_optimizer = true };
-		struct graph *same = optimizer_replace(step, &change, &error, &status);
+		struct graph *same = optimizer_replace(step, &change, &error);
 		cr_assert_not_null(same, "%s", error.text);
 		cr_assert_eq(same->ops, step->ops);
 		cr_assert_eq(program_peak(same), program_peak(step), "%s", samples[i]);
@@ -229,10 +223,9 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
-	enum status status;
 	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {
 		struct optimizer_change change = { .update = { .optimizer = optimizer } };
-		struct graph *other = optimizer_replace(step, &change, &error, &status);
+		struct graph *other = optimizer_replace(step, &change, &error);
 		cr_assert_not_null(other, "%s", error.text);
 		double ratio = (double)state_bytes(other) / (double)parameter_bytes(other);
 		if (optimizer == OPTIMIZER_ADAFACTOR)
@@ -249,10 +242,9 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 {
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
-	enum status status;
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
 		.update = { .master = true, .loss_scaling = true } };
-	struct graph *mixed = optimizer_replace(step, &change, &error, &status);
+	struct graph *mixed = optimizer_replace(step, &change, &error);
 	cr_assert_not_null(mixed, "%s", error.text);
 	int64_t parameters = parameter_bytes(step) / 4;
 	cr_assert_eq(parameter_bytes(mixed), 2 * parameters);
@@ -263,7 +255,7 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 			cr_assert_eq(mixed->tensor[t].dtype, DTYPE_F32, "the loss is computed in f32");
 	change.precision = PRECISION_BF16;
 	change.update = (struct update_options){ 0 };
-	struct graph *half = optimizer_replace(step, &change, &error, &status);
+	struct graph *half = optimizer_replace(step, &change, &error);
 	cr_assert_not_null(half, "%s", error.text);
 	cr_assert_eq(parameter_bytes(half) + state_bytes(half), 6 * parameters);
 	graph_release(half);
@@ -284,9 +276,8 @@ Test(train, an_update_that_mixes_parameters_is_not_replaced)
 	struct graph *step = finish(&build);
 	struct optimizer_change change = { .update = sgd };
 	struct error error = { 0 };
-	enum status status;
-	cr_assert_null(optimizer_replace(step, &change, &error, &status));
-	cr_assert_eq(status, BAD_INPUT);
+	cr_assert_null(optimizer_replace(step, &change, &error));
+	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "can't be replaced"), "%s", error.text);
 	graph_release(step);
 }
@@ -308,9 +299,10 @@ Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
 	for (long n = 0; status == NO_MEMORY; n++) {
 		struct error error = { 0 };
 		memory_allow(n);
-		struct graph *step = train_step(forward, &options, &error, &status);
-		struct graph *mixed = step ? optimizer_replace(step, &change, &error, &status) : NULL;
-		struct graph *part = mixed ? train_forward_part(mixed, &error, &status) : NULL;
+		struct graph *step = train_step(forward, &options, &error);
+		struct graph *mixed = step ? optimizer_replace(step, &change, &error) : NULL;
+		struct graph *part = mixed ? train_forward_part(mixed, &error) : NULL;
+		status = part ? OK : error.status;
 		memory_allow(-1);
 		cr_assert(part || status == NO_MEMORY, "%s", error.text);
 		graph_release(part);

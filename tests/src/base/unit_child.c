@@ -102,19 +102,18 @@ static void find_programs(void)
 Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
 {
 	struct error error = { 0 };
-	enum status status;
 	const char *good = "digraph { a [bytes=\"4KiB\"]; a -> b }", *bad = "digraph {\n a [bytes=much] }";
-	struct graph *graph = dot_child_read(good, strlen(good), NULL, &error, &status);
-	cr_assert_eq(status, OK, "%s", error.text);
+	struct graph *graph = dot_child_read(good, strlen(good), NULL, &error);
+	cr_assert_eq(error.status, OK, "%s", error.text);
 	cr_expect_eq(graph->ops, 2);
 	cr_expect_eq(graph->tensor[graph_find_tensor(graph, "a")].bytes, 4096);
 	graph_release(graph);
-	cr_expect_null(dot_child_read(bad, strlen(bad), NULL, &error, &status));
-	cr_expect_eq(status, BAD_INPUT);
+	cr_expect_null(dot_child_read(bad, strlen(bad), NULL, &error));
+	cr_expect_eq(error.status, BAD_INPUT);
 	cr_expect_eq(error.line, 2);
 	cr_expect(strstr(error.text, "much"), "%s", error.text);
-	cr_expect_null(dot_child_read(good, strlen(good), &(struct dot_limits){ .edges = -1 }, &error, &status));
-	cr_expect_eq(status, BAD_INPUT);
+	cr_expect_null(dot_child_read(good, strlen(good), &(struct dot_limits){ .edges = -1 }, &error));
+	cr_expect_eq(error.status, BAD_INPUT);
 }
 
 Test(dot_child, draws, .init = find_programs)

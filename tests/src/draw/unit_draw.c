@@ -46,7 +46,7 @@ static struct graph *layers(int count, int odd)
 		add(&builder, path, "add", phase, 50);
 	}
 	add(&builder, "head", "mm", PHASE_BACKWARD, 7);
-	struct graph *graph = graph_build(builder.draft, NULL, NULL);
+	struct graph *graph = graph_build(builder.draft, NULL);
 	draft_free(builder.draft);
 	return graph;
 }
@@ -121,9 +121,8 @@ static struct plan *plan_of(struct graph *graph, struct store *store)
 	struct planner planner = { .store = store };
 	struct scenario scenario;
 	struct error error;
-	enum status status;
 	scenario_init(&scenario);
-	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error, &status);
+	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error);
 	cr_assert_not_null(plan, "%s", error.text);
 	return plan;
 }

@@ -57,7 +57,7 @@ static void find_and_run(const struct units *units, const struct mesh *mesh, con
 		return;
 	}
 	cr_assert_eq(status, OK, "%s: status %d, %s", what, status, error.text);
-	struct graph *local = device_graph_build(units, &sharding, 0, &error, &status);
+	struct graph *local = device_graph_build(units, &sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(device_graph_check(units, &sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, &sharding, local, rules);
@@ -120,12 +120,11 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		struct model_config config = model_find(tiny[m].name)->config;
 		struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 		struct error error = { 0 };
-		enum status status;
 #define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
 		MODEL_SIZES(X)
 #undef X
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = model_step(tiny[m].name, &config, &training, &error, &status);
+		struct graph *graph = model_step(tiny[m].name, &config, &training, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);

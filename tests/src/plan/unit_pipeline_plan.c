@@ -30,8 +30,10 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 	}
 	cr_assert_eq(pipeline_cut_find(graph, graph, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
 	enum status status = pipeline_flow_find(&cut, &flow, &error);
-	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error, &status);
+	for (uint32_t r = 0; r < ranks && status == OK; r++) {
+		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error);
+		status = error.status;
+	}
 	cr_assert(status == OK || status == BAD_INPUT, "%s: status %d, %s", what, status, error.text);
 	if (status == OK) {
 		struct held most[64] = { { 0 } }, less[64];
@@ -115,14 +117,13 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		struct model_config config = model_find(tiny[m].name)->config;
 		struct model_training training = { .optimizer = optimizers[m] };
 		struct error error = { 0 };
-		enum status status;
 		struct tally tally = { 0 };
 		struct blocks blocks;
 #define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
 		MODEL_SIZES(X)
 #undef X
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = model_step(tiny[m].name, &config, &training, &error, &status);
+		struct graph *graph = model_step(tiny[m].name, &config, &training, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		bool *gap = mem_alloc(graph->ops, sizeof *gap);
 		uint32_t gaps;
@@ -147,8 +148,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
-	enum status status;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error, &status);
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, in_flight[] = { 2, 1 }, piece_of[] = { 0, 1 };
@@ -156,7 +156,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	cr_assert_eq(gaps, 1);
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
 	long before = memory_blocks();
-	status = NO_MEMORY;
+	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n++) {
 		struct pipeline_cut cut = { 0 };
 		struct pipeline_flow flow = { 0 };
@@ -167,7 +167,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 			status = pipeline_flow_find(&cut, &flow, &error);
 		for (uint32_t r = 0; r < 2 && status == OK; r++) {
 			graph_release(rank);
-			rank = pipeline_rank_graph(&cut, &flow, in_flight, 2, r, NULL, &error, &status);
+			rank = pipeline_rank_graph(&cut, &flow, in_flight, 2, r, NULL, &error);
+			status = error.status;
 		}
 		memory_allow(-1);
 		graph_release(rank);

@@ -10,8 +10,7 @@
 static struct graph *sample(const char *path)
 {
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_open(path, &error, &status);
+	struct graph *graph = graph_open(path, &error);
 	cr_assert_not_null(graph, "%s: %s", path, error.text);
 	return graph;
 }
@@ -19,8 +18,7 @@ static struct graph *sample(const char *path)
 static struct plan *plan(struct planner *planner, struct graph *graph, const struct scenario *scenario)
 {
 	struct error error;
-	enum status status;
-	struct plan *result = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+	struct plan *result = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(result, "%s", error.text);
 	return result;
 }
@@ -93,10 +91,9 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 {
 	struct planner fresh = { .store = store_new() };
 	struct error error = { 0 }, other = { 0 };
-	enum status status, status_fresh;
-	struct plan *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error, &status);
-	struct plan *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other, &status_fresh);
-	cr_assert_eq(status, status_fresh, "SEED=%llu: %s / %s", (unsigned long long)seed, error.text, other.text);
+	struct plan *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error);
+	struct plan *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other);
+	cr_assert_eq(error.status, other.status, "SEED=%llu: %s / %s", (unsigned long long)seed, error.text, other.text);
 	if (a && b) {
 		char *text = plan_text(a), *text_fresh = plan_text(b);
 		cr_assert_str_eq(text, text_fresh, "SEED=%llu", (unsigned long long)seed);
@@ -150,15 +147,14 @@ Test(planner, every_plan_passes_the_independent_check)
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;
-		enum status status;
 		scenario_init(&scenario);
 		for (int i = 0; i < 4; i++)
 			change(&scenario, graph, &random);
-		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status);
+		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 		if (result) {
 			check_with_file(graph, result, seed);
 		} else {
-			cr_assert(status == INFEASIBLE || status == BAD_INPUT, "%s", error.text);
+			cr_assert(error.status == INFEASIBLE || error.status == BAD_INPUT, "%s", error.text);
 		}
 		plan_release(result);
 		scenario_done(&scenario);
@@ -171,10 +167,9 @@ Test(planner, every_plan_passes_the_independent_check)
 static struct plan *plan_to(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth)
 {
 	struct error error;
-	enum status status;
-	struct plan *result = planner_run(planner, graph, scenario, depth, &error, &status);
-	cr_assert_eq(result == NULL, status != OK);
-	cr_assert(result || status == LIMIT, "%s", error.text);
+	struct plan *result = planner_run(planner, graph, scenario, depth, &error);
+	cr_assert_eq(result == NULL, error.status != OK);
+	cr_assert(result || error.status == LIMIT, "%s", error.text);
 	return result;
 }
 
@@ -232,11 +227,10 @@ Test(planner, unknown_names_in_pins_are_refused_with_the_nearest)
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	struct error error;
-	enum status status;
 	scenario_init(&scenario);
 	cr_assert_eq(scenario_pin(&scenario, "pin op rigth_pool before nothing", &error), OK);
-	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status));
-	cr_assert_eq(status, BAD_INPUT);
+	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error));
+	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "\"right_pool\""), "%s", error.text);
 	scenario_done(&scenario);
 	planner_done(&planner);
@@ -251,20 +245,19 @@ Test(planner, every_allocation_may_fail)
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;
-		enum status status;
 		scenario_init(&scenario);
 		memory_allow(allowed);
-		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status);
+		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 		memory_allow(-1);
 		plan_release(result);
 		scenario_done(&scenario);
 		planner_done(&planner);
 		graph_release(graph);
 		cr_assert_eq(memory_blocks(), 0, "leak when allocation %ld fails", allowed);
-		if (status == OK && allowed > 20000)
+		if (error.status == OK && allowed > 20000)
 			break;
-		cr_assert(status == OK || status == NO_MEMORY, "status %d: %s", status, error.text);
-		if (status == OK)
+		cr_assert(error.status == OK || error.status == NO_MEMORY, "status %d: %s", error.status, error.text);
+		if (error.status == OK)
 			allowed = 20000;
 	}
 }

@@ -13,12 +13,11 @@ static struct graph *model(const char *name, int64_t batch)
 	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
 	struct model_config config = model_find(name)->config;
 	struct error error = { 0 };
-	enum status status;
 	config.layers = 1;
 	config.batch = batch;
 	if (config.seq)
 		config.seq = 32;
-	struct graph *graph = model_step(name, &config, &adam, &error, &status);
+	struct graph *graph = model_step(name, &config, &adam, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }
@@ -38,8 +37,7 @@ static void scenario_of(const char *words, struct scenario *scenario)
 static struct plan *plan_with(struct planner *planner, struct graph *graph, const struct scenario *scenario)
 {
 	struct error error;
-	enum status status;
-	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error, &status);
+	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s", error.text);
 	return plan;
 }
@@ -58,12 +56,11 @@ static void refused(struct graph *graph, const char *words, const char *pin, con
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	struct error error = { 0 };
-	enum status status;
 	scenario_of(words, &scenario);
 	if (pin)
 		cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
-	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error, &status));
-	cr_assert_eq(status, BAD_INPUT);
+	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error));
+	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, why), "%s", error.text);
 	scenario_done(&scenario);
 	planner_done(&planner);
@@ -479,13 +476,12 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	struct graph *graph = model("gpt", 8);
 	struct scenario scenario;
 	struct error error;
-	enum status status;
 	struct plan *one = plan_of(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of(&planner, graph, "devices=4");
 	cr_assert(!one->sharded && !whole->sharded && one->graph == graph && whole->graph == graph);
 	struct plan *four = plan_of(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of(&planner, graph, "devices=2 strategy=megatron");
 	cr_assert(four->persistent_bytes < two->persistent_bytes && two->persistent_bytes < one->persistent_bytes);
 	scenario_of("devices=4 strategy=megatron", &scenario);
-	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error, &status);
+	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
 	cr_assert(again && again->sharded == four->sharded && again->offset == four->offset);
 	scenario_done(&scenario);
 	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
@@ -509,17 +505,16 @@ Test(sharded, every_allocation_may_fail)
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;
-		enum status status;
 		scenario_of("devices=4 strategy=megatron zero=1", &scenario);
 		memory_allow(allowed);
-		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error, &status);
+		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error);
 		memory_allow(-1);
 		plan_release(plan);
 		scenario_done(&scenario);
 		planner_done(&planner);
 		cr_assert_eq(memory_blocks(), before, "leak when allocation %ld fails", allowed);
-		cr_assert(status == OK || status == NO_MEMORY, "status %d: %s", status, error.text);
-		if (status == OK && plan)
+		cr_assert(error.status == OK || error.status == NO_MEMORY, "status %d: %s", error.status, error.text);
+		if (error.status == OK && plan)
 			break;
 	}
 	graph_release(graph);

@@ -7,22 +7,21 @@
 #include "src/read/input.h"
 #include "tests/common/support.h"
 
-static struct graph *parse_bytes(const char *text, size_t size, struct error *error, enum status *status)
+static struct graph *parse_bytes(const char *text, size_t size, struct error *error)
 {
 	char path[] = "/tmp/tidemark-test-XXXXXX";
 	int descriptor = mkstemp(path);
 	FILE *file = fdopen(descriptor, "w");
 	fwrite(text, 1, size, file);
 	fclose(file);
-	struct graph *graph = graph_open(path, error, status);
+	struct graph *graph = graph_open(path, error);
 	remove(path);
 	return graph;
 }
 
 static struct graph *parse(const char *text, struct error *error)
 {
-	enum status status;
-	return parse_bytes(text, strlen(text), error, &status);
+	return parse_bytes(text, strlen(text), error);
 }
 
 static char *print(const struct graph *graph)
@@ -162,10 +161,9 @@ Test(native, every_mistake_is_named_with_its_line)
 {
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct error error = { 0 };
-		enum status status;
-		struct graph *graph = parse_bytes(wrong[i].text, strlen(wrong[i].text), &error, &status);
+		struct graph *graph = parse_bytes(wrong[i].text, strlen(wrong[i].text), &error);
 		cr_assert_null(graph, "case %zu was accepted", i);
-		cr_assert_eq(status, BAD_INPUT);
+		cr_assert_eq(error.status, BAD_INPUT);
 		cr_assert(strstr(error.text, wrong[i].expected), "case %zu: \"%s\" instead of \"%s\"", i, error.text, wrong[i].expected);
 		if (wrong[i].line)
 			cr_assert_eq(error.line, wrong[i].line, "case %zu: line %u instead of %u (%s)", i, error.line, wrong[i].line, error.text);
@@ -177,8 +175,7 @@ Test(native, nul_bytes_and_deep_nesting_are_errors)
 {
 	static const char nul[] = HEAD "{\"k\":\"op\",\"id\":\"p\"}\0\n" END(0, 1);
 	struct error error;
-	enum status status;
-	cr_assert_null(parse_bytes(nul, sizeof nul - 1, &error, &status));
+	cr_assert_null(parse_bytes(nul, sizeof nul - 1, &error));
 	cr_assert(strstr(error.text, "NUL") && error.line == 2, "%u: %s", error.line, error.text);
 	size_t depth = 10000, size = sizeof HEAD + 2 * depth + 100;
 	char *deep = malloc(size);
@@ -194,13 +191,12 @@ Test(native, nul_bytes_and_deep_nesting_are_errors)
 Test(native, files_that_cannot_be_read_say_why)
 {
 	struct error error;
-	enum status status;
-	cr_assert_null(graph_open("/nowhere/at/all", &error, &status));
+	cr_assert_null(graph_open("/nowhere/at/all", &error));
 	cr_assert_str_eq(error.text, "no such file");
-	cr_assert_null(graph_open("/tmp", &error, &status));
+	cr_assert_null(graph_open("/tmp", &error));
 	cr_assert_str_eq(error.text, "is a directory");
 	static const char cut[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56";
-	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error, &status));
+	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error));
 	cr_assert(strstr(error.text, "truncated"), "%s", error.text);
 	cr_assert_eq(memory_blocks(), 0);
 }
@@ -210,9 +206,8 @@ Test(native, every_allocation_may_fail)
 	static const char text[] = HEAD A "{\"k\":\"op\",\"id\":\"p\",\"in\":[],\"out\":[\"a\"],\"x\":1}\n" END(1, 1);
 	for (long allowed = 0; ; allowed++) {
 		struct error error;
-		enum status status;
 		memory_allow(allowed);
-		struct graph *graph = parse_bytes(text, sizeof text - 1, &error, &status);
+		struct graph *graph = parse_bytes(text, sizeof text - 1, &error);
 		memory_allow(-1);
 		graph_release(graph);
 		cr_assert_eq(memory_blocks(), 0);

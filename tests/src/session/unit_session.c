@@ -22,9 +22,8 @@ static double seconds(void)
 static struct session *new_session(const char *path, const struct session_options *options)
 {
 	struct error error;
-	enum status status;
 	struct scenario scenario;
-	struct graph *graph = path ? graph_open(path, &error, &status) : NULL;
+	struct graph *graph = path ? graph_open(path, &error) : NULL;
 	scenario_init(&scenario);
 	struct session *session = session_new(graph, path, &scenario, options, &error);
 	cr_assert_not_null(session, "%s", error.text);
@@ -203,12 +202,11 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
 	struct model_config config = model_find("gpt")->config;
 	struct error error;
-	enum status status;
 	struct scenario scenario, other;
 	config.layers = 2;
 	config.batch = 8;
 	config.seq = 32;
-	struct graph *graph = model_step("gpt", &config, &adam, &error, &status);
+	struct graph *graph = model_step("gpt", &config, &adam, &error);
 	scenario_init(&scenario);
 	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
@@ -219,14 +217,14 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	cr_assert_not_null(plan, "%s", session_problem(session));
 	struct preview preview = *answer(session, K_zero, 3);
 	cr_assert(preview.known && !preview.exact);
-	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error, &status);
+	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error);
 	cr_assert_eq(scenario_copy(&other, &scenario), OK);
 	other.value[K_zero] = 3;
 	struct store *store = store_new();
 	struct rules *rules = rules_new();
 	struct control control = { 0 };
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
-	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error, &status);
+	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error);
 	cr_assert(now && then);
 	cr_assert(then->result.worst.total < now->result.worst.total);
 	cr_assert_eq(preview.peak_bytes - plan->peak_bytes, then->result.worst.total - now->result.worst.total);

@@ -31,10 +31,9 @@ Test(sharding_words, placements)
 	struct model_config config = model_find("gpt")->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	struct error error = { 0 };
-	enum status status;
 	config.layers = 1;
 	config.batch = 8;
-	struct graph *graph = model_step("gpt", &config, &training, &error, &status);
+	struct graph *graph = model_step("gpt", &config, &training, &error);
 	cr_assert_not_null(graph);
 	struct rules *rules = rules_new();
 	struct units units;

@@ -14,10 +14,9 @@
 static struct session *session_on(const char *sample, const char *const *settings)
 {
 	struct error error = { 0 };
-	enum status status;
 	struct scenario scenario;
 	setlocale(LC_CTYPE, "C.UTF-8");
-	struct graph *graph = graph_open(sample, &error, &status);
+	struct graph *graph = graph_open(sample, &error);
 	cr_assert(graph, "%s", error.text);
 	scenario_init(&scenario);
 	for (; settings && *settings; settings++)

@@ -11,11 +11,10 @@ static void open_fixture(struct fixture *fixture, const char *const *set, int wi
 	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
 	struct model_config config = model_find("gpt")->config;
 	struct error error;
-	enum status status;
 	config.layers = 1;
 	config.batch = 8;
 	config.seq = 32;
-	open_fixture_with(fixture, model_step("gpt", &config, &adam, &error, &status), set, PLAN_QUICK, width, height);
+	open_fixture_with(fixture, model_step("gpt", &config, &adam, &error), set, PLAN_QUICK, width, height);
 }
 
 /* To a part, from the one that is shown first. */
@@ -65,9 +64,8 @@ Test(view_devices, the_schedule_is_the_plans)
 	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4", "memory=1GiB", NULL };
 	struct fixture fixture;
 	struct error error;
-	enum status status;
 	open_fixture(&fixture, piped, 100, 30);
-	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 	cr_assert(outlook, "%s", error.text);
 	const struct pipelined *pipelined = fixture.plan->pipelined;
 	const struct timetable *timetable = &outlook->timetable;
@@ -111,9 +109,8 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 	for (int i = 0; i < 3; i++) {
 		struct fixture fixture;
 		struct error error;
-		enum status status;
 		open_fixture(&fixture, sets[i], 100, 30);
-		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error, &status);
+		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 		cr_assert(outlook, "%s", error.text);
 		cr_assert_eq(outlook->timetable.ranks, 1);
 		cr_assert_eq(timetable_peak(&outlook->timetable, 0), fixture.plan->peak_bytes);
@@ -257,14 +254,13 @@ Test(view_devices, one_device_says_how_to_have_more)
 Test(view_devices, every_part_draws_at_every_size)
 {
 	struct fixture fixture;
-	enum status status;
 	struct error error;
 	struct rules *rules = rules_new();
 	struct control control = { 0 };
 	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
 	stage.store = fixture.planner.store;
-	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->sharded->sharding.mesh, &error, &status);
+	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->sharded->sharding.mesh, &error);
 	cr_assert(outlook, "%s", error.text);
 	fixture.model.outlook = outlook;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))

@@ -42,8 +42,7 @@ static struct graph *diamond(void)
 	add_op(draft, "right_pool", "net.right", right, NONE, less);
 	add_op(draft, "join", "net", small, less, result);
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	cr_assert(graph, "%s", error.text);
 	return graph;
@@ -63,8 +62,7 @@ static struct graph *spike(uint32_t ops)
 		before = out;
 	}
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	cr_assert(graph, "%s", error.text);
 	return graph;
@@ -290,8 +288,7 @@ Test(views, an_order_changed_by_hand_shows_what_it_costs)
 static void plan_again(struct fixture *fixture)
 {
 	struct error error = { 0 };
-	enum status status;
-	struct plan *plan = planner_run(&fixture->planner, fixture->plan->input, &fixture->scenario, PLAN_COMPLETE, &error, &status);
+	struct plan *plan = planner_run(&fixture->planner, fixture->plan->input, &fixture->scenario, PLAN_COMPLETE, &error);
 	cr_assert(plan, "%s", error.text);
 	plan->serial = fixture->plan->serial + 1;
 	plan_index_free(&fixture->index);
@@ -334,8 +331,7 @@ static struct graph *training_step(void)
 		draft_op_at(draft, op)->phase = PHASE_UPDATE;
 	}
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	cr_assert(graph, "%s", error.text);
 	return graph;
@@ -429,8 +425,7 @@ Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 {
 	struct fixture fixture;
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", &error, &status);
+	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", &error);
 	cr_assert(graph, "%s", error.text);
 	long blocks = memory_blocks();
 	open_fixture(&fixture, graph_retain(graph), 140, 30);
@@ -491,8 +486,7 @@ Test(views, a_graph_without_ops_can_be_shown)
 	struct draft *draft = draft_new();
 	add_tensor(draft, "alone", 3, KIND_PARAMETER);
 	struct error error;
-	enum status status;
-	struct graph *graph = graph_build(draft, &error, &status);
+	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	struct fixture fixture;
 	open_fixture(&fixture, graph, 80, 24);

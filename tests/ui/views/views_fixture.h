@@ -27,13 +27,12 @@ struct fixture {
 static inline void open_fixture_with(struct fixture *fixture, struct graph *graph, const char *const *set, enum planner_depth depth, int width, int height)
 {
 	struct error error = { 0 };
-	enum status status;
 	setlocale(LC_ALL, "C.UTF-8");
 	*fixture = (struct fixture){ .planner.store = store_new() };
 	scenario_init(&fixture->scenario);
 	for (; *set; set++)
 		cr_assert_eq(scenario_set(&fixture->scenario, *set, &error), OK, "%s", error.text);
-	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, depth, &error, &status);
+	fixture->plan = planner_run(&fixture->planner, graph, &fixture->scenario, depth, &error);
 	cr_assert(fixture->plan, "%s", error.text);
 	graph_release(graph);
 	cr_assert_eq(plan_index_build(fixture->plan, &fixture->index), OK);
