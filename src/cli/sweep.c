@@ -16,7 +16,7 @@
 #include "batch.h"
 #include "src/read/native.h"
 #include "subcommands.h"
-#include "src/base/json_text.h"
+#include "src/base/json.h"
 #include "options.h"
 
 #define VARIED_MAX 32
@@ -167,18 +167,25 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	return OK;
 }
 
-static void write_plan(FILE *line, const struct plan *plan)
+static void write_plan(struct json *json, const struct plan *plan)
 {
 	int64_t budget = plan_budget(plan);
 	bool fits = budget < 0 || plan->arena_bytes <= budget;
-	fprintf(line, "\"status\":\"%s\",\"persistent_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"order_bound_bytes\":%" PRId64
-		",\"order_proved\":%s,\"program_peak_bytes\":%" PRId64 ",\"arena_bytes\":%" PRId64 ",\"layout_bound_bytes\":%" PRId64
-		",\"layout_proved\":%s,\"caching_allocator_bytes\":%" PRId64, fits ? "ok" : "over-memory", plan->persistent_bytes,
-		plan->peak_bytes, plan->order_bound_bytes, plan->order_proved ? "true" : "false", plan->program_peak_bytes, plan->arena_bytes,
-		plan->layout_bound_bytes, plan->layout_proved ? "true" : "false", plan->caching_bytes);
-	if (plan->sharded)
-		fprintf(line, ",\"redundant_bytes\":%" PRId64 ",\"comm_bytes\":%" PRId64 ",\"step_seconds\":%.9f", plan->sharded->cost.redundant,
-			plan->traffic.bytes, (double)plan_step_time(plan) * 1e-12);
+	json_write_text(json, "status", fits ? "ok" : "over-memory");
+	json_write_integer(json, "persistent_bytes", plan->persistent_bytes);
+	json_write_integer(json, "peak_bytes", plan->peak_bytes);
+	json_write_integer(json, "order_bound_bytes", plan->order_bound_bytes);
+	json_write_bool(json, "order_proved", plan->order_proved);
+	json_write_integer(json, "program_peak_bytes", plan->program_peak_bytes);
+	json_write_integer(json, "arena_bytes", plan->arena_bytes);
+	json_write_integer(json, "layout_bound_bytes", plan->layout_bound_bytes);
+	json_write_bool(json, "layout_proved", plan->layout_proved);
+	json_write_integer(json, "caching_allocator_bytes", plan->caching_bytes);
+	if (plan->sharded) {
+		json_write_integer(json, "redundant_bytes", plan->sharded->cost.redundant);
+		json_write_integer(json, "comm_bytes", plan->traffic.bytes);
+		json_write_real(json, "step_seconds", (double)plan_step_time(plan) * 1e-12, 9);
+	}
 }
 
 /* The whole line of scenario k. Its beginning, {"scenario":k, is what --resume looks for. */
@@ -186,20 +193,22 @@ static void write_line(const struct sweep *sweep, uint64_t k, const struct scena
 	const struct error *error, FILE *line)
 {
 	char text[64];
-	fprintf(line, "{\"scenario\":%" PRIu64 ",\"set\":{", k);
+	struct json json = { .stream = line };
+	json_open_object(&json, NULL);
+	json_write_integer(&json, "scenario", (int64_t)k);
+	json_open_object(&json, "set");
 	for (int i = 0; i < sweep->count; i++) {
 		enum knob_id knob = sweep->varied[i].knob;
-		fprintf(line, "%s\"%s\":", i ? "," : "", knobs[knob].name);
-		json_write_text(line, knob_text(knob, scenario->value[knob], text, sizeof text));
+		json_write_text(&json, knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
 	}
-	fputs("},", line);
+	json_close(&json);
 	if (plan) {
-		write_plan(line, plan);
+		write_plan(&json, plan);
 	} else {
-		fputs("\"status\":\"infeasible\",\"reason\":", line);
-		json_write_text(line, error->text);
+		json_write_text(&json, "status", "infeasible");
+		json_write_text(&json, "reason", error->text);
 	}
-	fputs("}\n", line);
+	json_end(&json);
 }
 
 static bool write_whole(int descriptor, const char *text, size_t size)

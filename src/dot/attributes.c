@@ -5,7 +5,7 @@
 #include "attributes.h"
 #include "src/base/dot_text.h"
 #include "src/read/native.h"
-#include "src/base/json_text.h"
+#include "src/base/json.h"
 
 #define X(id, name) name,
 static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };
@@ -191,24 +191,20 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, en
 		json_decref(object);
 		return NO_MEMORY;
 	}
+	/* Members of an object whose brackets the writer of the record puts. */
+	struct json json = { .stream = stream, .depth = 1 };
 	if (given)
-		fputs(given, stream);
-	bool any = given != NULL;
+		json_write_raw(&json, NULL, given);
 	for (uint32_t i = 0; i < attributes->foreigns; i++) {
 		const char *key = attributes->foreign[i]->name;
 		value = agxget(node, attributes->foreign[i]);
 		if (!value || !*value || record_key(record, key) || json_object_get(object, key))
 			continue;
-		if (any)
-			putc(',', stream);
-		json_write_text(stream, key);
-		putc(':', stream);
-		json_write_text(stream, value);
-		any = true;
+		json_write_text(&json, key, value);
 	}
 	json_decref(object);
 	bool failed = ferror(stream);
 	failed |= fclose(stream) != 0;
 	*extra = stream_text(arena, text, length);
-	return failed || (any && !*extra) ? NO_MEMORY : OK;
+	return failed || (json.level[0].filled && !*extra) ? NO_MEMORY : OK;
 }

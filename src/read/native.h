@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "solver/graph/graph.h"
+#include "src/base/json.h"
 
 #define NATIVE_LINE_MAX (16u << 20)   /* bytes in a line */
 
@@ -23,9 +24,9 @@ struct graph *native_read(struct source *source, struct error *error);
  * order, unknown keys as they were. False when the stream has an error. */
 bool native_write(const struct graph *graph, FILE *stream);
 
-/* The members of a record behind the known ones, each with a comma before it: unknown keys as they were, then placements, collectives and where
+/* The members of a record behind the known ones: unknown keys as they were, then placements, collectives and where
  * an op comes from. */
-void native_tensor_members(const struct tensor *tensor, FILE *stream);
-void native_op_members(const struct op *op, FILE *stream);
+void native_tensor_members(const struct tensor *tensor, struct json *json);
+void native_op_members(const struct op *op, struct json *json);
 
 #endif

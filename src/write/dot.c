@@ -38,13 +38,14 @@ static bool members(FILE *stream, const struct tensor *tensor, const struct op *
 	FILE *native = open_memstream(&text, &length);
 	if (!native)
 		return false;
+	struct json json = { .stream = native, .depth = 1 };   /* inside brackets that nobody writes */
 	if (tensor)
-		native_tensor_members(tensor, native);
+		native_tensor_members(tensor, &json);
 	else
-		native_op_members(op, native);
+		native_op_members(op, &json);
 	bool fine = fclose(native) == 0;
-	if (fine && length > 1)
-		attribute(stream, "extra", text + 1);
+	if (fine && length > 0)
+		attribute(stream, "extra", text);
 	free(text);
 	return fine;
 }

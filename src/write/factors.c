@@ -6,7 +6,7 @@
 #include "factors.h"
 #include "src/read/native.h"
 #include "src/read/rules_file.h"
-#include "src/base/json_text.h"
+#include "src/base/json.h"
 
 /* The words of the parts from i on that are read together: heads times head size is hidden. Returns how many parts. */
 static uint32_t part_text(const struct factors *factors, const struct factor_term *term, uint32_t i, char *text, size_t size)
@@ -51,21 +51,18 @@ enum status factors_of_graph(const struct graph *graph, const char *rules_file, 
 	return status == OK ? OK : fail(error, status, "out of memory");
 }
 
-void factors_write_json(const struct factors *factors, const struct graph *graph, FILE *stream)
+void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json)
 {
 	char text[200];
-	fputs(" \"factors\": {", stream);
+	json_open_object(json, "factors");
 	for (uint32_t t = 0; t < graph->tensors; t++) {
-		fputs(t ? ",\n  " : "\n  ", stream);
-		json_write_text(stream, graph->tensor[t].name);
-		fputs(": [", stream);
-		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
-			fputs(d > factors->dim_start[t] ? ", " : "", stream);
-			json_write_text(stream, factors_text(factors, &factors->dim[d], text, sizeof text));
-		}
-		putc(']', stream);
+		json_new_line(json, 2);
+		json_open_array(json, graph->tensor[t].name);
+		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++)
+			json_write_text(json, NULL, factors_text(factors, &factors->dim[d], text, sizeof text));
+		json_close(json);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
 enum status export_factors(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)

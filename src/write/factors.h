@@ -3,6 +3,7 @@
 #define TIDEMARK_WRITE_FACTORS_H
 
 #include "export.h"
+#include "src/base/json.h"
 #include "solver/rules/factors.h"
 
 /* A dim's factors, outermost first: "batch*sequence", "3*hidden"; a part without a role is its size, "" is a dim of which
@@ -14,7 +15,7 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 enum status factors_of_graph(const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error);
 
 /* The member `"factors": {tensor: [a text for every dim]}` of the plan file. */
-void factors_write_json(const struct factors *factors, const struct graph *graph, FILE *stream);
+void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json);
 
 /* A row of the export table: CSV of tensor, dim, size, factor; of the input with --stage input. */
 enum status export_factors(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);

@@ -6,7 +6,7 @@
 #include "mesh.h"
 #include "src/draw/device_grid.h"
 #include "src/read/native.h"
-#include "src/base/json_text.h"
+#include "src/base/json.h"
 
 #define LEADING    11.0
 #define BESIDE     380.0    /* from that width on the legend stands beside the axes */
@@ -183,16 +183,28 @@ static void write_csv(const struct device_grid *grid, FILE *stream)
 
 static void write_json(const struct device_grid *grid, const char *name, FILE *stream)
 {
-	fputs("{\"graph\": ", stream);
-	json_write_text(stream, name);
-	fprintf(stream, ", \"devices\": %u, \"devices_per_node\": %u, \"memory\": %" PRId64 ", \"axes\": [", grid->devices, grid->per_node, grid->limit);
-	for (uint32_t i = 0; i < grid->axes; i++)
-		fprintf(stream, "%s\n {\"name\": \"%s\", \"size\": %u, \"in_a_node\": %u, \"bytes_per_second\": %" PRId64 "}", i ? "," : "", grid->axis[i].name,
-			grid->axis[i].size, grid->axis[i].near, grid->axis[i].rate);
-	fputs("],\n \"peak_bytes\": [", stream);
+	struct json json = { .stream = stream, .spaced = true };
+	json_open_object(&json, NULL);
+	json_write_text(&json, "graph", name);
+	json_write_integer(&json, "devices", grid->devices);
+	json_write_integer(&json, "devices_per_node", grid->per_node);
+	json_write_integer(&json, "memory", grid->limit);
+	json_open_array(&json, "axes");
+	for (uint32_t i = 0; i < grid->axes; i++) {
+		json_new_line(&json, 1);
+		json_open_object(&json, NULL);
+		json_write_text(&json, "name", grid->axis[i].name);
+		json_write_integer(&json, "size", grid->axis[i].size);
+		json_write_integer(&json, "in_a_node", grid->axis[i].near);
+		json_write_integer(&json, "bytes_per_second", grid->axis[i].rate);
+		json_close(&json);
+	}
+	json_close(&json);
+	json_new_line(&json, 1);
+	json_open_array(&json, "peak_bytes");
 	for (uint32_t device = 0; device < grid->devices; device++)
-		fprintf(stream, "%s%" PRId64, device ? ", " : "", device_grid_bytes(grid, device));
-	fputs("]}\n", stream);
+		json_write_integer(&json, NULL, device_grid_bytes(grid, device));
+	json_end(&json);
 }
 
 /* ---- the table's functions ------------------------------------------------------------------------------------------------------- */

@@ -2,38 +2,42 @@
 #include <inttypes.h>
 
 #include "data.h"
+#include "src/base/json.h"
 #include "src/read/native.h"
-#include "src/base/json_text.h"
 
-static void attribute(FILE *stream, const char *key, const char *value, bool first)
+static void attribute(struct json *json, const char *key, const char *value)
 {
-	fprintf(stream, "%s{\"key\":\"%s\",\"value\":", first ? "" : ",", key);
-	json_write_text(stream, value);
-	putc('}', stream);
+	json_open_object(json, NULL);
+	json_write_text(json, "key", key);
+	json_write_text(json, "value", value);
+	json_close(json);
 }
 
-static void write_namespace(FILE *stream, const char *module)
+static void write_number(struct json *json, const char *key, uint32_t number)
 {
-	fputs(",\"namespace\":\"", stream);
-	for (; *module; module++) {
-		unsigned char byte = (unsigned char)*module;
-		if (byte == '.')
-			putc('/', stream);
-		else if (byte == '"' || byte == '\\')
-			fprintf(stream, "\\%c", byte);
-		else if (byte < 0x20)
-			fprintf(stream, "\\u%04x", byte);
-		else
-			putc(byte, stream);
-	}
-	putc('"', stream);
+	char text[16];
+	snprintf(text, sizeof text, "%u", number);
+	json_write_text(json, key, text);
+}
+
+static enum status write_namespace(struct json *json, const char *module)
+{
+	size_t length = strlen(module) + 1;
+	char *path = mem_alloc(length, 1);
+	if (!path)
+		return NO_MEMORY;
+	memcpy(path, module, length);
+	for (char *at = path; *at; at++)
+		*at = *at == '.' ? '/' : *at;
+	json_write_text(json, "namespace", path);
+	mem_free(path);
+	return OK;
 }
 
 /* Edges in, one for each tensor that another op wrote. */
-static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
+static void write_edges(const struct graph *graph, uint32_t op, struct json *json)
 {
-	bool first = true;
-	fputs(",\"incomingEdges\":[", stream);
+	json_open_array(json, "incomingEdges");
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, output = 0;
 		if (writer == NONE)
@@ -41,58 +45,72 @@ static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
 		FOR_ROW(j, &graph->writes, writer)
 			if (graph->writes.item[j] == tensor)
 				output = j - graph->writes.start[writer];
-		fprintf(stream, "%s{\"sourceNodeId\":\"%u\",\"sourceNodeOutputId\":\"%u\",\"targetNodeInputId\":\"%u\"}", first ? "" : ",", writer, output,
-			i - graph->reads.start[op]);
-		first = false;
+		json_open_object(json, NULL);
+		write_number(json, "sourceNodeId", writer);
+		write_number(json, "sourceNodeOutputId", output);
+		write_number(json, "targetNodeInputId", i - graph->reads.start[op]);
+		json_close(json);
 	}
-	putc(']', stream);
+	json_close(json);
 }
 
-static void write_outputs(const struct graph *graph, uint32_t op, FILE *stream)
+static void write_outputs(const struct graph *graph, uint32_t op, struct json *json)
 {
-	fputs(",\"outputsMetadata\":[", stream);
+	json_open_array(json, "outputsMetadata");
 	FOR_ROW(i, &graph->writes, op) {
 		const struct tensor *tensor = &graph->tensor[graph->writes.item[i]];
 		char text[32];
-		fprintf(stream, "%s{\"id\":\"%u\",\"attrs\":[", i > graph->writes.start[op] ? "," : "", i - graph->writes.start[op]);
-		attribute(stream, "tensor", tensor->name, true);
-		attribute(stream, "kind", kind_names[tensor->kind], false);
-		attribute(stream, "bytes", bytes_text(tensor->bytes, text, sizeof text), false);
-		fputs("]}", stream);
+		json_open_object(json, NULL);
+		write_number(json, "id", i - graph->writes.start[op]);
+		json_open_array(json, "attrs");
+		attribute(json, "tensor", tensor->name);
+		attribute(json, "kind", kind_names[tensor->kind]);
+		attribute(json, "bytes", bytes_text(tensor->bytes, text, sizeof text));
+		json_close(json);
+		json_close(json);
 	}
-	putc(']', stream);
+	json_close(json);
 }
 
-static void write_node(const struct plan *plan, uint32_t id, FILE *stream)
+static enum status write_node(const struct plan *plan, uint32_t id, struct json *json)
 {
 	const struct op *op = &plan->graph->op[id];
+	uint32_t position = plan->position[id];
 	char text[32];
-	fprintf(stream, "%s{\"id\":\"%u\",\"label\":", id ? ",\n" : "\n", id);
-	json_write_text(stream, op->type);
-	write_namespace(stream, op->module);
-	fputs(",\"attrs\":[", stream);
-	attribute(stream, "name", op->name, true);
-	attribute(stream, "phase", phase_names[op->phase], false);
-	snprintf(text, sizeof text, "%u", plan->position[id]);
-	attribute(stream, "position", text, false);
-	attribute(stream, "live memory", bytes_text(plan->live[plan->position[id]], text, sizeof text), false);
-	if (plan->position[id] == plan->peak_position)
-		attribute(stream, "peak", "yes", false);
-	putc(']', stream);
-	write_edges(plan->graph, id, stream);
-	write_outputs(plan->graph, id, stream);
-	putc('}', stream);
+	json_new_line(json, 0);
+	json_open_object(json, NULL);
+	write_number(json, "id", id);
+	json_write_text(json, "label", op->type);
+	enum status status = write_namespace(json, op->module);
+	json_open_array(json, "attrs");
+	attribute(json, "name", op->name);
+	attribute(json, "phase", phase_names[op->phase]);
+	snprintf(text, sizeof text, "%u", position);
+	attribute(json, "position", text);
+	attribute(json, "live memory", bytes_text(plan->live[position], text, sizeof text));
+	if (position == plan->peak_position)
+		attribute(json, "peak", "yes");
+	json_close(json);
+	write_edges(plan->graph, id, json);
+	write_outputs(plan->graph, id, json);
+	json_close(json);
+	return status;
 }
 
 enum status export_model_explorer(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
 {
+	struct json json = { .stream = stream };
+	enum status status = OK;
 	(void)options;
-	(void)error;
-	fputs("{\"label\":", stream);
-	json_write_text(stream, plan->graph->name);
-	fputs(",\"graphs\":[{\"id\":\"step\",\"nodes\":[", stream);
-	for (uint32_t id = 0; id < plan->graph->ops; id++)
-		write_node(plan, id, stream);
-	fputs("\n]}]}\n", stream);
-	return OK;
+	json_open_object(&json, NULL);
+	json_write_text(&json, "label", plan->graph->name);
+	json_open_array(&json, "graphs");
+	json_open_object(&json, NULL);
+	json_write_text(&json, "id", "step");
+	json_open_array(&json, "nodes");
+	for (uint32_t id = 0; id < plan->graph->ops && status == OK; id++)
+		status = write_node(plan, id, &json);
+	json_new_line(&json, 0);
+	json_end(&json);
+	return status == OK ? OK : fail_memory(error);
 }

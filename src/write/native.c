@@ -1,160 +1,159 @@
-/* native.c: writes the native graph format. */
-#include <inttypes.h>
-
-#include "src/base/json_text.h"
+/* native.c: writes the native graph format: a record a line. */
+#include "src/base/json.h"
 #include "src/read/native.h"
 
-static void member(FILE *stream, const char *key, const char *text)
+static void begin_record(struct json *json, const char *kind)
 {
-	fprintf(stream, ",\"%s\":", key);
-	json_write_text(stream, text);
+	json_open_object(json, NULL);
+	json_write_text(json, "k", kind);
 }
 
-/* ---- members that other programs don't have: every one with a comma before it ----------------------------------- */
+/* ---- members that other programs don't have ----------------------------------------------------------------------- */
 
-static void write_places(FILE *stream, const char *key, const struct axis_places *places)
+static void write_places(struct json *json, const char *key, const struct axis_places *places)
 {
 	char one[40];
 	if (places->axes == 0)
 		return;
-	fprintf(stream, ",\"%s\":[", key);
+	json_open_array(json, key);
 	for (uint32_t a = 0; a < places->axes; a++)
-		fprintf(stream, "%s\"%s\"", a ? "," : "", axis_place_text(places->on[a], one, sizeof one));
-	putc(']', stream);
+		json_write_text(json, NULL, axis_place_text(places->on[a], one, sizeof one));
+	json_close(json);
 }
 
-static void write_collective(FILE *stream, const struct collective *said)
+static void write_collective(struct json *json, const struct collective *said)
 {
 	if (*said->axis)
-		member(stream, "axis", said->axis);
+		json_write_text(json, "axis", said->axis);
 	if (said->size)
-		fprintf(stream, ",\"size\":%u", said->size);
+		json_write_integer(json, "size", said->size);
 	if (said->group != NONE)
-		fprintf(stream, ",\"group\":%u", said->group);
+		json_write_integer(json, "group", said->group);
 	if (said->moved >= 0)
-		fprintf(stream, ",\"moved\":%" PRId64, said->moved);
-	write_places(stream, "from", &said->from);
-	write_places(stream, "to", &said->to);
+		json_write_integer(json, "moved", said->moved);
+	write_places(json, "from", &said->from);
+	write_places(json, "to", &said->to);
 	if (said->rank != NONE)
-		fprintf(stream, ",\"%s\":%u", said->kind == COLLECTIVE_SEND ? "to" : said->kind == COLLECTIVE_RECEIVE ? "from" : "rank", said->rank);
+		json_write_integer(json, said->kind == COLLECTIVE_SEND ? "to" : said->kind == COLLECTIVE_RECEIVE ? "from" : "rank", said->rank);
 }
 
-void native_tensor_members(const struct tensor *tensor, FILE *stream)
+void native_tensor_members(const struct tensor *tensor, struct json *json)
 {
 	if (tensor->extra)
-		fprintf(stream, ",%s", tensor->extra);
+		json_write_raw(json, NULL, tensor->extra);
 	if (tensor->places)
-		write_places(stream, "placement", tensor->places);
+		write_places(json, "placement", tensor->places);
 }
 
-void native_op_members(const struct op *op, FILE *stream)
+void native_op_members(const struct op *op, struct json *json)
 {
 	if (op->extra)
-		fprintf(stream, ",%s", op->extra);
+		json_write_raw(json, NULL, op->extra);
 	if (op->collective)
-		write_collective(stream, op->collective);
+		write_collective(json, op->collective);
 	if (op->recomputed)
-		fputs(",\"recomputed\":true", stream);
+		json_write_bool(json, "recomputed", true);
 	if (op->in_flight)
-		fprintf(stream, ",\"in_flight\":%u", op->in_flight);
+		json_write_integer(json, "in_flight", op->in_flight);
 }
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-static void write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
+static void write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
 {
-	fputs("{\"k\":\"tensor\"", stream);
-	member(stream, "id", tensor->name);
+	begin_record(json, "tensor");
+	json_write_text(json, "id", tensor->name);
 	if (tensor->has_bytes)
-		fprintf(stream, ",\"bytes\":%" PRId64, tensor->bytes);
+		json_write_integer(json, "bytes", tensor->bytes);
 	if (tensor->has_dtype)
-		member(stream, "dtype", dtype_names[tensor->dtype]);
+		json_write_text(json, "dtype", dtype_names[tensor->dtype]);
 	if (tensor->has_shape) {
-		fputs(",\"shape\":[", stream);
+		json_open_array(json, "shape");
 		for (int i = 0; i < tensor->rank; i++)
-			fprintf(stream, "%s%" PRId64, i ? "," : "", tensor->shape[i]);
-		putc(']', stream);
+			json_write_integer(json, NULL, tensor->shape[i]);
+		json_close(json);
 	}
-	member(stream, "kind", kind_names[tensor->kind]);
+	json_write_text(json, "kind", kind_names[tensor->kind]);
 	if (tensor->alias != NONE)
-		member(stream, "alias", graph->tensor[tensor->alias].name);
-	native_tensor_members(tensor, stream);
-	fputs("}\n", stream);
+		json_write_text(json, "alias", graph->tensor[tensor->alias].name);
+	native_tensor_members(tensor, json);
+	json_end(json);
 }
 
-static void tensor_names(const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, FILE *stream)
+static void tensor_names(const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, struct json *json)
 {
-	fprintf(stream, ",\"%s\":[", key);
-	FOR_ROW(i, rows, op) {
-		if (i > rows->start[op])
-			putc(',', stream);
-		json_write_text(stream, graph->tensor[rows->item[i]].name);
-	}
-	putc(']', stream);
+	json_open_array(json, key);
+	FOR_ROW(i, rows, op)
+		json_write_text(json, NULL, graph->tensor[rows->item[i]].name);
+	json_close(json);
 }
 
-static void write_inplace(const struct graph *graph, uint32_t id, FILE *stream)
+static void write_inplace(const struct graph *graph, uint32_t id, struct json *json)
 {
 	uint32_t begin = graph->inplace_start[id], end = graph->inplace_start[id + 1];
 	if (begin == end)
 		return;
-	fputs(",\"inplace\":[", stream);
+	json_open_array(json, "inplace");
 	for (uint32_t i = begin; i < end; i++) {
-		fputs(i > begin ? ",[" : "[", stream);
-		if (graph->inplace[i].out == NONE)
-			fputs("null", stream);
-		else
-			json_write_text(stream, graph->tensor[graph->inplace[i].out].name);
-		putc(',', stream);
-		json_write_text(stream, graph->tensor[graph->inplace[i].in].name);
-		putc(']', stream);
+		uint32_t out = graph->inplace[i].out;
+		json_open_array(json, NULL);
+		json_write_text(json, NULL, out == NONE ? NULL : graph->tensor[out].name);
+		json_write_text(json, NULL, graph->tensor[graph->inplace[i].in].name);
+		json_close(json);
 	}
-	putc(']', stream);
+	json_close(json);
 }
 
-static void write_op(const struct graph *graph, uint32_t id, FILE *stream)
+static void write_after(const struct graph *graph, uint32_t id, struct json *json)
+{
+	if (csr_length(&graph->after, id) == 0)
+		return;
+	json_open_array(json, "after");
+	FOR_ROW(i, &graph->after, id)
+		json_write_text(json, NULL, graph->op[graph->after.item[i]].name);
+	json_close(json);
+}
+
+static void write_op(const struct graph *graph, uint32_t id, struct json *json)
 {
 	const struct op *op = &graph->op[id];
-	fputs("{\"k\":\"op\"", stream);
-	member(stream, "id", op->name);
-	member(stream, "op", op->type);
+	begin_record(json, "op");
+	json_write_text(json, "id", op->name);
+	json_write_text(json, "op", op->type);
 	if (op->has_phase)
-		member(stream, "phase", phase_names[op->phase]);
+		json_write_text(json, "phase", phase_names[op->phase]);
 	if (op->has_module)
-		member(stream, "mod", op->module);
-	tensor_names(graph, &graph->reads, id, "in", stream);
-	tensor_names(graph, &graph->writes, id, "out", stream);
+		json_write_text(json, "mod", op->module);
+	tensor_names(graph, &graph->reads, id, "in", json);
+	tensor_names(graph, &graph->writes, id, "out", json);
 	if (op->flops >= 0)
-		fprintf(stream, ",\"flops\":%" PRId64, op->flops);
+		json_write_integer(json, "flops", op->flops);
 	if (op->has_workspace)
-		fprintf(stream, ",\"workspace\":%" PRId64, op->workspace);
-	write_inplace(graph, id, stream);
-	if (csr_length(&graph->after, id)) {
-		fputs(",\"after\":[", stream);
-		FOR_ROW(i, &graph->after, id) {
-			if (i > graph->after.start[id])
-				putc(',', stream);
-			json_write_text(stream, graph->op[graph->after.item[i]].name);
-		}
-		putc(']', stream);
-	}
-	native_op_members(op, stream);
-	fputs("}\n", stream);
+		json_write_integer(json, "workspace", op->workspace);
+	write_inplace(graph, id, json);
+	write_after(graph, id, json);
+	native_op_members(op, json);
+	json_end(json);
 }
 
 bool native_write(const struct graph *graph, FILE *stream)
 {
-	fputs("{\"k\":\"graph\",\"v\":1", stream);
-	member(stream, "name", graph->name);
+	struct json json = { .stream = stream };
+	begin_record(&json, "graph");
+	json_write_integer(&json, "v", 1);
+	json_write_text(&json, "name", graph->name);
 	if (graph->source)
-		member(stream, "source", graph->source);
+		json_write_text(&json, "source", graph->source);
 	if (graph->extra)
-		fprintf(stream, ",%s", graph->extra);
-	fputs("}\n", stream);
+		json_write_raw(&json, NULL, graph->extra);
+	json_end(&json);
 	for (uint32_t id = 0; id < graph->tensors; id++)
-		write_tensor(graph, &graph->tensor[id], stream);
+		write_tensor(graph, &graph->tensor[id], &json);
 	for (uint32_t id = 0; id < graph->ops; id++)
-		write_op(graph, id, stream);
-	fprintf(stream, "{\"k\":\"end\",\"tensors\":%u,\"ops\":%u}\n", graph->tensors, graph->ops);
+		write_op(graph, id, &json);
+	begin_record(&json, "end");
+	json_write_integer(&json, "tensors", graph->tensors);
+	json_write_integer(&json, "ops", graph->ops);
+	json_end(&json);
 	return !ferror(stream);
 }

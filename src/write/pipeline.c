@@ -7,7 +7,7 @@
 #include "src/draw/figure_pipeline.h"
 #include "src/read/native.h"
 #include "src/configs/outlook.h"
-#include "src/base/json_text.h"
+#include "trace.h"
 
 bool pipeline_view(const char *view)
 {
@@ -53,40 +53,58 @@ static enum status write_csv(const struct plan *plan, const struct outlook *outl
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
 
-static void write_rank(const struct timetable *timetable, uint32_t rank, FILE *stream)
+static void write_slot(const struct timetable *timetable, uint32_t rank, uint32_t i, struct json *json)
 {
-	fprintf(stream, "%s\n  {\"rank\": %u, \"busy_seconds\": ", rank ? "," : "", rank);
-	seconds(stream, timetable->busy[rank]);
-	fprintf(stream, ", \"fixed_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_slot\": %u, \"slots\": [", timetable->fixed[rank],
-		timetable_peak(timetable, rank), timetable->peak[rank]);
-	for (uint32_t i = 0; i < timetable->slots; i++) {
-		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-		fprintf(stream, "%s\n   {\"pass\": \"%s\", \"microbatch\": %u, \"chunk\": %u, \"begin_seconds\": ", i ? "," : "",
-			slot->backward ? "backward" : "forward", slot->microbatch, slot->piece / timetable->ranks);
-		seconds(stream, slot->begin);
-		fputs(", \"end_seconds\": ", stream);
-		seconds(stream, slot->end);
-		fprintf(stream, ", \"bytes\": %" PRId64 "}", timetable->bytes[(size_t)rank * timetable->slots + i]);
-	}
-	fputs("]}", stream);
+	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+	json_new_line(json, 3);
+	json_open_object(json, NULL);
+	json_write_text(json, "pass", slot->backward ? "backward" : "forward");
+	json_write_integer(json, "microbatch", slot->microbatch);
+	json_write_integer(json, "chunk", slot->piece / timetable->ranks);
+	json_write_decimal(json, "begin_seconds", slot->begin, 12);
+	json_write_decimal(json, "end_seconds", slot->end, 12);
+	json_write_integer(json, "bytes", timetable->bytes[(size_t)rank * timetable->slots + i]);
+	json_close(json);
+}
+
+static void write_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
+{
+	json_new_line(json, 2);
+	json_open_object(json, NULL);
+	json_write_integer(json, "rank", rank);
+	json_write_decimal(json, "busy_seconds", timetable->busy[rank], 12);
+	json_write_integer(json, "fixed_bytes", timetable->fixed[rank]);
+	json_write_integer(json, "peak_bytes", timetable_peak(timetable, rank));
+	json_write_integer(json, "peak_slot", timetable->peak[rank]);
+	json_open_array(json, "slots");
+	for (uint32_t i = 0; i < timetable->slots; i++)
+		write_slot(timetable, rank, i, json);
+	json_close(json);
+	json_close(json);
 }
 
 static enum status write_json(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
 {
 	const struct timetable *timetable = &outlook->timetable;
+	struct json json = { .stream = stream, .spaced = true };
 	(void)error;
-	fputs("{\"graph\": ", stream);
-	json_write_text(stream, plan->input->name);
-	fprintf(stream, ", \"schedule\": \"%s\", \"ranks\": %u, \"chunks\": %u, \"microbatches\": %u,\n \"step_seconds\": ",
-		schedule_names[timetable->schedule], timetable->ranks, timetable->chunks, timetable->microbatches);
-	seconds(stream, timetable->time);
-	fputs(", \"pipeline_seconds\": ", stream);
-	seconds(stream, timetable->pipeline_time);
-	fprintf(stream, ", \"bubble\": %.3f, \"worst_rank\": %u, \"memory\": %" PRId64 ",\n \"rank\": [", timetable_bubble(timetable) / 1000.0,
-		timetable->worst, outlook->machine.memory);
+	json_open_object(&json, NULL);
+	json_write_text(&json, "graph", plan->input->name);
+	json_write_text(&json, "schedule", schedule_names[timetable->schedule]);
+	json_write_integer(&json, "ranks", timetable->ranks);
+	json_write_integer(&json, "chunks", timetable->chunks);
+	json_write_integer(&json, "microbatches", timetable->microbatches);
+	json_new_line(&json, 1);
+	json_write_decimal(&json, "step_seconds", timetable->time, 12);
+	json_write_decimal(&json, "pipeline_seconds", timetable->pipeline_time, 12);
+	json_write_real(&json, "bubble", timetable_bubble(timetable) / 1000.0, 3);
+	json_write_integer(&json, "worst_rank", timetable->worst);
+	json_write_integer(&json, "memory", outlook->machine.memory);
+	json_new_line(&json, 1);
+	json_open_array(&json, "rank");
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
-		write_rank(timetable, rank, stream);
-	fputs("]}\n", stream);
+		write_rank(timetable, rank, &json);
+	json_end(&json);
 	return OK;
 }
 
@@ -143,42 +161,71 @@ static enum status write_tikz(const struct plan *plan, const struct outlook *out
 
 /* ---- trace ------------------------------------------------------------------------------------------------------------------------ */
 
-static double microseconds(int64_t picoseconds)
+static void trace_times(struct json *json, int64_t begin, int64_t end)
 {
-	return (double)picoseconds / 1e6;
+	json_write_decimal(json, "ts", begin, 6);
+	json_write_decimal(json, "dur", end - begin, 6);
 }
 
-static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_t i, FILE *stream)
+static void trace_bytes(struct json *json, uint32_t rank, int64_t time, int64_t bytes)
+{
+	char name[40];
+	snprintf(name, sizeof name, "bytes of rank %u", rank);
+	trace_event(json, name, "C", 1);
+	json_write_decimal(json, "ts", time, 6);
+	json_open_object(json, "args");
+	json_write_integer(json, "bytes", bytes);
+	json_close(json);
+	json_close(json);
+}
+
+static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_t i, struct json *json)
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 	size_t at = (size_t)rank * timetable->slots + i;
 	const char *pass = slot->backward ? "backward" : "forward";
-	fprintf(stream, ",\n{\"name\":\"%s %u\",\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,\"cat\":\"%s\",\"args\":{\"microbatch\":%u,"
-		"\"chunk\":%u,\"bytes\":%" PRId64 "}}", pass, slot->microbatch, rank + 1, microseconds(slot->begin), microseconds(slot->end - slot->begin),
-		pass, slot->microbatch, slot->piece / timetable->ranks, timetable->bytes[at]);
-	fprintf(stream, ",\n{\"name\":\"bytes of rank %u\",\"ph\":\"C\",\"pid\":1,\"ts\":%.6f,\"args\":{\"bytes\":%" PRId64 "}}", rank,
-		microseconds(slot->begin), timetable->bytes[at]);
+	char name[40];
+	snprintf(name, sizeof name, "%s %u", pass, slot->microbatch);
+	trace_event(json, name, "X", 1);
+	json_write_integer(json, "tid", rank + 1);
+	trace_times(json, slot->begin, slot->end);
+	json_write_text(json, "cat", pass);
+	json_open_object(json, "args");
+	json_write_integer(json, "microbatch", slot->microbatch);
+	json_write_integer(json, "chunk", slot->piece / timetable->ranks);
+	json_write_integer(json, "bytes", timetable->bytes[at]);
+	json_close(json);
+	json_close(json);
+	trace_bytes(json, rank, slot->begin, timetable->bytes[at]);
 	if (i + 1 == timetable->slots || timetable_slot(timetable, rank, i + 1)->begin > slot->end)
-		fprintf(stream, ",\n{\"name\":\"bytes of rank %u\",\"ph\":\"C\",\"pid\":1,\"ts\":%.6f,\"args\":{\"bytes\":%" PRId64 "}}", rank,
-			microseconds(slot->end), timetable->after[at]);
+		trace_bytes(json, rank, slot->end, timetable->after[at]);
+}
+
+static void trace_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
+{
+	char name[40];
+	snprintf(name, sizeof name, "rank %u", rank);
+	trace_name(json, "thread_name", 1, (int)rank + 1, name);
+	for (uint32_t i = 0; i < timetable->slots; i++)
+		trace_slot(timetable, rank, i, json);
+	if (timetable->time > timetable->pipeline_time) {
+		trace_event(json, pipeline_names[PART_UPDATE], "X", 1);
+		json_write_integer(json, "tid", rank + 1);
+		trace_times(json, timetable->pipeline_time, timetable->time);
+		json_close(json);
+	}
 }
 
 static enum status write_trace(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
 {
-	const struct timetable *timetable = &outlook->timetable;
+	struct json json;
 	(void)error;
-	fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"graph\":", stream);
-	json_write_text(stream, plan->input->name);
-	fputs("},\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"pipeline\"}}", stream);
-	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
-		fprintf(stream, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"args\":{\"name\":\"rank %u\"}}", rank + 1, rank);
-		for (uint32_t i = 0; i < timetable->slots; i++)
-			trace_slot(timetable, rank, i, stream);
-		if (timetable->time > timetable->pipeline_time)
-			fprintf(stream, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f}", pipeline_names[PART_UPDATE], rank + 1,
-				microseconds(timetable->pipeline_time), microseconds(timetable->time - timetable->pipeline_time));
-	}
-	fputs("\n]}\n", stream);
+	trace_begin(&json, plan->input->name, stream);
+	trace_events(&json);
+	trace_name(&json, "process_name", 1, -1, "pipeline");
+	for (uint32_t rank = 0; rank < outlook->timetable.ranks; rank++)
+		trace_rank(&outlook->timetable, rank, &json);
+	trace_end(&json);
 	return OK;
 }
 

@@ -3,80 +3,94 @@
 
 #include "src/read/native.h"
 #include "pipeline_json.h"
-#include "src/base/json_text.h"
 
-static void write_seconds(FILE *stream, const char *key, int64_t picoseconds)
+static void write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
-	fprintf(stream, ", \"%s\": %" PRId64 ".%012" PRId64, key, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
+	json_write_decimal(json, key, picoseconds, 12);
 }
 
-static void write_piece(const struct pipelined *pipelined, uint32_t k, FILE *stream)
+static void write_piece(const struct pipelined *pipelined, uint32_t k, struct json *json)
 {
 	const struct pipeline_piece *piece = &pipelined->piece[k];
-	fprintf(stream, "%s{\"rank\": %u, \"first\": ", k ? ",\n    " : "\n    ", k % pipelined->ranks);
-	json_write_text(stream, piece->first ? piece->first : "");
-	fputs(", \"last\": ", stream);
-	json_write_text(stream, piece->last ? piece->last : "");
-	fprintf(stream, ", \"ops\": %u", piece->ops);
-	write_seconds(stream, "forward_seconds", piece->forward);
-	write_seconds(stream, "backward_seconds", piece->backward);
-	write_seconds(stream, "send_seconds", piece->send);
-	fprintf(stream, ", \"sent_bytes\": %" PRId64 ", \"kept_bytes\": %" PRId64 ", \"in_flight\": %u}", piece->sent, piece->kept, piece->in_flight);
+	json_new_line(json, 4);
+	json_open_object(json, NULL);
+	json_write_integer(json, "rank", k % pipelined->ranks);
+	json_write_text(json, "first", piece->first ? piece->first : "");
+	json_write_text(json, "last", piece->last ? piece->last : "");
+	json_write_integer(json, "ops", piece->ops);
+	write_seconds(json, "forward_seconds", piece->forward);
+	write_seconds(json, "backward_seconds", piece->backward);
+	write_seconds(json, "send_seconds", piece->send);
+	json_write_integer(json, "sent_bytes", piece->sent);
+	json_write_integer(json, "kept_bytes", piece->kept);
+	json_write_integer(json, "in_flight", piece->in_flight);
+	json_close(json);
 }
 
-static void write_pipeline(const struct plan *plan, FILE *stream)
+static void write_pipeline(const struct plan *plan, struct json *json)
 {
 	const struct pipelined *pipelined = plan->pipelined;
-	fprintf(stream, ",\n  \"pipeline\": {\"ranks\": %u, \"chunks\": %u, \"microbatches\": %u, \"schedule\": \"%s\", \"rank\": %u", pipelined->ranks,
-		pipelined->chunks, pipelined->microbatches, schedule_names[pipelined->schedule], plan->rank);
-	write_seconds(stream, "bubble_seconds", pipelined->bubble);
-	write_seconds(stream, "exposed_seconds", pipelined->exposed);
-	write_seconds(stream, "update_seconds", pipelined->update);
-	fputs(",\n   \"pieces\": [", stream);
+	json_new_line(json, 2);
+	json_open_object(json, "pipeline");
+	json_write_integer(json, "ranks", pipelined->ranks);
+	json_write_integer(json, "chunks", pipelined->chunks);
+	json_write_integer(json, "microbatches", pipelined->microbatches);
+	json_write_text(json, "schedule", schedule_names[pipelined->schedule]);
+	json_write_integer(json, "rank", plan->rank);
+	write_seconds(json, "bubble_seconds", pipelined->bubble);
+	write_seconds(json, "exposed_seconds", pipelined->exposed);
+	write_seconds(json, "update_seconds", pipelined->update);
+	json_new_line(json, 3);
+	json_open_array(json, "pieces");
 	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
-		write_piece(pipelined, k, stream);
-	fputs("]}", stream);
+		write_piece(pipelined, k, json);
+	json_close(json);
+	json_close(json);
 }
 
-static void write_stage(uint32_t rank, const struct plan_stage *stage, FILE *stream)
+/* Begins a stage's object. */
+static void open_stage(uint32_t rank, const struct plan_stage *stage, struct json *json)
 {
-	fprintf(stream, "{\"rank\": %u, \"peak_bytes\": %" PRId64, rank, stage->peak);
+	json_open_object(json, NULL);
+	json_write_integer(json, "rank", rank);
+	json_write_integer(json, "peak_bytes", stage->peak);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
-		fprintf(stream, ", \"%s\": %" PRId64, kind_names[kind], stage->bytes[kind]);
-	fprintf(stream, ", \"workspace\": %" PRId64, stage->workspace);
+		json_write_integer(json, kind_names[kind], stage->bytes[kind]);
+	json_write_integer(json, "workspace", stage->workspace);
 }
 
-static void write_rank(const struct plan *plan, uint32_t r, FILE *stream)
+static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
 {
 	const struct pipeline_rank *rank = &plan->pipelined->rank[r];
-	fputs(r ? ",\n   " : "\n   ", stream);
-	write_stage(r, &plan->stage[r], stream);
-	fprintf(stream, ", \"arena_bytes\": ");
+	json_new_line(json, 3);
+	open_stage(r, &plan->stage[r], json);
 	if (plan->stage[r].arena < 0)
-		fputs("null", stream);
+		json_write_null(json, "arena_bytes");
 	else
-		fprintf(stream, "%" PRId64, plan->stage[r].arena);
-	fprintf(stream, ", \"in_flight_bytes\": %" PRId64 ", \"alike\": %u", rank->kept, rank->alike);
-	write_seconds(stream, "exposed_seconds", rank->exposed);
-	write_seconds(stream, "update_seconds", rank->update);
-	putc('}', stream);
+		json_write_integer(json, "arena_bytes", plan->stage[r].arena);
+	json_write_integer(json, "in_flight_bytes", rank->kept);
+	json_write_integer(json, "alike", rank->alike);
+	write_seconds(json, "exposed_seconds", rank->exposed);
+	write_seconds(json, "update_seconds", rank->update);
+	json_close(json);
 }
 
-void pipeline_write_json(const struct plan *plan, FILE *stream)
+void pipeline_write_json(const struct plan *plan, struct json *json)
 {
 	if (plan->pipelined)
-		write_pipeline(plan, stream);
-	fputs(",\n  \"stages\": [", stream);
+		write_pipeline(plan, json);
+	json_new_line(json, 2);
+	json_open_array(json, "stages");
 	for (uint32_t r = 0; plan->pipelined && r < plan->pipelined->ranks; r++)
-		write_rank(plan, r, stream);
+		write_rank(plan, r, json);
 	if (!plan->pipelined) {
 		struct plan_stage stage = { .peak = plan->peak_bytes };
 		if (plan->graph->ops)
 			plan_categories(plan, plan->peak_position, stage.bytes, &stage.workspace);
-		write_stage(0, &stage, stream);
-		putc('}', stream);
+		open_stage(0, &stage, json);
+		json_close(json);
 	}
-	putc(']', stream);
+	json_close(json);
 }
 
 /* ---- report -------------------------------------------------------------------------------------------------- */

@@ -4,10 +4,11 @@
 
 #include <stdio.h>
 
+#include "src/base/json.h"
 #include "src/plan/plan.h"
 
-/* The members "pipeline" (where there is one) and "stages" of a plan file's "shard", a comma before each. */
-void pipeline_write_json(const struct plan *plan, FILE *stream);
+/* The members "pipeline" (where there is one) and "stages" of a plan file's "shard". */
+void pipeline_write_json(const struct plan *plan, struct json *json);
 /* The report's part: ranks with memory and time. Nothing without a pipeline. */
 void pipeline_write_text(const struct plan *plan, FILE *stream);
 

@@ -8,112 +8,144 @@
 #include "plan_json.h"
 #include "shard_json.h"
 #include "src/plan/stages.h"
-#include "src/base/json_text.h"
 
-static void text_member(FILE *stream, const char *key, const char *text)
+static const char *strategy_word(const struct plan *plan, enum knob_id knob, char text[64])
 {
-	fprintf(stream, "\"%s\": ", key);
-	json_write_text(stream, text);
+	return knob_text(knob, plan->scenario.value[knob], text, 64);
 }
 
-static void next_text_member(FILE *stream, const char *key, const char *text)
+static const char *storage_name(const struct plan *plan, uint32_t storage)
 {
-	fputs(", ", stream);
-	text_member(stream, key, text);
+	return plan->graph->tensor[plan->graph->storage[storage].root].name;
 }
 
-static const char *truth(bool value)
+/* ---- graph and scenario -------------------------------------------------------------- */
+
+static void write_fingerprint(struct json *json, const char *key, const struct graph *graph)
 {
-	return value ? "true" : "false";
+	char text[20];
+	snprintf(text, sizeof text, "%016" PRIx64, graph->fingerprint);
+	json_write_text(json, key, text);
 }
 
-/* ---- scenario ------------------------------------------------------------------------ */
+static void write_graph(const struct plan *plan, struct json *json)
+{
+	const struct graph *input = plan->input;
+	json_new_line(json, 1);
+	json_open_object(json, "graph");
+	json_write_text(json, "name", input->name);
+	json_write_integer(json, "ops", input->ops);
+	json_write_integer(json, "tensors", input->tensors);
+	json_write_integer(json, "storages", input->storages);
+	write_fingerprint(json, "fingerprint", input);
+	write_fingerprint(json, "planned_fingerprint", plan->graph);
+	json_close(json);
+}
 
-static void write_scenario(const struct scenario *scenario, FILE *stream)
+static void write_scenario(const struct scenario *scenario, struct json *json)
 {
 	char text[512];
-	fputs(" \"scenario\": {", stream);
+	json_new_line(json, 1);
+	json_open_object(json, "scenario");
 	for (int id = 0; id < KNOB_COUNT; id++) {
 		int64_t value = scenario->value[id];
 		bool word = knobs[id].type == KNOB_CHOICE || knobs[id].type == KNOB_SWITCH || value == KNOB_GIVEN;
-		fputs(id ? ", " : "", stream);
 		if (word)
-			text_member(stream, knobs[id].name, knob_text(id, value, text, sizeof text));
+			json_write_text(json, knobs[id].name, knob_text(id, value, text, sizeof text));
 		else
-			fprintf(stream, "\"%s\": %" PRId64, knobs[id].name, value);
+			json_write_integer(json, knobs[id].name, value);
 	}
-	fputs(", \"pins\": [", stream);
-	for (uint32_t i = 0; i < scenario->pins; i++) {
-		fputs(i ? ", " : "", stream);
-		json_write_text(stream, pin_text(&scenario->pin[i], text, sizeof text));
+	json_open_array(json, "pins");
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
+	json_close(json);
+	json_close(json);
+}
+
+/* A line of the notes each. */
+static void write_notes(const struct plan *plan, struct json *json)
+{
+	json_new_line(json, 1);
+	json_open_array(json, "notes");
+	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
+		char text[2000];
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		json_write_text(json, NULL, text);
 	}
-	fputs("]},\n", stream);
+	json_close(json);
 }
 
 /* ---- order ---------------------------------------------------------------------------- */
 
-static const char *item_name(const struct plan *plan, uint32_t item)
+/* The op's name, or null where there is none. */
+static void write_op(const struct plan *plan, const char *key, uint32_t op, struct json *json)
 {
-	const struct graph *graph = plan->graph;
-	return graph->tensor[graph->storage[plan_item_storage(plan, item)].root].name;
+	json_write_text(json, key, op == NONE ? NULL : plan->graph->op[op].name);
 }
 
-static void op_or_null(const struct plan *plan, uint32_t op, FILE *stream)
+static void write_memory(const struct plan *plan, struct json *json)
 {
-	if (op == NONE)
-		fputs("null", stream);
+	json_new_line(json, 1);
+	json_open_object(json, "memory");
+	json_write_integer(json, "persistent_bytes", plan->persistent_bytes);
+	json_write_integer(json, "peak_bytes", plan->peak_bytes);
+	write_op(plan, "peak_op", plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], json);
+	json_write_integer(json, "program_peak_bytes", plan->program_peak_bytes);
+	json_write_integer(json, "peak_without_workspace_bytes", plan_storage_peak(plan));
+	if (plan->fit_margin == MARGIN_NO_CAP)
+		json_write_null(json, "fit_margin_bytes");
 	else
-		json_write_text(stream, plan->graph->op[op].name);
+		json_write_integer(json, "fit_margin_bytes", plan->fit_margin);
+	if (plan_fits(plan) != FITS_ANY)
+		json_write_text(json, "fits", fits_text[plan_fits(plan)]);
+	json_close(json);
 }
 
 /* An arc: [tensor or null, later op or null, op or null for the end, bytes]. */
-static void write_arc(const struct plan *plan, const struct order_arc *arc, FILE *stream)
+static void write_arc(const struct plan *plan, const struct order_arc *arc, struct json *json)
 {
-	putc('[', stream);
-	if (arc->item == NONE)
-		fputs("null", stream);
-	else
-		json_write_text(stream, item_name(plan, arc->item));
-	fputs(", ", stream);
-	op_or_null(plan, arc->from, stream);
-	fputs(", ", stream);
-	op_or_null(plan, arc->to, stream);
-	fprintf(stream, ", %" PRId64 "]", arc->flow);
+	json_open_array(json, NULL);
+	json_write_text(json, NULL, arc->item == NONE ? NULL : storage_name(plan, plan_item_storage(plan, arc->item)));
+	write_op(plan, NULL, arc->from, json);
+	write_op(plan, NULL, arc->to, json);
+	json_write_integer(json, NULL, arc->flow);
+	json_close(json);
 }
 
-static void write_order_certificate(const struct plan *plan, FILE *stream)
+static void write_order_certificate(const struct plan *plan, struct json *json)
 {
 	const struct order_certificate *certificate = plan->order_certificate;
-	fputs("\"certificate\": {", stream);
-	text_member(stream, "by", order_proof_names[certificate->proof]);
+	json_open_object(json, "certificate");
+	json_write_text(json, "by", order_proof_names[certificate->proof]);
 	if (certificate->op != NONE && certificate->proof != ORDER_PROOF_NONE && certificate->proof != ORDER_PROOF_SEARCH)
-		next_text_member(stream, "op", plan->graph->op[certificate->op].name);
+		write_op(plan, "op", certificate->op, json);
 	if (certificate->proof == ORDER_PROOF_CUT) {
-		fputs(", \"flow\": [", stream);
-		for (uint32_t i = 0; i < certificate->arcs; i++) {
-			fputs(i ? ", " : "", stream);
-			write_arc(plan, &certificate->arc[i], stream);
-		}
-		putc(']', stream);
+		json_open_array(json, "flow");
+		for (uint32_t i = 0; i < certificate->arcs; i++)
+			write_arc(plan, &certificate->arc[i], json);
+		json_close(json);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
-static void write_order(const struct plan *plan, FILE *stream)
+static void write_order(const struct plan *plan, struct json *json)
 {
 	char word[64];
-	fputs(" \"order\": {", stream);
-	text_member(stream, "strategy", knob_text(K_order, plan->scenario.value[K_order], word, sizeof word));
-	next_text_member(stream, "winner", plan->order_winner);
-	fprintf(stream, ", \"peak_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"proved\": %s,\n  ", plan->peak_bytes,
-		plan->order_bound_bytes, truth(plan->order_proved));
-	write_order_certificate(plan, stream);
-	fputs(",\n  \"ops\": [", stream);
-	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		fputs(i ? ", " : "", stream);
-		json_write_text(stream, plan->graph->op[plan->order[i]].name);
-	}
-	fputs("]},\n", stream);
+	json_new_line(json, 1);
+	json_open_object(json, "order");
+	json_write_text(json, "strategy", strategy_word(plan, K_order, word));
+	json_write_text(json, "winner", plan->order_winner);
+	json_write_integer(json, "peak_bytes", plan->peak_bytes);
+	json_write_integer(json, "bound_bytes", plan->order_bound_bytes);
+	json_write_bool(json, "proved", plan->order_proved);
+	json_new_line(json, 2);
+	write_order_certificate(plan, json);
+	json_new_line(json, 2);
+	json_open_array(json, "ops");
+	for (uint32_t i = 0; i < plan->graph->ops; i++)
+		write_op(plan, NULL, plan->order[i], json);
+	json_close(json);
+	json_close(json);
 }
 
 /* ---- layout ------------------------------------------------------------------------------ */
@@ -127,140 +159,144 @@ static uint32_t storage_of_buffer(const struct plan *plan, uint32_t buffer)
 			return storage;
 }
 
-static void write_layout_certificate(const struct plan *plan, FILE *stream)
+static void write_layout_certificate(const struct plan *plan, struct json *json)
 {
 	const struct layout *layout = plan->layout;
-	fputs("\"certificate\": {", stream);
-	text_member(stream, "by", layout_proof_names[layout->proof]);
+	json_open_object(json, "certificate");
+	json_write_text(json, "by", layout_proof_names[layout->proof]);
 	if (layout->proof == LAYOUT_PROOF_LOAD || layout->proof == LAYOUT_PROOF_MOMENT) {
-		fprintf(stream, ", \"moment\": %" PRId64, layout->proof == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
+		json_write_integer(json, "moment", layout->proof == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
 	} else {
-		fputs(", \"core\": [", stream);
-		for (uint32_t i = 0; i < layout->core_count; i++) {
-			uint32_t storage = storage_of_buffer(plan, layout->core[i]);
-			fputs(i ? ", " : "", stream);
-			json_write_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
-		}
-		fprintf(stream, "], \"irreducible\": %s", layout->irreducible ? "true" : "false");
+		json_open_array(json, "core");
+		for (uint32_t i = 0; i < layout->core_count; i++)
+			json_write_text(json, NULL, storage_name(plan, storage_of_buffer(plan, layout->core[i])));
+		json_close(json);
+		json_write_bool(json, "irreducible", layout->irreducible);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
-static void write_layout(const struct plan *plan, FILE *stream)
+/* Begins a buffer's object: where it lies and when. */
+static void open_buffer(struct json *json, const char *tensor, int64_t offset, int64_t bytes, uint32_t first, uint32_t last)
+{
+	json_new_line(json, 3);
+	json_open_object(json, NULL);
+	json_write_text(json, "tensor", tensor);
+	json_write_integer(json, "offset", offset);
+	json_write_integer(json, "bytes", bytes);
+	json_write_integer(json, "first", first);
+	json_write_integer(json, "last", last);
+}
+
+static void write_layout(const struct plan *plan, struct json *json)
 {
 	char word[64];
-	bool first = true;
-	fputs(" \"layout\": {", stream);
-	text_member(stream, "strategy", knob_text(K_layout, plan->scenario.value[K_layout], word, sizeof word));
-	next_text_member(stream, "winner", plan->layout_winner);
-	fprintf(stream, ", \"arena_bytes\": %" PRId64 ", \"bound_bytes\": %" PRId64 ", \"proved\": %s,\n  ", plan->arena_bytes,
-		plan->layout_bound_bytes, truth(plan->layout_proved));
-	write_layout_certificate(plan, stream);
-	fprintf(stream, ", \"caching_allocator_bytes\": %" PRId64 ",\n  \"buffers\": [", plan->caching_bytes);
+	json_new_line(json, 1);
+	json_open_object(json, "layout");
+	json_write_text(json, "strategy", strategy_word(plan, K_layout, word));
+	json_write_text(json, "winner", plan->layout_winner);
+	json_write_integer(json, "arena_bytes", plan->arena_bytes);
+	json_write_integer(json, "bound_bytes", plan->layout_bound_bytes);
+	json_write_bool(json, "proved", plan->layout_proved);
+	json_new_line(json, 2);
+	write_layout_certificate(plan, json);
+	json_write_integer(json, "caching_allocator_bytes", plan->caching_bytes);
+	json_new_line(json, 2);
+	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
 		if (plan->first[s] == NONE)
 			continue;
-		fputs(first ? "\n   {" : ",\n   {", stream);
-		text_member(stream, "tensor", plan->graph->tensor[plan->graph->storage[s].root].name);
-		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u}", plan->offset[s], plan->bytes[s],
-			plan->first[s], plan->last[s]);
-		first = false;
+		open_buffer(json, storage_name(plan, s), plan->offset[s], plan->bytes[s], plan->first[s], plan->last[s]);
+		json_close(json);
 	}
-	fputs("]},\n", stream);
+	json_close(json);
+	json_close(json);
+}
+
+static void write_host_buffers(const struct plan *plan, const struct host_pool *pool, struct json *json)
+{
+	json_new_line(json, 1);
+	json_open_object(json, "host");
+	json_write_integer(json, "arena_bytes", pool->arena);
+	json_write_integer(json, "load_bytes", pool->load);
+	json_new_line(json, 2);
+	json_open_array(json, "buffers");
+	for (uint32_t i = 0; i < pool->n; i++) {
+		const struct host_buffer *buffer = &pool->buffer[i];
+		open_buffer(json, plan->graph->tensor[buffer->tensor].name, buffer->offset, buffer->bytes, buffer->first, buffer->last);
+		if (buffer->others)
+			json_write_integer(json, "other_microbatches", buffer->others);
+		json_close(json);
+	}
+	json_close(json);
+	json_close(json);
 }
 
 /* What waits in the host; nothing is written where nothing does. */
-static bool write_host(const struct plan *plan, FILE *stream)
+static bool write_host(const struct plan *plan, struct json *json)
 {
 	struct host_pool pool;
 	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &pool) != OK)
 		return false;
 	if (pool.n)
-		fprintf(stream, " \"host\": {\"arena_bytes\": %" PRId64 ", \"load_bytes\": %" PRId64 ",\n  \"buffers\": [", pool.arena, pool.load);
-	for (uint32_t i = 0; i < pool.n; i++) {
-		const struct host_buffer *buffer = &pool.buffer[i];
-		fputs(i ? ",\n   {" : "\n   {", stream);
-		text_member(stream, "tensor", plan->graph->tensor[buffer->tensor].name);
-		fprintf(stream, ", \"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"first\": %u, \"last\": %u", buffer->offset, buffer->bytes,
-			buffer->first, buffer->last);
-		if (buffer->others)
-			fprintf(stream, ", \"other_microbatches\": %u", buffer->others);
-		putc('}', stream);
-	}
-	if (pool.n)
-		fputs("]},\n", stream);
+		write_host_buffers(plan, &pool, json);
 	host_pool_free(&pool);
 	return true;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
-static void write_shard(const struct plan *plan, FILE *stream)
+static void write_shard(const struct plan *plan, struct json *json)
 {
 	char word[64];
-	fputs(" \"shard\": {", stream);
-	text_member(stream, "strategy", knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
-	shard_write_json(plan, stream);
-	pipeline_write_json(plan, stream);
-	putc('}', stream);
+	json_new_line(json, 1);
+	json_open_object(json, "shard");
+	json_write_text(json, "strategy", strategy_word(plan, K_strategy, word));
+	shard_write_json(plan, json);
+	pipeline_write_json(plan, json);
+	json_close(json);
 }
 
-static void write_run(const struct plan *plan, FILE *stream)
+static void write_run(const struct plan *plan, struct json *json)
 {
-	fputs(",\n \"run\": {\"seconds\": {", stream);
+	json_new_line(json, 1);
+	json_open_object(json, "run");
+	json_open_object(json, "seconds");
 	for (int stage = STAGE_ORDER; stage < STAGE_COUNT; stage++)
-		fprintf(stream, "%s\"%s\": %.6f", stage > STAGE_ORDER ? ", " : "", stage_names[stage], plan->run[stage].seconds);
-	fputs("}, \"cache\": {", stream);
-	for (int stage = STAGE_ORDER; stage < STAGE_COUNT; stage++)
-		fprintf(stream, "%s\"%s\": {\"reused\": %u, \"solved\": %u}", stage > STAGE_ORDER ? ", " : "", stage_names[stage],
-			plan->run[stage].reused, plan->run[stage].solved);
-	fprintf(stream, "}, \"limited\": %s}", truth(plan->limited));
-}
-
-static void write_notes(const struct plan *plan, FILE *stream)
-{
-	fputs(" \"notes\": [", stream);
-	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
-		char text[2000];
-		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
-		fputs(at > plan->notes ? ", " : "", stream);
-		json_write_text(stream, text);
+		json_write_real(json, stage_names[stage], plan->run[stage].seconds, 6);
+	json_close(json);
+	json_open_object(json, "cache");
+	for (int stage = STAGE_ORDER; stage < STAGE_COUNT; stage++) {
+		json_open_object(json, stage_names[stage]);
+		json_write_integer(json, "reused", plan->run[stage].reused);
+		json_write_integer(json, "solved", plan->run[stage].solved);
+		json_close(json);
 	}
-	fputs("],\n", stream);
+	json_close(json);
+	json_write_bool(json, "limited", plan->limited);
+	json_close(json);
 }
 
 bool plan_write_json(const struct plan *plan, const struct factors *factors, bool with_run, FILE *stream)
 {
-	const struct graph *input = plan->input;
-	fputs("{\"tidemark\": 1,\n \"graph\": {", stream);
-	text_member(stream, "name", input->name);
-	fprintf(stream, ", \"ops\": %u, \"tensors\": %u, \"storages\": %u, \"fingerprint\": \"%016" PRIx64 "\", \"planned_fingerprint\": \"%016" PRIx64
-		"\"},\n", input->ops, input->tensors, input->storages, input->fingerprint, plan->graph->fingerprint);
-	write_scenario(&plan->scenario, stream);
-	write_notes(plan, stream);
-	fprintf(stream, " \"memory\": {\"persistent_bytes\": %" PRId64 ", \"peak_bytes\": %" PRId64 ", \"peak_op\": ", plan->persistent_bytes,
-		plan->peak_bytes);
-	op_or_null(plan, plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], stream);
-	fprintf(stream, ", \"program_peak_bytes\": %" PRId64 ", \"peak_without_workspace_bytes\": %" PRId64
-		", \"fit_margin_bytes\": ", plan->program_peak_bytes, plan_storage_peak(plan));
-	if (plan->fit_margin == MARGIN_NO_CAP)
-		fputs("null", stream);
-	else
-		fprintf(stream, "%" PRId64, plan->fit_margin);
-	if (plan_fits(plan) != FITS_ANY)
-		next_text_member(stream, "fits", fits_text[plan_fits(plan)]);
-	fputs("},\n", stream);
-	write_order(plan, stream);
-	write_layout(plan, stream);
-	if (!write_host(plan, stream))
+	struct json json = { .stream = stream, .spaced = true };
+	json_open_object(&json, NULL);
+	json_write_integer(&json, "tidemark", 1);
+	write_graph(plan, &json);
+	write_scenario(&plan->scenario, &json);
+	write_notes(plan, &json);
+	write_memory(plan, &json);
+	write_order(plan, &json);
+	write_layout(plan, &json);
+	if (!write_host(plan, &json))
 		return false;
-	write_shard(plan, stream);
+	write_shard(plan, &json);
 	if (factors) {
-		fputs(",\n", stream);
-		factors_write_json(factors, plan->graph, stream);
+		json_new_line(&json, 1);
+		factors_write_json(factors, plan->graph, &json);
 	}
 	if (with_run)
-		write_run(plan, stream);
-	fputs("}\n", stream);
+		write_run(plan, &json);
+	json_end(&json);
 	return !ferror(stream);
 }

@@ -6,38 +6,68 @@
 #include "shard_json.h"
 #include "src/scenario/shard_mesh.h"
 #include "sharding_words.h"
-#include "src/base/json_text.h"
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-static void write_seconds(FILE *stream, const char *key, int64_t picoseconds)
+static void write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
-	fprintf(stream, "\"%s\": %" PRId64 ".%012" PRId64, key, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
+	json_write_decimal(json, key, picoseconds, 12);
 }
 
-static void write_mesh(const struct mesh *mesh, FILE *stream)
+/* A member on a line of its own: an array or an object. */
+static void open_array(struct json *json, const char *key)
 {
-	fputs(", \"mesh\": {", stream);
+	json_new_line(json, 2);
+	json_open_array(json, key);
+}
+
+static void open_object(struct json *json, const char *key)
+{
+	json_new_line(json, 2);
+	json_open_object(json, key);
+}
+
+/* An item of such an array. */
+static void open_item(struct json *json)
+{
+	json_new_line(json, 3);
+	json_open_object(json, NULL);
+}
+
+/* A list for each axis of the mesh, without spaces: there are many. */
+static void open_axes(struct json *json, const char *name)
+{
+	json_new_line(json, 3);
+	json_open_array(json, name);
+	json->spaced = false;
+}
+
+static void close_axes(struct json *json)
+{
+	json_close(json);
+	json->spaced = true;
+}
+
+static void write_mesh(const struct mesh *mesh, struct json *json)
+{
+	json_open_object(json, "mesh");
 	for (uint32_t a = 0; a < mesh->axes; a++)
-		fprintf(stream, "%s\"%s\": %u", a ? ", " : "", mesh->axis[a].name, mesh->axis[a].size);
-	putc('}', stream);
+		json_write_integer(json, mesh->axis[a].name, mesh->axis[a].size);
+	json_close(json);
 }
 
-static void write_placements(const struct sharded *sharded, FILE *stream)
+static void write_placements(const struct sharded *sharded, struct json *json)
 {
 	const struct graph *graph = sharded->shared->graph;
 	char word[40];
-	fputs(",\n  \"placements\": {", stream);
+	open_object(json, "placements");
 	for (uint32_t t = 0; t < graph->tensors; t++) {
-		fputs(t ? ",\n   " : "\n   ", stream);
-		json_write_text(stream, graph->tensor[t].name);
-		fputs(": [", stream);
+		open_axes(json, graph->tensor[t].name);
 		for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
-			fprintf(stream, "%s\"%s\"", a ? "," : "",
-				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
-		putc(']', stream);
+			json_write_text(json, NULL, placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
+		close_axes(json);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
 static bool splits(const struct mesh *mesh, struct split split)
@@ -49,217 +79,231 @@ static bool splits(const struct mesh *mesh, struct split split)
 }
 
 /* Per op and axis the number of the unit that is split, "P" where partial sums pass, null where nothing is split. */
-static void write_splits(const struct sharded *sharded, FILE *stream)
+static void write_splits(const struct sharded *sharded, struct json *json)
 {
 	const struct graph *graph = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	bool first = true;
-	fputs(",\n  \"splits\": {", stream);
+	open_object(json, "splits");
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct split split = sharded->sharding.split[op];
 		if (!splits(mesh, split))
 			continue;
-		fputs(first ? "\n   " : ",\n   ", stream);
-		first = false;
-		json_write_text(stream, graph->op[op].name);
-		fputs(": [", stream);
+		open_axes(json, graph->op[op].name);
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			if (split.on[a] >= 0)
-				fprintf(stream, "%s%d", a ? "," : "", split.on[a]);
+				json_write_integer(json, NULL, split.on[a]);
 			else
-				fprintf(stream, "%s%s", a ? "," : "", split.on[a] == UNIT_PARTIAL ? "\"P\"" : "null");
-		putc(']', stream);
+				json_write_text(json, NULL, split.on[a] == UNIT_PARTIAL ? "P" : NULL);
+		close_axes(json);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
-static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, FILE *stream)
+static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, struct json *json)
 {
-	bool first = true;
-	fprintf(stream, ",\n  \"%s\": [", key);
+	open_array(json, key);
 	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (mask >> a & 1) {
-			fprintf(stream, "%s\"%s\"", first ? "" : ", ", mesh->axis[a].name);
-			first = false;
-		}
-	putc(']', stream);
+		if (mask >> a & 1)
+			json_write_text(json, NULL, mesh->axis[a].name);
+	json_close(json);
 }
 
-static void write_traffic(const struct plan *plan, FILE *stream)
+static void write_traffic(const struct plan *plan, struct json *json)
 {
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
-	bool first = true;
-	fputs(",\n  \"collectives\": [", stream);
+	open_array(json, "collectives");
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
-			fprintf(stream, "%s{\"axis\": \"%s\", \"collective\": \"%s\", \"count\": %u, \"bytes\": %" PRId64 ", ", first ? "\n   " : ",\n   ",
-				mesh->axis[a].name, collective_names[c], traffic->count, traffic->bytes);
-			write_seconds(stream, "seconds", traffic->time);
-			putc('}', stream);
-			first = false;
+			open_item(json);
+			json_write_text(json, "axis", mesh->axis[a].name);
+			json_write_text(json, "collective", collective_names[c]);
+			json_write_integer(json, "count", traffic->count);
+			json_write_integer(json, "bytes", traffic->bytes);
+			write_seconds(json, "seconds", traffic->time);
+			json_close(json);
 		}
-	putc(']', stream);
+	json_close(json);
 }
 
 /* What each stream of a device does in the simulated step. */
-static void write_streams(const struct plan *plan, FILE *stream)
+static void write_streams(const struct plan *plan, struct json *json)
 {
 	const struct step_time *time = &plan->time->time;
-	fputs(",\n  \"streams\": [", stream);
+	open_array(json, "streams");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
-		fprintf(stream, "%s{\"stream\": \"%s\", ", s ? ",\n   " : "\n   ", plan_time_stream(plan->sharded, s));
-		write_seconds(stream, "busy_seconds", time->busy[s]);
-		fputs(", ", stream);
-		write_seconds(stream, "exposed_seconds", time->exposed[s]);
-		fputs(", ", stream);
-		write_seconds(stream, "idle_seconds", time->total - time->busy[s]);
-		putc('}', stream);
+		open_item(json);
+		json_write_text(json, "stream", plan_time_stream(plan->sharded, s));
+		write_seconds(json, "busy_seconds", time->busy[s]);
+		write_seconds(json, "exposed_seconds", time->exposed[s]);
+		write_seconds(json, "idle_seconds", time->total - time->busy[s]);
+		json_close(json);
 	}
-	fprintf(stream, "],\n  \"gathered_ahead_bytes\": %" PRId64, plan->time->model.ahead);
+	json_close(json);
+	json_new_line(json, 2);
+	json_write_integer(json, "gathered_ahead_bytes", plan->time->model.ahead);
 }
 
-static void write_proof(const struct shard_proof *proof, FILE *stream)
+static void write_certificate(const struct shard_proof *proof, struct json *json)
 {
-	if (!proof->objective) {
-		fputs(",\n  \"bound\": null, \"gap\": null, \"proved\": false, \"certificate\": {\"by\": \"none\"}", stream);
-		return;
+	json_open_object(json, "certificate");
+	json_write_text(json, "by", proof->objective ? proof->kind : "none");
+	if (proof->objective && proof->alpha > 0) {
+		json_open_array(json, "multiplier");
+		json_write_integer(json, NULL, proof->beta);
+		json_write_integer(json, NULL, proof->alpha);
+		json_close(json);
+		json_write_integer(json, "limit", proof->limit);
+		json_write_integer(json, "bound", proof->priced);
 	}
-	fputs(",\n  \"objective\": ", stream);
-	json_write_text(stream, proof->objective);
-	fprintf(stream, ", \"cost\": %" PRId64 ", \"bound\": %" PRId64 ", \"gap\": %.9f, \"proved\": %s, \"certificate\": {\"by\": ", proof->cost,
-		proof->bound, proof->cost > 0 ? (double)(proof->cost - proof->bound) / (double)proof->cost : 0.0, proof->proved ? "true" : "false");
-	json_write_text(stream, proof->kind);
-	if (proof->alpha > 0)
-		fprintf(stream, ", \"multiplier\": [%" PRId64 ", %" PRId64 "], \"limit\": %" PRId64 ", \"bound\": %" PRId64, proof->beta, proof->alpha, proof->limit,
-			proof->priced);
-	putc('}', stream);
+	json_close(json);
+}
+
+static void write_proof(const struct shard_proof *proof, struct json *json)
+{
+	json_new_line(json, 2);
+	if (proof->objective) {
+		json_write_text(json, "objective", proof->objective);
+		json_write_integer(json, "cost", proof->cost);
+		json_write_integer(json, "bound", proof->bound);
+		json_write_real(json, "gap", proof->cost > 0 ? (double)(proof->cost - proof->bound) / (double)proof->cost : 0.0, 9);
+	} else {
+		json_write_null(json, "bound");
+		json_write_null(json, "gap");
+	}
+	json_write_bool(json, "proved", proof->objective && proof->proved);
+	write_certificate(proof, json);
 }
 
 /* What was looked at: the space, ops decided once with their copies, and of TAP's patterns how many were routed. */
-static void write_search(const struct sharded *sharded, FILE *stream)
+static void write_search(const struct sharded *sharded, struct json *json)
 {
-	fputs(",\n  \"search\": {\"space\": ", stream);
-	json_write_text(stream, sharded->space);
-	fprintf(stream, ", \"folded_ops\": %u, \"patterns\": %u}", sharded->folded, sharded->patterns);
+	open_object(json, "search");
+	json_write_text(json, "space", sharded->space);
+	json_write_integer(json, "folded_ops", sharded->folded);
+	json_write_integer(json, "patterns", sharded->patterns);
+	json_close(json);
 }
 
-static void write_candidates(const struct sharded *sharded, FILE *stream)
+static void write_candidates(const struct sharded *sharded, struct json *json)
 {
-	fputs(",\n  \"candidates\": [", stream);
+	open_array(json, "candidates");
 	for (uint32_t i = 0; i < sharded->candidates; i++) {
 		const struct shard_candidate *candidate = &sharded->candidate[i];
-		fputs(i ? ",\n   {\"text\": " : "\n   {\"text\": ", stream);
-		json_write_text(stream, candidate->text);
-		fputs(", ", stream);
-		if (candidate->possible) {
-			write_seconds(stream, "step_seconds", candidate->time);
-			fputs(", ", stream);
-			if (candidate->usage >= 0)
-				fprintf(stream, "\"staying_bytes\": %" PRId64 ", ", candidate->usage);
-		}
-		fprintf(stream, "\"possible\": %s, \"chosen\": %s}", candidate->possible ? "true" : "false", candidate->chosen ? "true" : "false");
+		open_item(json);
+		json_write_text(json, "text", candidate->text);
+		if (candidate->possible)
+			write_seconds(json, "step_seconds", candidate->time);
+		if (candidate->possible && candidate->usage >= 0)
+			json_write_integer(json, "staying_bytes", candidate->usage);
+		json_write_bool(json, "possible", candidate->possible);
+		json_write_bool(json, "chosen", candidate->chosen);
+		json_close(json);
 	}
-	putc(']', stream);
+	json_close(json);
 }
 
-static void write_curve(const struct sharded *sharded, FILE *stream)
+static void write_curve(const struct sharded *sharded, struct json *json)
 {
-	fputs(",\n  \"curve\": [", stream);
+	open_array(json, "curve");
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
-		fprintf(stream, "%s{\"above_least_percent\": %u, \"staying_bytes\": %" PRId64 ", \"redundant_bytes\": %" PRId64 ", ", i ? ",\n   " : "\n   ", point->eps,
-			point->usage, point->redundant);
-		write_seconds(stream, "step_seconds", point->time);
-		putc('}', stream);
+		open_item(json);
+		json_write_integer(json, "above_least_percent", point->eps);
+		json_write_integer(json, "staying_bytes", point->usage);
+		json_write_integer(json, "redundant_bytes", point->redundant);
+		write_seconds(json, "step_seconds", point->time);
+		json_close(json);
 	}
-	putc(']', stream);
-}
-
-static void write_annotation(FILE *stream, const char *key, const char *word)
-{
-	fprintf(stream, "\"%s\": ", key);
-	if (word)
-		json_write_text(stream, word);
-	else
-		fputs("null", stream);
+	json_close(json);
 }
 
 /* What frameworks call the places of the tensors that are there from the start. */
-static void write_annotations(const struct sharded *sharded, FILE *stream)
+static void write_annotations(const struct sharded *sharded, struct json *json)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	bool first = true;
 	char text[400];
-	fputs(",\n  \"annotations\": {", stream);
+	open_object(json, "annotations");
 	for (uint32_t t = 0; t < units->graph->tensors; t++) {
 		struct placement placement = sharded->sharding.produced[t];
 		if (units->graph->tensor[t].writer != NONE || units->graph->tensor[t].alias != NONE)
 			continue;
-		fputs(first ? "\n   " : ",\n   ", stream);
-		first = false;
-		json_write_text(stream, units->graph->tensor[t].name);
-		fputs(": {", stream);
-		write_annotation(stream, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text));
-		fputs(", ", stream);
-		write_annotation(stream, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
-		fputs(", ", stream);
-		write_annotation(stream, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text));
-		putc('}', stream);
+		json_new_line(json, 3);
+		json_open_object(json, units->graph->tensor[t].name);
+		json_write_text(json, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text));
+		json_write_text(json, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
+		json_write_text(json, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text));
+		json_close(json);
 	}
-	putc('}', stream);
+	json_close(json);
 }
 
 /* Flags that come closest: suggestions, nothing that a launcher was asked about. */
-static void write_suggestions(const struct plan *plan, FILE *stream)
+static void write_suggestions(const struct plan *plan, struct json *json)
 {
 	struct scenario scenario = plan->scenario;
 	char text[800];
 	if (scenario_strategy(&scenario) == STRATEGY_ZERO && scenario.value[K_zero] == 0)
 		scenario.value[K_zero] = 3;
-	fputs(",\n  \"suggestions\": {", stream);
-	for (int i = 0; i < LAUNCHER_COUNT; i++) {
-		fprintf(stream, "%s\"%s\": ", i ? ", " : "", launcher_names[i]);
-		json_write_text(stream, sharding_flags((enum launcher)i, &plan->sharded->sharding.mesh, &scenario, text, sizeof text));
-	}
-	putc('}', stream);
+	open_object(json, "suggestions");
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		json_write_text(json, launcher_names[i],
+			sharding_flags((enum launcher)i, &plan->sharded->sharding.mesh, &scenario, text, sizeof text));
+	json_close(json);
 }
 
-void shard_write_json(const struct plan *plan, FILE *stream)
+static void write_unsplit(struct json *json)
+{
+	json_open_object(json, "mesh");
+	json_close(json);
+	json_open_object(json, "placements");
+	json_close(json);
+	json_write_integer(json, "redundant_bytes", 0);
+	json_write_integer(json, "comm_bytes", 0);
+}
+
+static void write_costs(const struct plan *plan, struct json *json)
+{
+	const struct sharded *sharded = plan->sharded;
+	json_write_integer(json, "redundant_bytes", sharded->cost.redundant);
+	json_write_integer(json, "comm_bytes", plan->traffic.bytes);
+	write_seconds(json, "step_seconds", plan_step_time(plan));
+	write_seconds(json, "estimated_seconds", sharded->cost.total);
+	write_seconds(json, "compute_seconds", sharded->cost.compute);
+	json_write_integer(json, "staying_bytes", sharded->cost.usage);
+	json_write_integer(json, "kept_bytes", sharded->cost.kept);
+	json_write_integer(json, "saved_bytes", sharded->cost.saved);
+	json_write_integer(json, "gradient_bytes", sharded->cost.gradients);
+}
+
+void shard_write_json(const struct plan *plan, struct json *json)
 {
 	const struct sharded *sharded = plan->sharded;
 	if (!sharded) {
-		fputs(", \"mesh\": {}, \"placements\": {}, \"redundant_bytes\": 0, \"comm_bytes\": 0", stream);
+		write_unsplit(json);
 		return;
 	}
-	write_mesh(&sharded->sharding.mesh, stream);
-	fprintf(stream, ", \"redundant_bytes\": %" PRId64 ", \"comm_bytes\": %" PRId64 ", ", sharded->cost.redundant, plan->traffic.bytes);
-	write_seconds(stream, "step_seconds", plan_step_time(plan));
-	fputs(", ", stream);
-	write_seconds(stream, "estimated_seconds", sharded->cost.total);
-	fputs(", ", stream);
-	write_seconds(stream, "compute_seconds", sharded->cost.compute);
-	fprintf(stream, ", \"staying_bytes\": %" PRId64 ", \"kept_bytes\": %" PRId64 ", \"saved_bytes\": %" PRId64 ", \"gradient_bytes\": %" PRId64,
-		sharded->cost.usage, sharded->cost.kept, sharded->cost.saved, sharded->cost.gradients);
-	write_proof(&sharded->proof, stream);
-	write_traffic(plan, stream);
+	write_mesh(&sharded->sharding.mesh, json);
+	write_costs(plan, json);
+	write_proof(&sharded->proof, json);
+	write_traffic(plan, json);
 	if (plan->time)
-		write_streams(plan, stream);
+		write_streams(plan, json);
 	if (sharded->space)
-		write_search(sharded, stream);
+		write_search(sharded, json);
 	if (sharded->candidates)
-		write_candidates(sharded, stream);
+		write_candidates(sharded, json);
 	if (sharded->points)
-		write_curve(sharded, stream);
-	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, stream);
-	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, stream);
-	write_splits(sharded, stream);
-	write_placements(sharded, stream);
-	write_annotations(sharded, stream);
-	write_suggestions(plan, stream);
+		write_curve(sharded, json);
+	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, json);
+	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, json);
+	write_splits(sharded, json);
+	write_placements(sharded, json);
+	write_annotations(sharded, json);
+	write_suggestions(plan, json);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */

@@ -3,12 +3,12 @@
 #define TIDEMARK_WRITE_SHARD_JSON_H
 
 #include <jansson.h>
-#include <stdio.h>
 
+#include "src/base/json.h"
 #include "src/plan/plan.h"
 
-/* The members of "shard" up to "stages", with a comma in front of the first. */
-void shard_write_json(const struct plan *plan, FILE *stream);
+/* The members of "shard" up to "stages". */
+void shard_write_json(const struct plan *plan, struct json *json);
 
 /* Reads mesh, splits and placements of a plan file's "shard". The placements of tensors that ops write follow from the splits and must
  * agree. BAD_INPUT: not a plan of this graph. INFEASIBLE: an axis, a split or a placement that is not possible, error says which. */

@@ -1,85 +1,137 @@
 /* trace.c: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
  * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too: a thread for each stream. */
-#include <inttypes.h>
-
 #include "data.h"
 #include "pipeline.h"
+#include "trace.h"
 #include "src/read/native.h"
 #include "src/plan/timeline.h"
-#include "src/base/json_text.h"
 
 enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };
 
-static void event(FILE *stream, const char *name, const char *phase, int process, uint32_t time)
+void trace_begin(struct json *json, const char *graph, FILE *stream)
 {
-	fputs(",\n{\"name\":", stream);
-	json_write_text(stream, name);
-	fprintf(stream, ",\"ph\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%u", phase, process, time);
+	*json = (struct json){ .stream = stream };
+	json_open_object(json, NULL);
+	json_write_text(json, "displayTimeUnit", "ms");
+	json_open_object(json, "otherData");
+	json_write_text(json, "graph", graph);
 }
 
-static void write_op(const struct plan *plan, uint32_t position, FILE *stream)
+void trace_events(struct json *json)
+{
+	json_close(json);
+	json_open_array(json, "traceEvents");
+}
+
+void trace_end(struct json *json)
+{
+	json_new_line(json, 0);
+	json_end(json);
+}
+
+void trace_event(struct json *json, const char *name, const char *phase, int process)
+{
+	json_new_line(json, 0);
+	json_open_object(json, NULL);
+	json_write_text(json, "name", name);
+	json_write_text(json, "ph", phase);
+	json_write_integer(json, "pid", process);
+}
+
+void trace_name(struct json *json, const char *what, int process, int thread, const char *name)
+{
+	trace_event(json, what, "M", process);
+	if (thread >= 0)
+		json_write_integer(json, "tid", thread);
+	json_open_object(json, "args");
+	json_write_text(json, "name", name);
+	json_close(json);
+	json_close(json);
+}
+
+static void event_at(struct json *json, const char *name, const char *phase, int process, uint32_t time)
+{
+	trace_event(json, name, phase, process);
+	json_write_integer(json, "tid", 1);
+	json_write_integer(json, "ts", time);
+}
+
+static void write_op(const struct plan *plan, uint32_t position, struct json *json)
 {
 	const struct op *op = &plan->graph->op[plan->order[position]];
-	event(stream, op->name, "X", PROCESS_OPS, position);
-	fprintf(stream, ",\"dur\":1,\"cat\":\"%s\",\"args\":{\"type\":", phase_names[op->phase]);
-	json_write_text(stream, op->type);
-	fputs(",\"module\":", stream);
-	json_write_text(stream, op->module);
-	fprintf(stream, ",\"live_bytes\":%" PRId64 ",\"workspace\":%" PRId64 "}}", plan->live[position], op->workspace);
+	event_at(json, op->name, "X", PROCESS_OPS, position);
+	json_write_integer(json, "dur", 1);
+	json_write_text(json, "cat", phase_names[op->phase]);
+	json_open_object(json, "args");
+	json_write_text(json, "type", op->type);
+	json_write_text(json, "module", op->module);
+	json_write_integer(json, "live_bytes", plan->live[position]);
+	json_write_integer(json, "workspace", op->workspace);
+	json_close(json);
+	json_close(json);
 }
 
-static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, FILE *stream)
+static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, struct json *json)
 {
-	event(stream, "live bytes", "C", PROCESS_OPS, position);
+	event_at(json, "live bytes", "C", PROCESS_OPS, position);
+	json_open_object(json, "args");
 	for (int group = 0; group < GROUP_COUNT; group++)
-		fprintf(stream, "%s\"%s\":%" PRId64, group ? "," : ",\"args\":{", group_names[group], bytes[group]);
-	fputs("}}", stream);
+		json_write_integer(json, group_names[group], bytes[group]);
+	json_close(json);
+	json_close(json);
 }
 
-static void write_storage(const struct plan *plan, uint32_t storage, FILE *stream)
+static void write_storage(const struct plan *plan, uint32_t storage, struct json *json)
 {
 	const char *name = plan->graph->tensor[plan->graph->storage[storage].root].name, *kind = kind_names[plan->graph->storage[storage].kind];
-	event(stream, name, "b", PROCESS_STORAGES, plan->first[storage]);
-	fprintf(stream, ",\"cat\":\"%s\",\"id\":%u,\"args\":{\"bytes\":%" PRId64 ",\"offset\":%" PRId64 "}}", kind, storage, plan->bytes[storage],
-		plan->offset[storage]);
-	event(stream, name, "e", PROCESS_STORAGES, plan->last[storage] + 1);
-	fprintf(stream, ",\"cat\":\"%s\",\"id\":%u}", kind, storage);
+	event_at(json, name, "b", PROCESS_STORAGES, plan->first[storage]);
+	json_write_text(json, "cat", kind);
+	json_write_integer(json, "id", storage);
+	json_open_object(json, "args");
+	json_write_integer(json, "bytes", plan->bytes[storage]);
+	json_write_integer(json, "offset", plan->offset[storage]);
+	json_close(json);
+	json_close(json);
+	event_at(json, name, "e", PROCESS_STORAGES, plan->last[storage] + 1);
+	json_write_text(json, "cat", kind);
+	json_write_integer(json, "id", storage);
+	json_close(json);
 }
 
-static void write_name(const char *what, int process, uint32_t thread, const char *name, FILE *stream)
+/* An op of the simulated step. Times are in microseconds with the picoseconds behind the point. */
+static void write_step_op(const struct plan *plan, uint32_t op, struct json *json)
 {
-	fprintf(stream, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":", what, process, thread);
-	json_write_text(stream, name);
-	fputs("}}", stream);
-}
-
-/* Microseconds with the picoseconds behind the point. */
-static void write_moment(const char *key, int64_t picoseconds, FILE *stream)
-{
-	fprintf(stream, ",\"%s\":%" PRId64 ".%06" PRId64, key, picoseconds / 1000000, picoseconds % 1000000);
+	const struct step_model *model = &plan->time->model;
+	const struct op *of = &plan->graph->op[model->of[op]];
+	trace_event(json, of->name, "X", PROCESS_STEP);
+	json_write_integer(json, "tid", model->stream[op] + 1);
+	json_write_decimal(json, "ts", plan->time->time.start[op], 6);
+	json_write_decimal(json, "dur", model->time[op], 6);
+	json_write_text(json, "cat", phase_names[of->phase]);
+	json_open_object(json, "args");
+	json_write_text(json, "type", of->type);
+	json_write_integer(json, "position", plan->position[model->of[op]]);
+	json_close(json);
+	json_close(json);
 }
 
 /* The step as simulated: a thread for each stream. */
-static void write_step(const struct plan *plan, FILE *stream)
+static void write_step(const struct plan *plan, struct json *json)
 {
 	const struct step_model *model = &plan->time->model;
-	write_name("process_name", PROCESS_STEP, 0, "simulated step", stream);
+	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
 	for (uint32_t s = 0; s < model->streams; s++)
-		write_name("thread_name", PROCESS_STEP, s + 1, plan_time_stream(plan->sharded, s), stream);
-	for (uint32_t i = 0; i < model->ops; i++) {
-		uint32_t op = model->sequence[i];
-		const struct op *of = &plan->graph->op[model->of[op]];
-		if (model->time[op] == 0)
-			continue;
-		fputs(",\n{\"name\":", stream);
-		json_write_text(stream, of->name);
-		fprintf(stream, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%u", PROCESS_STEP, model->stream[op] + 1);
-		write_moment("ts", plan->time->time.start[op], stream);
-		write_moment("dur", model->time[op], stream);
-		fprintf(stream, ",\"cat\":\"%s\",\"args\":{\"type\":", phase_names[of->phase]);
-		json_write_text(stream, of->type);
-		fprintf(stream, ",\"position\":%u}}", plan->position[model->of[op]]);
-	}
+		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->sharded, s));
+	for (uint32_t i = 0; i < model->ops; i++)
+		if (model->time[model->sequence[i]] != 0)
+			write_step_op(plan, model->sequence[i], json);
+}
+
+static void write_bytes(struct json *json, const char *key, int64_t bytes)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)bytes);
+	json_write_text(json, key, text);
 }
 
 enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
@@ -87,23 +139,25 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 	if (pipeline_view(options->view))
 		return pipeline_trace(plan, options, stream, error);
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	struct json json;
 	if (!bytes)
 		return fail_memory(error);
-	fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"graph\":", stream);
-	json_write_text(stream, plan->graph->name);
-	fprintf(stream, ",\"peak_bytes\":\"%" PRId64 "\",\"arena_bytes\":\"%" PRId64 "\"},\"traceEvents\":[\n", plan->peak_bytes, plan->arena_bytes);
-	fprintf(stream, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"ops\"}},\n", PROCESS_OPS);
-	fprintf(stream, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"storages\"}}", PROCESS_STORAGES);
+	trace_begin(&json, plan->graph->name, stream);
+	write_bytes(&json, "peak_bytes", plan->peak_bytes);
+	write_bytes(&json, "arena_bytes", plan->arena_bytes);
+	trace_events(&json);
+	trace_name(&json, "process_name", PROCESS_OPS, -1, "ops");
+	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		write_op(plan, i, stream);
-		write_counter(bytes[i], i, stream);
+		write_op(plan, i, &json);
+		write_counter(bytes[i], i, &json);
 	}
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
 		if (plan->first[storage] != NONE)
-			write_storage(plan, storage, stream);
+			write_storage(plan, storage, &json);
 	if (plan->time)
-		write_step(plan, stream);
-	fputs("\n]}\n", stream);
+		write_step(plan, &json);
+	trace_end(&json);
 	mem_free(bytes);
 	return OK;
 }

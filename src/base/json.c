@@ -1,0 +1,139 @@
+/* json.c: a stack of open brackets, and one place that puts what stands between items. */
+#include "json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static void quote(FILE *stream, const char *text)
+{
+	putc('"', stream);
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+		switch (byte) {
+		case '"': fputs("\\\"", stream); break;
+		case '\\': fputs("\\\\", stream); break;
+		case '\n': fputs("\\n", stream); break;
+		case '\t': fputs("\\t", stream); break;
+		case '\r': fputs("\\r", stream); break;
+		case '\b': fputs("\\b", stream); break;
+		case '\f': fputs("\\f", stream); break;
+		default:
+			if (byte < 0x20)
+				fprintf(stream, "\\u%04x", byte);
+			else
+				putc(byte, stream);
+		}
+	}
+	putc('"', stream);
+}
+
+/* The line break that was asked for. */
+static bool break_line(struct json *json)
+{
+	if (!json->lined)
+		return false;
+	fprintf(json->stream, "\n%*s", json->indent, "");
+	json->lined = false;
+	return true;
+}
+
+/* What stands before an item: comma, space or line break, key. */
+static void begin_item(struct json *json, const char *key)
+{
+	bool comma = json->depth > 0 && json->level[json->depth - 1].filled;
+	if (comma)
+		putc(',', json->stream);
+	if (!break_line(json) && comma && json->spaced)
+		putc(' ', json->stream);
+	if (json->depth > 0)
+		json->level[json->depth - 1].filled = true;
+	if (key) {
+		quote(json->stream, key);
+		fputs(json->spaced ? ": " : ":", json->stream);
+	}
+}
+
+static void open_bracket(struct json *json, const char *key, char open, char close)
+{
+	begin_item(json, key);
+	putc(open, json->stream);
+	assert(json->depth < JSON_DEPTH);
+	json->level[json->depth].filled = false;
+	json->level[json->depth++].close = close;
+}
+
+void json_open_object(struct json *json, const char *key)
+{
+	open_bracket(json, key, '{', '}');
+}
+
+void json_open_array(struct json *json, const char *key)
+{
+	open_bracket(json, key, '[', ']');
+}
+
+void json_close(struct json *json)
+{
+	assert(json->depth > 0);
+	break_line(json);
+	putc(json->level[--json->depth].close, json->stream);
+}
+
+void json_end(struct json *json)
+{
+	while (json->depth > 0)
+		json_close(json);
+	putc('\n', json->stream);
+}
+
+void json_write_text(struct json *json, const char *key, const char *text)
+{
+	begin_item(json, key);
+	if (text)
+		quote(json->stream, text);
+	else
+		fputs("null", json->stream);
+}
+
+void json_write_integer(struct json *json, const char *key, int64_t value)
+{
+	begin_item(json, key);
+	fprintf(json->stream, "%" PRId64, value);
+}
+
+void json_write_bool(struct json *json, const char *key, bool value)
+{
+	json_write_raw(json, key, value ? "true" : "false");
+}
+
+void json_write_null(struct json *json, const char *key)
+{
+	json_write_raw(json, key, "null");
+}
+
+void json_write_real(struct json *json, const char *key, double value, int digits)
+{
+	begin_item(json, key);
+	fprintf(json->stream, "%.*f", digits, value);
+}
+
+void json_write_decimal(struct json *json, const char *key, int64_t count, int digits)
+{
+	int64_t one = 1;
+	for (int i = 0; i < digits; i++)
+		one *= 10;
+	begin_item(json, key);
+	fprintf(json->stream, "%" PRId64 ".%0*" PRId64, count / one, digits, count % one);
+}
+
+void json_write_raw(struct json *json, const char *key, const char *raw)
+{
+	begin_item(json, key);
+	fputs(raw, json->stream);
+}
+
+void json_new_line(struct json *json, int indent)
+{
+	json->lined = true;
+	json->indent = indent;
+}
