@@ -206,7 +206,7 @@ int model_command(int argc, char **argv)
 	if (request.curve)
 		status = print_curve(plan.graph, request.curve, &error);
 	else
-		status = export_to(export_find("native"), &plan, &options, request.output, true, &error);
+		status = export_to(EXPORT_native, &plan, &options, request.output, true, &error);
 	graph_release(plan.graph);
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }

@@ -72,7 +72,9 @@ static int take_option(struct request *request, int letter)
 			: usage_error(request->command, "--stage %s: expected input or device", optarg);
 	case 'h':
 		request->helped = true;
-		return subcommand_usage(request->command);
+		subcommand_usage(request->command);
+		export_help(stdout);
+		return EXIT_FINE;
 	default: return EXIT_USAGE;   /* option_next() has said why */
 	}
 }
@@ -94,14 +96,14 @@ static int parse(struct request *request, int argc, char **argv)
 }
 
 /* Plans and writes; the exit status. */
-static int serve(const struct request *request, const struct export_kind *kind)
+static int serve(const struct request *request, enum export_kind_id kind)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	batch_limit(request->seconds);
 	struct graph *graph = batch_open(request->graph, &code);
 	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
-		kind->needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+		export_kinds[kind].needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;
@@ -115,19 +117,34 @@ static int kind_error(const struct request *request)
 {
 	char names[300] = "";
 	size_t used = 0;
-	for (int i = 0; i < export_kind_count && used < sizeof names; i++)
+	for (int i = 0; i < EXPORT_KIND_COUNT && used < sizeof names; i++)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", export_kinds[i].name);
 	return usage_error(request->command, "%s: expected one of %s", request->kind ? request->kind : "--as is missing", names);
+}
+
+/* Options that another one must go with. */
+static int check_options(const struct request *request, enum export_kind_id kind)
+{
+	struct error error = { 0 };
+	const struct export_view *view = export_view_find(kind, request->options.view, &error);
+	if (!view)
+		return usage_error(request->command, "--view: %s", error.text);
+	if (request->options.factors && kind != EXPORT_json)
+		return usage_error(request->command, "--factors belongs to %s", strcmp(request->command, "plan") == 0 ? "--json" : "--as json");
+	if (request->options.width > 0 && !view->figure)
+		return usage_error(request->command, "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf or tikz");
+	return EXIT_FINE;
 }
 
 static int run(struct request *request, int argc, char **argv)
 {
 	int code = parse(request, argc, argv);
-	const struct export_kind *kind = request->kind ? export_find(request->kind) : NULL;
-	if (code == EXIT_FINE && !request->helped && request->options.factors && strcmp(request->kind ? request->kind : "", "json") != 0)
-		code = usage_error(request->command, "--factors belongs to %s", strcmp(request->command, "plan") == 0 ? "--json" : "--as json");
-	else if (code == EXIT_FINE && !request->helped)
-		code = kind ? serve(request, kind) : kind_error(request);
+	if (code == EXIT_FINE && !request->helped) {
+		enum export_kind_id kind = request->kind ? export_find(request->kind) : EXPORT_KIND_COUNT;
+		code = kind == EXPORT_KIND_COUNT ? kind_error(request) : check_options(request, kind);
+		if (code == EXIT_FINE)
+			code = serve(request, kind);
+	}
 	scenario_done(&request->scenario);
 	return code;
 }

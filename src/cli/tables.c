@@ -102,10 +102,26 @@ static void write_pins(FILE *stream)
 
 static void write_exports(FILE *stream)
 {
+	char names[300];
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < export_kind_count; i++) {
-		fprintf(stream, ".It Cm %s\n", export_kinds[i].name);
-		roff(export_kinds[i].help, stream);
+	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
+		fprintf(stream, ".It Cm %s\n", export_kinds[kind].name);
+		roff(export_kinds[kind].help, stream);
+		fputs(".\n", stream);
+		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
+			fprintf(stream, "Views: %s.\n", names);
+	}
+	fputs(".El\n", stream);
+}
+
+static void write_views(FILE *stream)
+{
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < export_view_count; i++) {
+		if (!export_views[i].help)
+			continue;
+		fprintf(stream, ".It Cm %s\n", export_views[i].name);
+		roff(export_views[i].help, stream);
 		fputs(".\n", stream);
 	}
 	fputs(".El\n", stream);
@@ -127,7 +143,7 @@ static void write_subcommands(FILE *stream)
 bool tables_write(const char *table, FILE *stream)
 {
 	static const struct { const char *name; void (*write)(FILE *stream); } tables[] = {
-		{ "knobs", write_knobs }, { "commands", write_commands }, { "pins", write_pins }, { "exports", write_exports },
+		{ "knobs", write_knobs }, { "commands", write_commands }, { "pins", write_pins }, { "exports", write_exports }, { "views", write_views },
 		{ "subcommands", write_subcommands },
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

@@ -458,7 +458,7 @@ enum status draw_options_of(const char *view, char *buffer, size_t size, struct 
 		}
 	} else {
 		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
-			"around:NAME:HOPS; svg and pdf have timeline and map, too", view);
+			"around:NAME:HOPS", view);
 	}
 	return OK;
 }

@@ -534,8 +534,8 @@ static enum status do_export(struct session *session, const char *argument, stru
 	struct export_line words;
 	char line[5300];
 	enum status status = export_line_parse(argument, &words, error);
-	const struct export_kind *kind = status == OK ? export_find(words.kind) : NULL;
-	if (status == OK && !kind)
+	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
+	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
 	if (status == OK)
 		status = finished_plan(session, error);

@@ -10,16 +10,26 @@ void csv_text(FILE *stream, const char *text);
 /* Rows of the export table. */
 
 /* MiniMalloc's CSV with offsets: id,lower,upper,size,offset; upper is exclusive. */
-enum status export_minimalloc(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status export_minimalloc(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 /* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step of the order takes a microsecond. Where the step is
  * split over devices, its simulated times as another process. */
-enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status export_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
-enum status export_memory_viz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status export_memory_viz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 /* Model Explorer's JSON graph: ops by module, with their bytes as attributes. */
-enum status export_model_explorer(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-/* The timeline (or with view "map" the address map) as LaTeX with pgfplots, and as a gnuplot script. */
-enum status export_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status export_gnuplot(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status export_model_explorer(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+/* The timeline or the address map as LaTeX with pgfplots, and as a gnuplot script. */
+enum status tikz_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status tikz_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status gnuplot_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 
 #endif

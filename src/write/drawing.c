@@ -1,10 +1,8 @@
 /* drawing.c: drawings through tidemark-dot. */
-#include "mesh.h"
 #include "src/read/dot_child.h"
 #include "dot.h"
 #include "src/draw/draw.h"
 #include "drawing.h"
-#include "pipeline.h"
 #include "src/draw/figure.h"
 #include "segments.h"
 
@@ -47,6 +45,7 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 	return status;
 }
 
+/* Paints a small drawing. */
 static enum status segments_picture(const struct plan *plan, const char *format, char **picture, size_t *length, struct error *error)
 {
 	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS };
@@ -62,58 +61,53 @@ static enum status segments_picture(const struct plan *plan, const char *format,
 	return status;
 }
 
-static enum status export_picture(const struct plan *plan, const struct export_options *options, const char *format, FILE *stream,
+enum status segments_drawing(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error)
 {
-	struct draw_options draw;
-	char name[1024], *picture = NULL;
+	char *picture = NULL;
 	size_t length = 0;
-	bool timeline = options->view && strcmp(options->view, "timeline") == 0, map = options->view && strcmp(options->view, "map") == 0;
-	bool pipeline = pipeline_view(options->view), mesh = mesh_view(options->view);
-	if ((timeline || map || pipeline || mesh) && strcmp(format, "png") == 0)
-		return fail(error, BAD_INPUT, "figures are svg or pdf");
-	if (timeline || map)
-		return (timeline ? figure_timeline : figure_map)(plan, export_paper(options, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF), stream, error);
-	if (pipeline || mesh)
-		return (pipeline ? pipeline_picture : mesh_picture)(plan, options, strcmp(format, "svg") == 0 ? CANVAS_SVG : CANVAS_PDF, stream, error);
-	bool segments = options->view && strcmp(options->view, "segments") == 0;
-	enum status status = segments ? OK : draw_options_of(options->view, name, sizeof name, &draw, error);
-	if (status == OK && segments)
-		status = segments_picture(plan, format, &picture, &length, error);
-	else if (status == OK)
-		status = drawing_picture(plan, &draw, format, &picture, &length, error);
+	(void)options;
+	if (kind == EXPORT_dot)
+		return segments_dot(plan, stream, error);
+	enum status status = segments_picture(plan, export_kinds[kind].name, &picture, &length, error);
 	if (status == OK)
 		fwrite(picture, 1, length, stream);
 	mem_free(picture);
 	return status;
 }
 
-enum status export_svg(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return export_picture(plan, options, "svg", stream, error);
-}
-
-enum status export_pdf(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return export_picture(plan, options, "pdf", stream, error);
-}
-
-enum status export_png(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return export_picture(plan, options, "png", stream, error);
-}
-
-/* Without a view, all of the graph in the full dialect; with one, the drawing's source. */
-enum status export_dot(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_drawing(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	struct draw_options draw;
-	char name[1024];
-	if (!options->view) {
-		dot_write(options->stage && strcmp(options->stage, "input") == 0 ? plan->input : plan->graph, stream);
-		return OK;
-	}
-	if (strcmp(options->view, "segments") == 0)
-		return segments_dot(plan, stream, error);
+	char name[1024], *picture = NULL;
+	size_t length = 0;
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
-	return status == OK ? draw_write(plan->graph, plan, &draw, stream, NULL, error) : status;
+	if (status == OK && kind == EXPORT_dot)
+		return draw_write(plan->graph, plan, &draw, stream, NULL, error);
+	if (status == OK)
+		status = drawing_picture(plan, &draw, export_kinds[kind].name, &picture, &length, error);
+	if (status == OK)
+		fwrite(picture, 1, length, stream);
+	mem_free(picture);
+	return status;
+}
+
+enum status export_dot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	(void)kind;
+	return dot_write(export_graph(plan, options), stream) || ferror(stream) ? OK : fail_memory(error);
+}
+
+enum status export_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	return figure_timeline(plan, export_paper(options, kind), stream, error);
+}
+
+enum status export_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	return figure_map(plan, export_paper(options, kind), stream, error);
 }

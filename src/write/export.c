@@ -17,26 +17,28 @@
 #include "report.h"
 #include "segments.h"
 
+/* Every writer of the table has the same arguments and needs but some. */
+#define WRITER(name) static enum status name(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, \
+	struct error *error)
+#define UNUSED (void)plan, (void)options, (void)kind, (void)error
+
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options)
 {
 	bool input = options->stage && strcmp(options->stage, "input") == 0;
 	return input ? plan->input : plan->graph;
 }
 
-static enum status write_native(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+WRITER(write_native)
 {
-	(void)error;
+	UNUSED;
 	native_write(export_graph(plan, options), stream);
 	return OK;
 }
 
-static enum status write_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+WRITER(write_json)
 {
+	UNUSED;
 	struct factors factors;
-	if (pipeline_view(options->view))
-		return pipeline_json(plan, options, stream, error);
-	if (mesh_view(options->view))
-		return mesh_json(plan, options, stream, error);
 	enum status status = options->factors ? factors_of_graph(plan->graph, options->rules_file, &factors, error) : OK;
 	if (status != OK)
 		return status;
@@ -46,24 +48,16 @@ static enum status write_json(const struct plan *plan, const struct export_optio
 	return OK;
 }
 
-static enum status write_text(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+WRITER(write_text)
 {
-	if (options->view && strcmp(options->view, "segments") == 0)
-		return segments_text(plan, stream, error);
+	UNUSED;
 	report_write(plan, options->utf8, stream);
 	return OK;
 }
 
-static enum status write_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+WRITER(write_csv)
 {
-	if (options->view && strcmp(options->view, "segments") == 0)
-		return segments_csv(plan, stream, error);
-	if (pipeline_view(options->view))
-		return pipeline_csv(plan, options, stream, error);
-	if (mesh_view(options->view))
-		return mesh_csv(plan, options, stream, error);
-	if (shard_csv_view(options->view))
-		return shard_csv(plan, options->view, stream, error);
+	UNUSED;
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		const struct op *op = &plan->graph->op[plan->order[i]];
@@ -76,31 +70,114 @@ static enum status write_csv(const struct plan *plan, const struct export_option
 	return OK;
 }
 
-const struct export_kind export_kinds[] = {
-	{ "native", "the graph in the native format", false, write_native },
-	{ "json", "the plan for scripts and for `check`; --factors: with what every dim carries; --view pipeline or mesh: schedule and devices alone", true, write_json },
-	{ "csv", "the timeline: live bytes at every op; --view segments: what order=roam chose; placements, collectives, candidates, curve: the split over devices; pipeline: the schedule slot by slot; mesh: device by device", true, write_csv },
-	{ "text", "the report; --view segments: what order=roam chose", true, write_text },
-	{ "factors", "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV", false, export_factors },
-	{ "minimalloc", "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV", true, export_minimalloc },
-	{ "trace", "a trace for Perfetto or chrome://tracing; --view pipeline: the schedule, a track for each rank", true, export_trace },
-	{ "memory_viz", "a snapshot for pytorch.org/memory_viz", true, export_memory_viz },
-	{ "model_explorer", "the graph for Model Explorer", true, export_model_explorer },
-	{ "tikz", "a figure's LaTeX source: --view timeline, map, pipeline or mesh", true, export_tikz },
-	{ "gnuplot", "a figure's gnuplot source: --view timeline or map", true, export_gnuplot },
-	{ "dot", "the graph as DOT; with --view, a drawing's source", true, export_dot },
-	{ "svg", "a drawing: --view graph, modules, ops, layers, alive, around:NAME:HOPS, segments; or a figure: timeline, map, pipeline, mesh", true, export_svg },
-	{ "pdf", "the drawing or figure as PDF", true, export_pdf },
-	{ "png", "the drawing as PNG", true, export_png },
+const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
+#define X(name, plan, help) { #name, help, plan },
+	EXPORT_KINDS(X)
+#undef X
 };
-const int export_kind_count = sizeof export_kinds / sizeof *export_kinds;
 
-const struct export_kind *export_find(const char *name)
+#define AS(kind) (1u << EXPORT_##kind)
+#define DRAWINGS (AS(svg) | AS(pdf) | AS(png))
+#define FIGURES  (AS(svg) | AS(pdf))
+
+const struct export_view export_views[] = {
+	{ NULL, NULL, AS(native), false, write_native },
+	{ NULL, NULL, AS(json), false, write_json },
+	{ NULL, NULL, AS(csv), false, write_csv },
+	{ NULL, NULL, AS(text), false, write_text },
+	{ NULL, NULL, AS(factors), false, export_factors },
+	{ NULL, NULL, AS(minimalloc), false, export_minimalloc },
+	{ NULL, NULL, AS(trace), false, export_trace },
+	{ NULL, NULL, AS(memory_viz), false, export_memory_viz },
+	{ NULL, NULL, AS(model_explorer), false, export_model_explorer },
+	{ NULL, NULL, AS(tikz), true, tikz_timeline },
+	{ NULL, NULL, AS(gnuplot), false, gnuplot_timeline },
+	{ NULL, NULL, AS(dot), false, export_dot },
+	{ NULL, NULL, DRAWINGS, false, export_drawing },
+	{ "graph", "the graph, as much of it as can be read: equal layers drawn once", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "modules", "the graph's modules", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "ops", "every op", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "layers", "the modules, equal layers one by one", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "alive", "the ops whose tensors are alive at the peak", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false, export_drawing },
+	{ "segments", "what order=roam chose: segments, waists, update branches", AS(text), false, segments_text },
+	{ "segments", NULL, AS(csv), false, segments_csv },
+	{ "segments", NULL, AS(dot) | DRAWINGS, false, segments_drawing },
+	{ "timeline", "live memory over the order, by kind", FIGURES, true, export_timeline },
+	{ "timeline", NULL, AS(tikz), true, tikz_timeline },
+	{ "timeline", NULL, AS(gnuplot), false, gnuplot_timeline },
+	{ "map", "every buffer as a box: steps by addresses", FIGURES, true, export_map },
+	{ "map", NULL, AS(tikz), true, tikz_map },
+	{ "map", NULL, AS(gnuplot), false, gnuplot_map },
+	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv), false, pipeline_csv },
+	{ "pipeline", NULL, AS(json), false, pipeline_json },
+	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
+	{ "pipeline", NULL, AS(tikz), true, pipeline_tikz },
+	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
+	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },
+	{ "mesh", NULL, AS(tikz) | FIGURES, true, export_mesh },
+	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false, shard_placements },
+	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
+	{ "candidates", "the ways to split that were compared", AS(csv), false, shard_candidates },
+	{ "curve", "the least time at each amount of memory (strategy=minred)", AS(csv), false, shard_curve },
+};
+const int export_view_count = sizeof export_views / sizeof *export_views;
+
+enum export_kind_id export_find(const char *name)
 {
-	for (int i = 0; i < export_kind_count; i++)
-		if (strcmp(export_kinds[i].name, name) == 0)
-			return &export_kinds[i];
+	int kind = 0;
+	while (kind < EXPORT_KIND_COUNT && strcmp(export_kinds[kind].name, name) != 0)
+		kind++;
+	return (enum export_kind_id)kind;
+}
+
+/* "around:h.0" is of the view "around:". */
+static bool is_view(const struct export_view *view, const char *name)
+{
+	if (!name || !view->name)
+		return name == view->name;
+	size_t length = strlen(view->name);
+	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length] : strcmp(view->name, name) == 0;
+}
+
+char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < export_view_count && used < size; i++)
+		if (export_views[i].name && export_views[i].kinds >> kind & 1)
+			used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? between : "", export_views[i].name,
+				strcmp(export_views[i].name, "around:") == 0 ? "NAME" : "");
+	return text;
+}
+
+const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error)
+{
+	char names[300];
+	for (int i = 0; i < export_view_count; i++)
+		if (export_views[i].kinds >> kind & 1 && is_view(&export_views[i], view))
+			return &export_views[i];
+	export_view_names(kind, ", ", names, sizeof names);
+	if (*names)
+		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s", export_kinds[kind].name, view, names);
+	else
+		fail(error, BAD_INPUT, "%s has no views: leave out --view", export_kinds[kind].name);
 	return NULL;
+}
+
+void export_help(FILE *stream)
+{
+	char names[300];
+	fputs("\nKIND:\n", stream);
+	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
+		fprintf(stream, "  %-16s %s\n", export_kinds[kind].name, export_kinds[kind].help);
+		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
+			fprintf(stream, "  %-16s V: %s\n", "", names);
+	}
+	fputs("\nV:\n", stream);
+	for (int i = 0; i < export_view_count; i++)
+		if (export_views[i].help)
+			fprintf(stream, "  %-16s %s\n", export_views[i].name, export_views[i].help);
 }
 
 static enum status flushed(FILE *stream, const char *path, struct error *error)
@@ -111,14 +188,14 @@ static enum status flushed(FILE *stream, const char *path, struct error *error)
 }
 
 /* Into a new file beside path, which takes its place when all is written. */
-static enum status replace_file(const struct export_kind *kind, const struct plan *plan, const struct export_options *options,
+static enum status replace_file(const struct export_view *view, enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
 	const char *path, char *temporary, struct error *error)
 {
 	int descriptor = mkstemp(temporary);
 	FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
 	if (!stream)
 		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	enum status status = kind->write(plan, options, stream, error);
+	enum status status = view->write(plan, options, kind, stream, error);
 	if (status == OK)
 		status = flushed(stream, path, error);
 	mode_t mask = umask(0);
@@ -134,32 +211,35 @@ static enum status replace_file(const struct export_kind *kind, const struct pla
 }
 
 /* Devices and pipes are written to as they are: replacing them would be a disaster. */
-static enum status write_special(const struct export_kind *kind, const struct plan *plan, const struct export_options *options,
+static enum status write_special(const struct export_view *view, enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
 	const char *path, struct error *error)
 {
 	FILE *stream = fopen(path, "we");
 	if (!stream)
 		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	enum status status = kind->write(plan, options, stream, error);
+	enum status status = view->write(plan, options, kind, stream, error);
 	if (status == OK)
 		status = flushed(stream, path, error);
 	fclose(stream);
 	return status;
 }
 
-enum status export_to(const struct export_kind *kind, const struct plan *plan, const struct export_options *options, const char *path,
+enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
 	bool force, struct error *error)
 {
 	struct stat there;
+	const struct export_view *view = export_view_find(kind, options->view, error);
+	if (!view)
+		return BAD_INPUT;
 	if (!path || strcmp(path, "-") == 0) {
-		enum status status = kind->write(plan, options, stdout, error);
+		enum status status = view->write(plan, options, kind, stdout, error);
 		return status == OK ? flushed(stdout, "standard output", error) : status;
 	}
 	bool exists = stat(path, &there) == 0;
 	if (exists && S_ISDIR(there.st_mode))
 		return fail(error, LIMIT, "can't write %s: it is a directory", path);
 	if (exists && !S_ISREG(there.st_mode))
-		return write_special(kind, plan, options, path, error);
+		return write_special(view, kind, plan, options, path, error);
 	if (exists && !force)
 		return fail(error, BAD_INPUT, "%s exists already", path);
 	/* A link keeps pointing where it does: the file behind it is replaced. */
@@ -170,7 +250,7 @@ enum status export_to(const struct export_kind *kind, const struct plan *plan, c
 	enum status status = NO_MEMORY;
 	if (temporary) {
 		snprintf(temporary, length, "%s.XXXXXX", target);
-		status = replace_file(kind, plan, options, target, temporary, error);
+		status = replace_file(view, kind, plan, options, target, temporary, error);
 	} else {
 		fail_memory(error);
 	}

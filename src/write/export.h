@@ -9,7 +9,7 @@
 
 /* What an export needs beside the plan. */
 struct export_options {
-	const char *view;        /* "graph", "timeline", "map", "segments"; NULL: the kind's own */
+	const char *view;        /* one of export_views that the kind has; NULL: the kind's own */
 	const char *stage;       /* "input" or "device"; NULL: device */
 	bool utf8;
 	bool with_run;           /* json: also how the run went, the part that differs between equal runs */
@@ -18,28 +18,65 @@ struct export_options {
 	double width;            /* figures: points; 0: a page's text width */
 };
 
+/* X(name, needs a plan (else the graph alone), help) */
+#define EXPORT_KINDS(X) \
+	X(native, false, "the graph in the native format") \
+	X(json, true, "the plan for scripts and for `check`; --factors: with what every dim carries") \
+	X(csv, true, "a table; without --view the timeline: live bytes at every op") \
+	X(text, true, "the report") \
+	X(factors, false, "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV") \
+	X(minimalloc, true, "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV") \
+	X(trace, true, "a trace for Perfetto or chrome://tracing") \
+	X(memory_viz, true, "a snapshot for pytorch.org/memory_viz") \
+	X(model_explorer, true, "the graph for Model Explorer") \
+	X(tikz, true, "a figure's LaTeX source; without --view the timeline") \
+	X(gnuplot, true, "a figure's gnuplot source; without --view the timeline") \
+	X(dot, true, "the graph as DOT with all it holds; with --view, a drawing's source") \
+	X(svg, true, "a drawing of the graph, or a figure") \
+	X(pdf, true, "the drawing or figure as PDF") \
+	X(png, true, "the drawing as PNG")
+
+enum export_kind_id {
+#define X(name, plan, help) EXPORT_##name,
+	EXPORT_KINDS(X)
+#undef X
+	EXPORT_KIND_COUNT
+};
+
 /* What a figure is drawn on. */
-static inline struct canvas_paper export_paper(const struct export_options *options, enum canvas_kind kind)
+static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
-	return (struct canvas_paper){ kind, options->width > 0 ? options->width : CANVAS_PAGE };
+	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE };
 }
 
-struct export_kind {
-	const char *name, *help;
-	bool needs_plan;         /* else the graph alone */
-	enum status (*write)(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+struct export_kind { const char *name, *help; bool needs_plan; };
+extern const struct export_kind export_kinds[EXPORT_KIND_COUNT];
+
+/* What can be written of a plan, and as which kinds. */
+struct export_view {
+	const char *name;        /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
+	const char *help;        /* NULL: said by an earlier row of that name */
+	unsigned kinds;          /* 1 << enum export_kind_id */
+	bool figure;             /* takes --width */
+	enum status (*write)(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
 };
-extern const struct export_kind export_kinds[];
-extern const int export_kind_count;
+extern const struct export_view export_views[];
+extern const int export_view_count;
+
+/* The kind of that name, or EXPORT_KIND_COUNT. */
+enum export_kind_id export_find(const char *name);
+/* What writes that view (NULL: the kind's own) as that kind. NULL with error: the kind doesn't have it; its own are listed. */
+const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error);
+/* What a help prints: every kind with its views, then every view with what it shows. */
+void export_help(FILE *stream);
+/* The names of a kind's views, between the words given: "graph, modules". Empty where --view is not for it. */
+char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size);
 
 /* The graph that the options ask for: as planned, or as read. */
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options);
 
-/* The kind of that name, or NULL. */
-const struct export_kind *export_find(const char *name);
-
 /* Writes to path ("-" or NULL: standard output). A file appears whole or not at all. force: replaces what is there. */
-enum status export_to(const struct export_kind *kind, const struct plan *plan, const struct export_options *options, const char *path,
+enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
 	bool force, struct error *error);
 
 #endif

@@ -65,8 +65,10 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 	json_close(json);
 }
 
-enum status export_factors(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_factors(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	const struct graph *graph = export_graph(plan, options);
 	struct factors factors;
 	char text[200];

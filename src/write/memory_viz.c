@@ -182,8 +182,10 @@ static void put_trace(struct pickle *pickle, const struct plan *plan, const stru
 	close_list(pickle);
 }
 
-enum status export_memory_viz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_memory_viz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	(void)options;
 	struct pickle pickle = { .stream = stream };
 	uint32_t moments = 0;

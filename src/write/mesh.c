@@ -22,11 +22,6 @@
 /* Okabe and Ito's. */
 static const char *const level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
 
-bool mesh_view(const char *view)
-{
-	return view && strcmp(view, "mesh") == 0;
-}
-
 /* Where nodes stand: columns of nodes, columns of devices in a node, sizes in points. */
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
 
@@ -207,49 +202,27 @@ static void write_json(const struct device_grid *grid, const char *name, FILE *s
 	json_end(&json);
 }
 
-/* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
+/* ---- the table's function -------------------------------------------------------------------------------------------------------- */
 
-enum mesh_format { MESH_CSV, MESH_JSON, MESH_TIKZ, MESH_SVG, MESH_PDF };
-
-static enum status write_mesh(const struct plan *plan, const struct export_options *options, enum mesh_format format, FILE *stream, struct error *error)
+enum status export_mesh(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	struct device_grid grid;
-	struct error ignored;
+	struct error ignored = { 0 };
 	enum status status = OK;
 	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored);
 	if (!outlook && ignored.status == NO_MEMORY)
 		return fail_memory(error);
 	device_grid_of(plan, outlook, &grid);
-	status = OK;
-	if (format == MESH_CSV)
+	if (kind == EXPORT_csv)
 		write_csv(&grid, stream);
-	else if (format == MESH_JSON)
+	else if (kind == EXPORT_json)
 		write_json(&grid, plan->input->name, stream);
-	else if (format == MESH_TIKZ)
+	else if (kind == EXPORT_tikz)
 		write_tikz(&grid, stream);
 	else
-		status = figure_mesh(&grid, plan->input->name, export_paper(options, format == MESH_SVG ? CANVAS_SVG : CANVAS_PDF), stream, error);
+		status = figure_mesh(&grid, plan->input->name, export_paper(options, kind), stream, error);
 	outlook_release(outlook);
 	return status;
-}
-
-enum status mesh_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return write_mesh(plan, options, MESH_CSV, stream, error);
-}
-
-enum status mesh_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return write_mesh(plan, options, MESH_JSON, stream, error);
-}
-
-enum status mesh_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	return write_mesh(plan, options, MESH_TIKZ, stream, error);
-}
-
-enum status mesh_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error)
-{
-	return write_mesh(plan, options, kind == CANVAS_SVG ? MESH_SVG : MESH_PDF, stream, error);
 }

@@ -4,10 +4,7 @@
 
 #include "export.h"
 
-bool mesh_view(const char *view);
-enum status mesh_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status mesh_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error);
+enum status export_mesh(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 
 #endif

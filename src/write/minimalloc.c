@@ -19,8 +19,10 @@ void csv_text(FILE *stream, const char *text)
 	fputc('"', stream);
 }
 
-enum status export_minimalloc(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_minimalloc(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	(void)options;
 	(void)error;
 	fputs("id,lower,upper,size,offset\n", stream);

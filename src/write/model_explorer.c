@@ -97,8 +97,10 @@ static enum status write_node(const struct plan *plan, uint32_t id, struct json 
 	return status;
 }
 
-enum status export_model_explorer(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_model_explorer(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	struct json json = { .stream = stream };
 	enum status status = OK;
 	(void)options;

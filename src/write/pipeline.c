@@ -1,6 +1,5 @@
 /* pipeline.c: a pipeline's schedule as a table, as JSON, as LaTeX and as a trace. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "data.h"
 #include "pipeline.h"
@@ -8,11 +7,6 @@
 #include "src/read/native.h"
 #include "src/configs/outlook.h"
 #include "trace.h"
-
-bool pipeline_view(const char *view)
-{
-	return view && strcmp(view, "pipeline") == 0;
-}
 
 /* Writes what a schedule is written as. */
 static enum status with_outlook(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
@@ -231,27 +225,36 @@ static enum status write_trace(const struct plan *plan, const struct outlook *ou
 
 /* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
 
-enum status pipeline_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status pipeline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	return with_outlook(plan, options, stream, error, write_csv);
 }
 
-enum status pipeline_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status pipeline_json(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	return with_outlook(plan, options, stream, error, write_json);
 }
 
-enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	return with_outlook(plan, options, stream, error, write_tikz);
 }
 
-enum status pipeline_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)kind;
 	return with_outlook(plan, options, stream, error, write_trace);
 }
 
-enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error)
+enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)

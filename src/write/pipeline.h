@@ -5,14 +5,17 @@
 #include "src/draw/canvas.h"
 #include "export.h"
 
-bool pipeline_view(const char *view);
-
 /* One function a format, of the plan's schedule. BAD_INPUT where it has none: what is in the way. */
-enum status pipeline_csv(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status pipeline_json(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
+enum status pipeline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status pipeline_json(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 /* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
-enum status pipeline_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error);
-enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum canvas_kind kind, FILE *stream, struct error *error);
+enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 
 #endif

@@ -1,25 +1,16 @@
 /* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
 #include <inttypes.h>
 
-#include "mesh.h"
 #include "data.h"
-#include "pipeline.h"
 #include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.0002   /* of the arena's height and of the order's length: smaller boxes are left out */
 
-static bool wants_map(const struct export_options *options)
+static enum status need_ops(const struct plan *plan, struct error *error)
 {
-	return options->view && strcmp(options->view, "map") == 0;
-}
-
-static enum status check_view(const struct export_options *options, struct error *error)
-{
-	if (options->view && strcmp(options->view, "map") != 0 && strcmp(options->view, "timeline") != 0)
-		return fail(error, BAD_INPUT, "no view \"%.60s\" as a plot: timeline or map (tikz: pipeline, mesh)", options->view);
-	return OK;
+	return plan->peak_position != NONE ? OK : fail(error, BAD_INPUT, "a graph without ops has no timeline");
 }
 
 /* One line for each position that is drawn: position, sums of the groups from below, in units. */
@@ -86,13 +77,24 @@ static void tikz_head(const struct plan *plan, const char *unit, const char *lab
 		"legend style={at={(0.5,-0.22)}, anchor=north, legend columns=-1, draw=none}]\n", plan->graph->ops);
 }
 
-static enum status tikz_timeline(const struct plan *plan, FILE *stream, struct error *error)
+static void tikz_end(FILE *stream)
+{
+	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
+}
+
+enum status tikz_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	const char *name;
 	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	enum status status = need_ops(plan, error);
+	(void)options;
+	(void)kind;
+	if (status != OK)
+		return status;
 	tikz_head(plan, name, "live memory", plan->peak_bytes, stream);
 	fputs("\\pgfplotstableread{\n", stream);
-	enum status status = write_table(plan, unit, stream, error);
+	status = write_table(plan, unit, stream, error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d] table[x index=0, y index=%d] {\\live} \\closedcycle;\n\\addlegendentry{%s}\n",
@@ -102,6 +104,7 @@ static enum status tikz_timeline(const struct plan *plan, FILE *stream, struct e
 	if (plan->order_bound_bytes > 0)
 		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->order_bound_bytes / (double)unit, plan->graph->ops,
 			(double)plan->order_bound_bytes / (double)unit);
+	tikz_end(stream);
 	return status;
 }
 
@@ -110,10 +113,16 @@ static void tikz_box(FILE *stream, double x, double y, double width, double heig
 	fprintf(stream, "(axis cs:%.10g,%.8g) rectangle (axis cs:%.10g,%.8g)\n", x, y, x + width, y + height);
 }
 
-static void tikz_map(const struct plan *plan, FILE *stream)
+enum status tikz_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	const char *name;
 	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	enum status status = need_ops(plan, error);
+	(void)options;
+	(void)kind;
+	if (status != OK)
+		return status;
 	tikz_head(plan, name, "address", plan->arena_bytes, stream);
 	fprintf(stream, "\\addplot[alarm, forget plot] coordinates {(0,%.6g) (%u,%.6g)};\n", (double)plan->arena_bytes / (double)unit, plan->graph->ops,
 		(double)plan->arena_bytes / (double)unit);
@@ -123,25 +132,8 @@ static void tikz_map(const struct plan *plan, FILE *stream)
 		for_boxes(plan, (enum timeline_group)group, stream, tikz_box, unit);
 		fputs(";\n", stream);
 	}
-}
-
-enum status export_tikz(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	if (pipeline_view(options->view))
-		return pipeline_tikz(plan, options, stream, error);
-	if (mesh_view(options->view))
-		return mesh_tikz(plan, options, stream, error);
-	enum status status = check_view(options, error);
-	if (status != OK)
-		return status;
-	if (plan->peak_position == NONE)
-		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
-	if (wants_map(options))
-		tikz_map(plan, stream);
-	else
-		status = tikz_timeline(plan, stream, error);
-	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
-	return status;
+	tikz_end(stream);
+	return OK;
 }
 
 /* ---- gnuplot ---------------------------------------------------------------------------------- */
@@ -165,13 +157,19 @@ static void gnuplot_head(const struct plan *plan, const char *unit, const char *
 	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\nset key below\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops);
 }
 
-static enum status gnuplot_timeline(const struct plan *plan, FILE *stream, struct error *error)
+enum status gnuplot_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	const char *name;
 	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	enum status status = need_ops(plan, error);
+	(void)options;
+	(void)kind;
+	if (status != OK)
+		return status;
 	gnuplot_head(plan, name, "live memory", stream);
 	fputs("$live << END\n", stream);
-	enum status status = write_table(plan, unit, stream, error);
+	status = write_table(plan, unit, stream, error);
 	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->peak_position, plan->peak_position,
 		(double)plan->peak_bytes / (double)unit);
 	fputs("plot ", stream);
@@ -186,10 +184,16 @@ static void gnuplot_box(FILE *stream, double x, double y, double width, double h
 	fprintf(stream, "%.10g %.8g %.10g %.8g\n", x, y, x + width, y + height);
 }
 
-static void gnuplot_map(const struct plan *plan, FILE *stream)
+enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
 	const char *name;
 	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	enum status status = need_ops(plan, error);
+	(void)options;
+	(void)kind;
+	if (status != OK)
+		return status;
 	gnuplot_head(plan, name, "address", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
@@ -201,18 +205,5 @@ static void gnuplot_map(const struct plan *plan, FILE *stream)
 		fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
 			group_names[group]);
 	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan->arena_bytes / (double)unit);
-}
-
-enum status export_gnuplot(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
-{
-	enum status status = check_view(options, error);
-	if (status != OK)
-		return status;
-	if (plan->peak_position == NONE)
-		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
-	if (wants_map(options))
-		gnuplot_map(plan, stream);
-	else
-		status = gnuplot_timeline(plan, stream, error);
-	return status;
+	return OK;
 }

@@ -17,8 +17,11 @@ static const char *waist_name(const struct plan *plan, const struct order_segmen
 	return segment->waist == NONE ? "" : plan->graph->op[segment->waist].name;
 }
 
-enum status segments_text(const struct plan *plan, FILE *stream, struct error *error)
+enum status segments_text(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)options;
+	(void)kind;
 	const struct order_roam *roam = plan->roam;
 	char text[32];
 	enum status status = need_segments(plan, error);
@@ -40,8 +43,11 @@ enum status segments_text(const struct plan *plan, FILE *stream, struct error *e
 	return OK;
 }
 
-enum status segments_csv(const struct plan *plan, FILE *stream, struct error *error)
+enum status segments_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
+	(void)options;
+	(void)kind;
 	const struct order_roam *roam = plan->roam;
 	enum status status = need_segments(plan, error);
 	if (status != OK)

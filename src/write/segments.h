@@ -2,13 +2,13 @@
 #ifndef TIDEMARK_WRITE_SEGMENTS_H
 #define TIDEMARK_WRITE_SEGMENTS_H
 
-#include <stdio.h>
+#include "export.h"
 
-#include "src/plan/plan.h"
-
-/* --view segments of the text, csv, dot, svg, pdf and png exports. BAD_INPUT for plans of other orders. */
-enum status segments_text(const struct plan *plan, FILE *stream, struct error *error);
-enum status segments_csv(const struct plan *plan, FILE *stream, struct error *error);
+/* --view segments, as text, as CSV and as a drawing's DOT. BAD_INPUT for plans of other orders. */
+enum status segments_text(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status segments_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error);
 
 #endif

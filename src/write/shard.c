@@ -1,6 +1,5 @@
 /* shard.c: how a step is split over devices, as CSV. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "data.h"
 #include "shard.h"
@@ -82,26 +81,53 @@ static void write_curve(const struct plan *plan, FILE *stream)
 	}
 }
 
-static const struct { const char *view; void (*write)(const struct plan *plan, FILE *stream); } views[] = {
-	{ "placements", write_placements }, { "collectives", write_collectives }, { "candidates", write_candidates }, { "curve", write_curve },
-};
-
-bool shard_csv_view(const char *view)
+static enum status need_split(const struct plan *plan, struct error *error)
 {
-	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-		if (view && strcmp(views[i].view, view) == 0)
-			return true;
-	return false;
+	return plan->sharded ? OK : fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
 }
 
-enum status shard_csv(const struct plan *plan, const char *view, FILE *stream, struct error *error)
+enum status shard_placements(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
-	if (!plan->sharded)
-		return fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
-	if (strcmp(view, "curve") == 0 && plan->sharded->points == 0)
-		return fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
-	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-		if (strcmp(views[i].view, view) == 0)
-			views[i].write(plan, stream);
-	return OK;
+	(void)options;
+	(void)kind;
+	enum status status = need_split(plan, error);
+	if (status == OK)
+		write_placements(plan, stream);
+	return status;
+}
+
+enum status shard_collectives(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	(void)options;
+	(void)kind;
+	enum status status = need_split(plan, error);
+	if (status == OK)
+		write_collectives(plan, stream);
+	return status;
+}
+
+enum status shard_candidates(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	(void)options;
+	(void)kind;
+	enum status status = need_split(plan, error);
+	if (status == OK)
+		write_candidates(plan, stream);
+	return status;
+}
+
+enum status shard_curve(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	(void)options;
+	(void)kind;
+	enum status status = need_split(plan, error);
+	if (status == OK && plan->sharded->points == 0)
+		status = fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
+	if (status == OK)
+		write_curve(plan, stream);
+	return status;
 }

@@ -2,14 +2,16 @@
 #ifndef TIDEMARK_WRITE_SHARD_H
 #define TIDEMARK_WRITE_SHARD_H
 
-#include <stdio.h>
+#include "export.h"
 
-#include "src/plan/plan.h"
-
-/* Views of --as csv: "placements", with the words of PyTorch, JAX and XLA; "collectives"; "candidates"; "curve", the least time at each
- * amount of memory (strategy=minred). */
-bool shard_csv_view(const char *view);
-/* BAD_INPUT where the step is not split, or not searched. */
-enum status shard_csv(const struct plan *plan, const char *view, FILE *stream, struct error *error);
+/* Rows of the export table. BAD_INPUT where the step is not split, or not searched. */
+enum status shard_placements(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status shard_collectives(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status shard_candidates(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status shard_curve(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 
 #endif

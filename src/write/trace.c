@@ -1,7 +1,6 @@
 /* trace.c: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
  * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too: a thread for each stream. */
 #include "data.h"
-#include "pipeline.h"
 #include "trace.h"
 #include "src/read/native.h"
 #include "src/plan/timeline.h"
@@ -134,10 +133,11 @@ static void write_bytes(struct json *json, const char *key, int64_t bytes)
 	json_write_text(json, key, text);
 }
 
-enum status export_trace(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error)
+enum status export_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
 {
-	if (pipeline_view(options->view))
-		return pipeline_trace(plan, options, stream, error);
+	(void)kind;
+	(void)options;
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	struct json json;
 	if (!bytes)

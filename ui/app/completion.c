@@ -3,10 +3,10 @@
 
 #include <glob.h>
 
+#include "src/write/export.h"
+
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };
-static const char *const export_views = "graph|modules|ops|layers|alive|segments|timeline|map|pipeline|mesh|around:";
-static const char *const export_kinds_text = "native|json|csv|factors|text|dot|svg|pdf|png|tikz|gnuplot|trace|memory_viz|model_explorer|minimalloc|screen";
 
 /* Adds head + word when word begins with part. */
 static void offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
@@ -93,12 +93,31 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_words(completion, line, (size_t)(part - line), part, "at|behind|shard|on");
 }
 
+static void offer_kinds(struct completion *completion, const char *line, const char *part)
+{
+	size_t head = (size_t)(part - line);
+	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
+		offer(completion, line, head, part, export_kinds[kind].name, "");
+	offer(completion, line, head, part, "screen", "");
+}
+
+/* The views that the line's kind has. */
+static void offer_views(struct completion *completion, const char *line, const char *part)
+{
+	char kind[64];
+	const char *begin = command_arguments(line);
+	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(begin, " "), begin);
+	for (int i = 0; i < export_view_count; i++)
+		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
+			offer(completion, line, (size_t)(part - line), part, export_views[i].name, "");
+}
+
 /* The options that may follow an export's kind, and their values; false where a file's name stands. */
 static bool offer_export(struct completion *completion, const char *line, const char *part)
 {
 	size_t head = (size_t)(part - line);
 	if (head >= 7 && strncmp(part - 7, "--view ", 7) == 0)
-		offer_words(completion, line, head, part, export_views);
+		offer_views(completion, line, part);
 	else if (head >= 8 && strncmp(part - 8, "--stage ", 8) == 0)
 		offer_words(completion, line, head, part, "input|device");
 	else if (*part == '-') {
@@ -126,7 +145,7 @@ void completion_find(const char *line, const struct model *model, struct complet
 	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
 		offer_names(completion, model, line, part, true, true);
 	else if (command == COMMAND_EXPORT && part == command_arguments(line))
-		offer_words(completion, line, (size_t)(part - line), part, export_kinds_text);
+		offer_kinds(completion, line, part);
 	else if (command == COMMAND_EXPORT && offer_export(completion, line, part))
 		;
 	else if (command == COMMAND_OPEN || command == COMMAND_SAVE || command == COMMAND_EXPORT)
