@@ -130,6 +130,13 @@ fuzz: ## coverage-guided fuzzing of every reader with clang, SECONDS=60 each
 	$(Q)./.ci/setup fuzz
 	$(Q)tests/fuzz/fuzz_run $(or $(SECONDS),60)
 
+# What runs PyTorch is in a virtual environment of its own, made at the first call. TORCH=2.13.0 asks for another version.
+torch-test: build ## test samples/torch against PyTorch (pip, in build/torch)
+	$(Q)./.ci/setup torch
+	$(Q)test -x $(BUILD)/torch$(TORCH)/bin/python || python3 -m venv $(BUILD)/torch$(TORCH)
+	$(Q)$(BUILD)/torch$(TORCH)/bin/pip install -q "torch$(if $(TORCH),==$(TORCH))" ./samples/torch
+	$(Q)TORCH_PYTHON=$(BUILD)/torch$(TORCH)/bin/python tests/samples/torch_test
+
 lint: ## static analysis and the man pages
 	$(Q)./.ci/setup lint
 	$(Q)tests/lint
@@ -139,7 +146,10 @@ install: build ## install into DESTDIR/PREFIX
 	install -m 755 $(BUILD)/tidemark $(wildcard $(BUILD)/tidemark-dot) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.py samples/*.c samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
+	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
+	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
+	install -m 644 samples/torch/pyproject.toml $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
+	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tidemark $(DESTDIR)$(PREFIX)/bin/tidemark-dot

@@ -7,15 +7,15 @@
 #define INPUT_KINDS(X) /* name for people; what to do with one that is no graph to open */ \
 	X(NATIVE, "native graph", NULL) \
 	X(DOT, "DOT graph", NULL) \
-	X(ONNX, "ONNX model", "this version doesn't read it yet: capture the training step with samples/capture.py") \
+	X(ONNX, "ONNX model", "this version doesn't read it yet: capture the training step with tidemark_torch (samples/torch)") \
 	X(HLO, "XLA HLO proto", "this version doesn't read it yet") \
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
 	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
 	X(HLO_TEXT, "XLA HLO text", "dump a proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
-	X(PICKLE, "Python pickle", "capture the training step instead: samples/capture.py writes a graph") \
-	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: samples/capture.py writes a graph") \
+	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
+	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format") \
 	X(EMPTY, "empty file", "there is nothing in it") \

@@ -1,13 +1,13 @@
-#!/usr/bin/python3
-"""Executes a training step that capture.py has traced, for real, in program order and in the order of a plan.
+"""Executes a captured training step for real, in program order and in the order of a plan.
 
-    replay.py GRAPH [PLAN.json ...] [--json] [--workspace OUT]
+    python -m tidemark_torch.replay GRAPH [PLAN.json ...] [--graph OTHER ...] [--json] [--workspace OUT]
 
-GRAPH comes from capture.py, PLAN.json from `tidemark plan GRAPH --json`. For each order one line says the peak
-that is predicted for it (from the graph alone, and with the ops' workspace where the graph has it) and the peak
+GRAPH comes from tidemark_torch, PLAN.json from `tidemark plan GRAPH --json`. OTHER is the same step with activations
+computed again or offloaded (`tidemark export GRAPH --as native --stage device --set recompute=full`): it is run in its
+own order and must give the results of GRAPH. For each order one line says the peak that is predicted for it (from the graph alone, and with the ops' workspace where the graph has it) and the peak
 that was measured, on the heap and in the events of PyTorch's allocator, each in 10^6 bytes:
 
-    predicted       persistent bytes and storages, as step_graph.py computes them
+    predicted       persistent bytes and storages, as tidemark_torch.graph computes them
     with workspace  the same and what kernels allocate for themselves
     heap            live bytes of malloc and free (heap_shim.c): workspace and whatever else is allocated
     allocator       the same for what passes through PyTorch's CPU allocator only
@@ -23,47 +23,27 @@ import ctypes
 import gc
 import hashlib
 import json
-import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 
 import torch
 
-from capture import DTYPES
-from step_graph import read_graph, write_graph
+from . import command
+from .graph import read_graph, write_graph
+from .memory import DTYPES
+from .workspace import LEAST, Heap
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
-LEAST_WORKSPACE = 4096  # bytes; less is the interpreter's own traffic
-
-
-def with_heap_shim():
-    """Runs this script again with heap_shim.c preloaded, and exits as it does."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = f"{folder}/heap_shim.so"
-        source = pathlib.Path(__file__).with_name("heap_shim.c")
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
-        environment = dict(os.environ, LD_PRELOAD=library)
-        sys.exit(subprocess.run([sys.executable] + sys.argv, env=environment).returncode)
-
-
-class Heap:
-    """The counters of the preloaded heap_shim.c, in bytes."""
-
-    def __init__(self):
-        library = ctypes.CDLL(None)
-        self.live, self.peak, self.start_peak = library.heap_live, library.heap_peak, library.heap_start_peak
-        self.live.restype = self.peak.restype = ctypes.c_longlong
 
 
 def initial_tensor(record, generator):
     """The value of a tensor that is there from the start: its `data`, or drawn as its `init` says."""
     dtype, shape = TORCH_DTYPES[record["dtype"]], record["shape"]
     if "data" in record:
-        return torch.tensor(record["data"], dtype=dtype).reshape(shape)
+        return stored_tensor(record["data"], dtype, shape)
     how, value = record["init"]
     tensor = torch.empty(shape, dtype=dtype)
+    if "stride" in record:
+        tensor = torch.empty_strided(shape, record["stride"], dtype=dtype)
     if how == "normal":
         return tensor.normal_(0, value, generator=generator)
     if how == "below":
@@ -71,13 +51,23 @@ def initial_tensor(record, generator):
     return tensor.fill_(value)
 
 
+def stored_tensor(data, dtype, shape):
+    """A constant from its elements."""
+    numbers = [float(item["float"]) if isinstance(item, dict) else item for item in (data if isinstance(data, list) else [data])]
+    if dtype.is_complex:
+        return torch.view_as_complex(torch.tensor(numbers, dtype=torch.float64).reshape(-1, 2)).to(dtype).reshape(shape)
+    return torch.tensor(numbers, dtype=dtype).reshape(shape)
+
+
 def decode(argument, values):
-    """An op's argument, from JSON as capture.py writes it. values: name -> tensor."""
+    """An op's argument, from JSON as tidemark_torch writes it. values: name -> tensor."""
     if isinstance(argument, list):
         return [decode(item, values) for item in argument]
     if not isinstance(argument, dict):
         return argument
     (key, value), = argument.items()
+    if key == "complex":
+        return complex(*value)
     return values[value] if key == "t" else getattr(torch, value) if key == "torch" else float(value)
 
 
@@ -90,24 +80,51 @@ def bind(slots, result, values):
         values[slots] = result
 
 
+def digest(tensor):
+    """A hash of all bits of a tensor's elements."""
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    size = plain.numel() * plain.element_size()
+    return hashlib.sha1(ctypes.string_at(plain.data_ptr(), size) if size else b"").hexdigest()
+
+
+def find_function(name, op):
+    """What runs an op: None for a release, which is no work."""
+    if op["op"] == "tidemark.release":
+        return None
+    if op["op"] in MOVES:
+        return torch.clone
+    if "args" not in op:
+        raise ValueError(f"op {name} has no `args`: capture the step with tidemark_torch")
+    namespace, _, rest = op["op"].partition(".")
+    packet, _, overload = rest.rpartition(".")
+    if namespace == "torchvision":
+        import torchvision  # noqa: F401, registers its ops
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+
+
+MOVES = ("tidemark.offload", "tidemark.fetch")
+
+
 class Replay:
     """Runs a graph's ops, in any order that keeps the dependencies."""
 
     def __init__(self, graph):
         self.graph = graph
-        self.place = {op: i for i, op in enumerate(graph.ops)}
-        self.function = {}
-        for name, op in graph.ops.items():
-            if "args" not in op:
-                raise ValueError(f"op {name} has no `args`: trace the model with capture.py")
-            namespace, packet, overload = op["op"].split(".")
-            self.function[name] = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+        self.seeds = {op: int(hashlib.sha1(op.encode()).hexdigest()[:8], 16) for op in graph.ops}
+        self.function = {name: find_function(name, op) for name, op in graph.ops.items()}
+
+    def seed(self, name):
+        """The seed of a random op: that of the op of which it is a copy."""
+        return self.seeds.get(name.partition(".again")[0], 0)
 
     def initial_values(self):
         """name -> tensor for everything that is there from the start; the same values at every call."""
-        generator = torch.Generator().manual_seed(0)
-        return {name: initial_tensor(record, generator) for name, record in self.graph.tensors.items()
-                if name not in self.graph.writer}
+        values = {}
+        for name, record in self.graph.tensors.items():
+            if name not in self.graph.writer:
+                generator = torch.Generator().manual_seed(int(hashlib.sha1(name.encode()).hexdigest()[:8], 16))
+                values[name] = initial_tensor(record, generator)
+        return values
 
     def dead_after(self, order):
         """For each position, the names that no later op mentions, but for persistent storages and outputs."""
@@ -125,8 +142,15 @@ class Replay:
     def call(self, name, values):
         """Runs one op on real tensors and binds its results."""
         op = self.graph.ops[name]
+        if self.function[name] is None:
+            return
+        if op["op"] in MOVES:  # the host's memory is the device's here: a copy there and one back
+            copy = values[op["in"][0]].clone()
+            for out in op["out"]:
+                values[out] = copy
+            return
         if op.get("random"):
-            torch.manual_seed(self.place[name])
+            torch.manual_seed(self.seed(name))
         kwargs = {key: decode(value, values) for key, value in op["kwargs"].items()}
         bind(op["result"], self.function[name](*decode(op["args"], values), **kwargs), values)
 
@@ -150,8 +174,7 @@ class Replay:
 
     def results(self, values):
         """name -> digest of all bits of what remains at the end: outputs and persistent storages."""
-        return {name: hashlib.sha1(tensor.contiguous().view(-1).numpy()).hexdigest()
-                for name, tensor in sorted(values.items())}
+        return {name: digest(tensor) for name, tensor in sorted(values.items())}
 
     def measure(self, order, heap):
         """(the heap's growth as run() returns it, results()) of an order."""
@@ -178,7 +201,7 @@ def record_workspace(replay, growth):
     for (name, op), (_, most) in zip(graph.ops.items(), growth):
         made = sum(graph.tensors[out]["bytes"] for out in op["out"] if "alias" not in graph.tensors[out])
         op.pop("workspace", None)
-        if most - made >= LEAST_WORKSPACE:
+        if most - made >= LEAST:
             op["workspace"] = most - made
 
 
@@ -202,9 +225,11 @@ def print_rows(rows):
 
 def parse_arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("graph")
+    parser = argparse.ArgumentParser(prog="python -m tidemark_torch.replay", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="GRAPH")
     parser.add_argument("plan", nargs="*")
+    parser.add_argument("--graph", action="append", default=[], metavar="OTHER", help="the same step, computed otherwise")
     parser.add_argument("--json", action="store_true", help="print a JSON object: order -> peaks in bytes")
     parser.add_argument("--workspace", metavar="OUT", help="write the graph with each op's measured workspace")
     return parser.parse_args()
@@ -212,7 +237,9 @@ def parse_arguments():
 
 def replay_all(options):
     """Does what the command line asks for; returns order -> compare()'s row."""
-    graph, heap = read_graph(options.graph), Heap()
+    graph, heap = read_graph(options.file), Heap()
+    if graph.head.get("assumed"):
+        raise ValueError(f"{options.file}: {graph.head['assumed'][0]}: what was assumed of data can't be run")
     replay, program = Replay(graph), list(graph.ops)
     orders = {"program order": program}
     for path in options.plan:
@@ -224,25 +251,25 @@ def replay_all(options):
         growth, _ = replay.measure(program, heap)
         record_workspace(replay, growth)
         write_graph(options.workspace, graph)
-    return {name: compare(replay, order, heap, expected) for name, order in orders.items()}
+    rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
+    for path in options.graph:
+        other = Replay(read_graph(path))
+        rows[path] = compare(other, list(other.graph.ops), heap, expected)
+    return rows
 
 
 def main():
+    """Prints the rows; 1 if results differ."""
     options = parse_arguments()
-    if "heap_shim" not in os.environ.get("LD_PRELOAD", ""):
-        with_heap_shim()
+    command.under_heap_shim("tidemark_torch.replay")
     torch.set_num_threads(1)
-    try:
-        rows = replay_all(options)
-    except (OSError, ValueError, KeyError) as error:
-        print(f"replay.py: {error}", file=sys.stderr)
-        sys.exit(3)
+    rows = replay_all(options)
     if options.json:
         print(json.dumps(rows))
     else:
         print_rows(rows)
-    sys.exit(0 if all(row["equal"] for row in rows.values()) else 1)
+    return 0 if all(row["equal"] for row in rows.values()) else 1
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -1,4 +1,4 @@
-"""The models that capture.py knows: torchvision's own, and BERT, GPT-2, an LSTM and an MLP in plain torch.nn.
+"""Models in plain torch.nn: BERT, GPT-2, an LSTM and an MLP; and the names of some of torchvision's.
 
 Every model is a module whose forward(**inputs) returns the scalar loss of a training step. MODELS maps a name to a
 function size -> (module, inputs); inputs maps a name to (shape, dtype, init) and init says how replay fills it:

@@ -1,4 +1,4 @@
-/* heap_shim.c: counts the bytes on the heap, for replay.py, which compiles and preloads it.
+/* heap_shim.c: counts the bytes on the heap, for the package, which compiles and preloads it.
  *
  * Every malloc, free and relative is passed on to glibc; the running sum of the blocks' usable sizes
  * and its maximum are kept. Large blocks must come from the heap as well, not from mmap, whose whole

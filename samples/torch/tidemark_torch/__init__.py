@@ -1,0 +1,28 @@
+"""Tidemark's side in PyTorch: writes the graph of a training step, runs plans of it, measures the real step.
+
+    import tidemark_torch
+    with tidemark_torch.capture("step.jsonl.gz"):
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+The block is the user's own code. Nothing is computed or allocated: every tensor in it is a fake one (real=True runs
+it for real). What a step's graph is, and the memory that an order of it needs, is in tidemark_torch.graph, which
+works without PyTorch.
+"""
+import importlib
+
+_HOME = {"capture": "recording", "capture_step": "recording", "fake": "recording", "CaptureError": "errors",
+         "read_graph": "graph", "write_graph": "graph"}
+__all__ = sorted(_HOME)
+__version__ = "1.0"
+
+
+def __getattr__(name):
+    """Imports what needs PyTorch only when it is asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tidemark_torch' has no attribute {name!r}")
+    if name != "CaptureError" and _HOME[name] != "graph":
+        importlib.import_module("tidemark_torch.errors").check_version()
+    return getattr(importlib.import_module(f"tidemark_torch.{_HOME[name]}"), name)

@@ -1,0 +1,63 @@
+"""Captures one step of a model from the command line.
+
+    python -m tidemark_torch MODEL [OPTION...] [-o FILE]
+
+MODEL is FILE.py:FUNCTION, a function of your own. It may take batch, seq, layers, hidden or image by name (or one
+argument that has them all), and it returns one of
+
+    (module, inputs)   inputs: a tensor, a tuple or a dict; module(*inputs) or module(**inputs) gives the loss: a scalar,
+                       or something with a `loss`. The step is loss.backward(), optimizer.step(), optimizer.zero_grad().
+    a function         that runs the whole step when called; it is called twice, and the second call is captured
+
+or a model's name: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
+hf:gpt2:n_layer=2,n_head=4, or one that --list prints. Nothing is allocated, downloaded or computed, unless --real asks for it.
+"""
+import argparse
+import contextlib
+import sys
+
+from . import command
+
+
+def parse():
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tidemark_torch", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_step_options(parser)
+    parser.add_argument("--real", action="store_true",
+                        help="run the step for real, and record what kernels need for themselves (workspace)")
+    parser.add_argument("--hint", action="append", default=[], metavar="NAME=VALUE",
+                        help="what to assume of data: item, nonzero, masked_select, unique, repeat_interleave")
+    parser.add_argument("-o", "--output", help="NAME.jsonl.gz by default; gz if it ends so")
+    return parser.parse_args()
+
+
+def main():
+    """Captures, and says in a line what was."""
+    options = parse()
+    if options.list or not options.model:
+        from .models import MODELS
+        print("\n".join(MODELS))
+        return 0
+    if options.real:
+        command.under_heap_shim("tidemark_torch")
+    import torch
+    from .recording import capture_step, fake
+    hints = {key: float(value) for key, _, value in (hint.partition("=") for hint in options.hint)}
+    if options.real:
+        torch.set_num_threads(1)
+    with contextlib.nullcontext() if options.real else fake():
+        torch.manual_seed(0)
+        step, name = command.make_step(options)
+        path = options.output or f"{name}.jsonl.gz"
+        graph = capture_step(path, step, real=options.real, hints=hints, name=name)
+    order = list(graph.ops)
+    print(f"{path}: {len(order)} ops, {len(graph.tensors)} tensors, program order's peak "
+          f"{graph.peak_bytes(order) / 1e6:.3f} MB", file=sys.stderr)
+    for text in graph.head.get("assumed", []):
+        print(f"assumed: {text}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    command.run(main)

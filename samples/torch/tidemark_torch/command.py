@@ -1,0 +1,101 @@
+"""What the commands of the package share: options that say which step, and running under the heap shim."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+from .errors import CaptureError, check_version, explain
+
+
+def add_step_options(parser):
+    """The options that say which step."""
+    parser.add_argument("model", nargs="?", help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME or a name of --list")
+    parser.add_argument("--list", action="store_true", help="print the names that need no prefix")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--seq", type=int, help="tokens (language models)")
+    parser.add_argument("--layers", type=int, help="blocks (language models)")
+    parser.add_argument("--hidden", type=int, help="features (language models and mlp)")
+    parser.add_argument("--image", type=int, help="height and width in pixels (image models)")
+    parser.add_argument("--optimizer", default="adam",
+                        help="none sgd momentum adam adamw adafactor rmsprop adagrad adamax adadelta nadam radam asgd rprop")
+    parser.add_argument("--foreach", choices=["yes", "no"], help="multi-tensor updates; as PyTorch would choose by default")
+    parser.add_argument("--fused", choices=["yes", "no"], help="fused updates; as PyTorch would choose by default")
+    parser.add_argument("--autocast", choices=["bf16", "fp16"], help="mixed precision by torch.autocast")
+    parser.add_argument("--mode", choices=["train", "forward", "eval"], default="train",
+                        help="forward: no backward pass; eval: no gradients either")
+    parser.add_argument("--accumulate", type=int, default=1, help="backward passes for each update")
+    parser.add_argument("--clip", type=float, help="clip the gradients' norm to this")
+    parser.add_argument("--keep-gradients", action="store_true", help="zero_grad(set_to_none=False)")
+    parser.add_argument("--dtype", choices=["f32", "bf16", "f16"], help="of parameters and inputs")
+
+
+def yes(word):
+    """True, False or None."""
+    return None if word is None else word == "yes"
+
+
+def make_step(options):
+    """The step that the options ask for: a function to call once a step, and the graph's name."""
+    import torch
+    from .models import Size
+    from .steps import OPTIMIZERS, TrainingStep
+    from .zoo import build
+    if options.optimizer not in OPTIMIZERS or (OPTIMIZERS[options.optimizer] or (1,))[0] is None:
+        raise CaptureError(f"no optimizer {options.optimizer}: there are {' '.join(OPTIMIZERS)}")
+    size = Size(options.batch, options.seq, options.layers, options.hidden, options.image)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype({"bf16": torch.bfloat16, "f16": torch.float16}.get(options.dtype, before))
+    try:
+        made = build(options.model, size)
+    finally:
+        torch.set_default_dtype(before)
+    if callable(made) and not isinstance(made, tuple):
+        return made, graph_name(options, size)
+    step = TrainingStep(*made, options.optimizer, yes(options.foreach), yes(options.fused), options.autocast, options.mode,
+                        options.accumulate, options.clip, not options.keep_gradients)
+    return step, graph_name(options, size)
+
+
+def graph_name(options, size):
+    """A name that says what was captured."""
+    stem = options.model.rpartition(":")[2] if ".py:" in options.model else options.model.partition(":")[2] or options.model
+    words = [stem.replace("/", "_"), f"b{size.batch}"]
+    words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden), ("i", size.image)) if value]
+    words += [options.optimizer if options.mode == "train" else options.mode]
+    words += [word for word, wanted in (("foreach", options.foreach == "yes"), ("fused", options.fused == "yes")) if wanted]
+    return "_".join(words + ([options.autocast] if options.autocast else []))
+
+
+def under_heap_shim(module):
+    """Runs a module of the package again with heap_shim.c preloaded, and exits as it does. Returns if it runs so already."""
+    if "heap_shim" in os.environ.get("LD_PRELOAD", ""):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/heap_shim.so"
+        source = pathlib.Path(__file__).with_name("heap_shim.c")
+        try:
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", str(source), "-o", library], check=True)
+        except (OSError, subprocess.CalledProcessError):
+            raise CaptureError("no C compiler (cc): it is needed to measure the heap") from None
+        environment = dict(os.environ, LD_PRELOAD=library)
+        sys.exit(subprocess.run([sys.executable, "-m", module] + sys.argv[1:], env=environment).returncode)
+
+
+def run(main):
+    """Runs a command: errors become one line and exit status 3."""
+    warnings.filterwarnings("ignore")
+    try:
+        check_version()
+        sys.exit(main())
+    except CaptureError as error:
+        text = str(error)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        text = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+    except Exception as error:
+        if os.environ.get("TIDEMARK_TRACEBACK"):
+            raise
+        text = explain(error) + " (TIDEMARK_TRACEBACK=1 shows where)"
+    print(f"tidemark_torch: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(3)

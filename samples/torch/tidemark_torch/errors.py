@@ -1,0 +1,38 @@
+"""What goes wrong and what to do about it, in one line each."""
+OLDEST = (2, 4)
+
+
+class CaptureError(Exception):
+    """A step that can't be captured, with the way out in its message."""
+
+
+def check_version():
+    """Raises CaptureError unless a PyTorch is installed that the package works with."""
+    try:
+        import torch
+    except ImportError:
+        raise CaptureError("PyTorch is missing: pip install torch") from None
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST:
+        raise CaptureError(f"PyTorch {torch.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed "
+                           "(pip install --upgrade torch)")
+
+
+def explain(error):
+    """An exception of a user's step as one line: what happened and the way out."""
+    import torch
+    from torch._subclasses import fake_tensor
+    said = " ".join(str(error).split())[:300]
+    if isinstance(error, CaptureError):
+        return said
+    if isinstance(error, fake_tensor.UnsupportedOperatorException):
+        return f"{error.func} has no shape function: register one (torch.library.register_fake), or capture with real=True"
+    if isinstance(error, (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)):
+        return f"{error.func} depends on data, which fake tensors don't have: capture with real=True"
+    if "Mixing fake modes" in said:
+        return "the model was made under another FakeTensorMode: make it outside, or under tidemark_torch.fake()"
+    if isinstance(error, RuntimeError) and "data pointer" in said.lower():
+        return "the step reads a tensor's memory (numpy, data_ptr), which fake tensors don't have: capture with real=True"
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return "the GPU's memory is full: capture on fake tensors (without real=True)"
+    return f"{type(error).__name__}: {said}"

@@ -1,0 +1,90 @@
+"""Values and shapes that depend on data, which fake tensors don't have: what is assumed instead.
+
+    capture(..., hints={"item": 0, "nonzero": 0.25})
+
+`item`: the number that .item() gives (booleans: whether it isn't 0). `nonzero`, `masked_select`, `unique`,
+`repeat_interleave`: the part of the elements that is found, or a function of the tensor that returns their number.
+What was assumed is written into the graph.
+"""
+import collections
+
+import torch
+
+aten = torch.ops.aten
+DEFAULTS = {"item": 0, "nonzero": 0.5, "masked_select": 0.5, "unique": 1.0, "repeat_interleave": 1.0}
+
+
+class Hints:
+    """Answers for fake tensors. `assumed` counts what was."""
+
+    def __init__(self, given, memory):
+        unknown = set(given or {}) - set(DEFAULTS)
+        if unknown:
+            raise ValueError(f"no hint {sorted(unknown)[0]!r}: there are {', '.join(DEFAULTS)}")
+        self.value, self.memory, self.assumed = {**DEFAULTS, **(given or {})}, memory, collections.Counter()
+
+    def texts(self):
+        """A sentence for each assumption."""
+        return [f"{text}{f' ({count} times)' if count > 1 else ''}" for text, count in self.assumed.items()]
+
+    def item(self, tensor):
+        """The number in a tensor of one element."""
+        storage = self.memory.find(tensor)
+        hint = self.value["item"]
+        if storage is not None and storage.hint is not None:
+            return type_of(tensor)(storage.hint)
+        value = type_of(tensor)(hint(tensor) if callable(hint) else hint)
+        self.assumed[f".item() gives {value}"] += 1
+        return value
+
+    def count(self, what, tensor, of):
+        """How many of the elements of a tensor are found."""
+        hint = self.value[what]
+        number = int(hint(tensor)) if callable(hint) else int(of * hint)
+        number = max(0, min(of, number)) if what != "repeat_interleave" else max(0, number)
+        self.assumed[f"{what} finds {number} of {of}"] += 1
+        return number
+
+    def answer(self, function, args, kwargs):
+        """The result of an op whose result depends on data; NotImplemented for others."""
+        base = function.overloadpacket
+        if base is aten._local_scalar_dense:
+            return self.item(args[0])
+        if base is aten.nonzero:
+            return args[0].new_empty((self.count("nonzero", args[0], args[0].numel()), args[0].dim()), dtype=torch.int64)
+        if base is aten.masked_select:
+            return args[0].new_empty(self.count("masked_select", args[0], args[0].numel()))
+        if base in (aten._unique2, aten._unique, aten.unique_consecutive, aten.unique_dim):
+            return self.unique(args[0])
+        if base is aten.repeat_interleave and function._overloadname == "Tensor":
+            size = kwargs.get("output_size")
+            return args[0].new_empty(self.count("repeat_interleave", args[0], args[0].numel()) if size is None else size)
+        if base in (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_):
+            return self.by_mask(function, args, kwargs)
+        if base is aten.equal:
+            self.assumed["torch.equal is False"] += 1
+            return False
+        return NotImplemented
+
+    def unique(self, tensor):
+        """The distinct values, where each one went, how often each occurs."""
+        found = self.count("unique", tensor, tensor.numel())
+        return (tensor.new_empty(found), tensor.new_empty(tensor.shape, dtype=torch.int64),
+                tensor.new_empty(found, dtype=torch.int64))
+
+    def by_mask(self, function, args, kwargs):
+        """Indexing by booleans, which are as good as the places where they are true."""
+        indices = []
+        for index in args[1]:
+            if index is not None and index.dtype in (torch.bool, torch.uint8):
+                found = self.count("nonzero", index, index.numel())
+                indices += [index.new_empty(found, dtype=torch.int64) for _ in range(index.dim())]
+            else:
+                indices.append(index)
+        return function(args[0], indices, *args[2:], **kwargs)
+
+
+def type_of(tensor):
+    """The Python type of a tensor's elements."""
+    return bool if tensor.dtype is torch.bool else complex if tensor.is_complex() else \
+        float if tensor.is_floating_point() else int

@@ -1,0 +1,132 @@
+"""What things are called: the module path of every op, forward and backward, and the names of parameters."""
+import bisect
+
+import torch
+from torch.nn.modules import module as nn_module
+from torch.optim import optimizer as optim
+
+
+class Modules:
+    """Follows the modules of the step by PyTorch's global hooks.
+
+    Forward, a stack of modules is kept. Backward, the autograd node that runs tells by its sequence number when it
+    was made, hence in which module.
+    """
+
+    def __init__(self, found):
+        self.found = found            # called with (name, tensor, kind) for each parameter and buffer of a new root
+        self.path, self.stack = {}, []
+        self.roots = 0
+        self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module from there on
+
+    def start(self):
+        """Installs the hooks; returns what removes them."""
+        return [nn_module.register_module_forward_pre_hook(self.enter),
+                nn_module.register_module_forward_hook(self.leave, always_call=True)]
+
+    def add_root(self, module):
+        """Names everything in a module that is called from outside of any."""
+        has_state = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
+        prefix = "" if has_state and self.roots == 0 else type(module).__name__
+        self.roots += has_state
+        for name, child in module.named_modules(remove_duplicate=True):
+            self.path.setdefault(id(child), ".".join(part for part in (prefix, name) if part))
+        for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
+            for name, tensor in named:
+                self.found(".".join(part for part in (prefix, name) if part), tensor, kind)
+
+    def enter(self, module, _):
+        """A module is called."""
+        if id(module) not in self.path:
+            if self.stack:
+                self.path[id(module)] = ".".join(part for part in (self.stack[-1], type(module).__name__) if part)
+            else:
+                self.add_root(module)
+        self.stack.append(self.path[id(module)])
+
+    def leave(self, _module, _inputs, _outputs):
+        """A module's call has ended."""
+        if self.stack:
+            self.stack.pop()
+
+    def current(self, in_backward):
+        """The path for the op that runs now."""
+        if self.stack:
+            path = self.stack[-1]
+            self.note(path)
+            return path
+        if not in_backward:
+            self.note("")
+            return ""
+        node = torch._C._current_autograd_node()
+        if node is None or node.name().endswith("AccumulateGrad"):
+            return self.last_backward if hasattr(self, "last_backward") else ""
+        place = bisect.bisect_right(self.numbers, node._sequence_nr()) - 1
+        self.last_backward = self.module_at[place] if place >= 0 else ""
+        return self.last_backward
+
+    def note(self, path):
+        """Nodes made from now on are of this module. A node is made before its op runs, so its number is one less."""
+        number = torch.autograd._get_sequence_nr() - 1
+        while self.numbers and self.numbers[-1] >= number:
+            self.numbers.pop()
+            self.module_at.pop()
+        if not self.module_at or self.module_at[-1] != path:
+            self.numbers.append(number)
+            self.module_at.append(path)
+
+
+class Optimizers:
+    """Knows when an optimizer's step runs, and what it keeps.
+
+    On fake tensors the state that an optimizer makes in its first step is made beforehand, by a step that isn't
+    recorded: what is captured is a step of many. Afterwards the optimizers have the state that they came with.
+    """
+
+    def __init__(self, recorder, prime):
+        self.recorder, self.prime = recorder, prime
+        self.running, self.seen, self.before = 0, set(), []
+
+    def start(self):
+        """Installs the hooks; returns what removes them."""
+        return [optim.register_optimizer_step_pre_hook(self.enter), optim.register_optimizer_step_post_hook(self.leave)]
+
+    def enter(self, optimizer, args, kwargs):
+        """An optimizer's step begins."""
+        if self.prime and all(known is not optimizer for known, _ in self.before):
+            self.before.append((optimizer, {key: dict(value) for key, value in optimizer.state.items()}))
+        if self.recorder.paused:
+            return
+        self.recorder.note_gradients()
+        self.running += 1
+        if id(optimizer) not in self.seen:
+            self.seen.add(id(optimizer))
+            self.first_step(optimizer, args, kwargs)
+
+    def first_step(self, optimizer, args, kwargs):
+        """Makes the state that there will be, and names it."""
+        lacking = [p for group in optimizer.param_groups for p in group["params"]
+                   if p.grad is not None and p not in optimizer.state]
+        if self.prime and lacking and not args[1:] and not kwargs:
+            with self.recorder.pause():
+                optimizer.step()
+        for i, group in enumerate(optimizer.param_groups):
+            for p in group["params"]:
+                name = self.recorder.name_parameter(p)
+                for key, value in optimizer.state.get(p, {}).items():
+                    if isinstance(value, torch.Tensor):
+                        self.recorder.found(f"{name}.{key}", value, "optimizer", 10.0 if key == "step" else None)
+            for key, value in group.items():
+                if isinstance(value, torch.Tensor):
+                    self.recorder.found(f"{type(optimizer).__name__}.{i}.{key}", value, "optimizer", 0.001)
+
+    def leave(self, *_):
+        """An optimizer's step has ended."""
+        if not self.recorder.paused:
+            self.running -= 1
+
+    def restore(self):
+        """Gives optimizers that were run on fake tensors their own state back."""
+        for optimizer, state in self.before:
+            optimizer.state.clear()
+            optimizer.state.update(state)

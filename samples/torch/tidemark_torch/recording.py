@@ -1,0 +1,605 @@
+"""Writes down a training step as PyTorch runs it.
+
+A dispatch mode sees every op that runs below autograd, in PyTorch's own order: the forward pass, what the autograd
+engine runs, and the optimizer. Which tensors share memory is read off their storages, not off the operators' schemas,
+some of which don't tell. Where PyTorch lets go of a storage later than after its last use (a gradient waits for
+zero_grad, a local variable for the end of its function) and something is allocated meanwhile, an op
+"tidemark.release" reads the storage at that place: program order then needs what PyTorch needs, while other orders
+may release earlier.
+"""
+import collections
+import contextlib
+import functools
+import math
+
+import torch
+from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
+                                           FakeTensorMode)
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, is_traceable_wrapper_subclass
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
+
+from . import flops
+from .eager import Eager
+from .errors import CaptureError, check_version, explain
+from .graph import StepGraph, write_graph
+from .hints import Hints
+from .memory import PERSISTENT, Memory, geometry
+from .modules import Modules, Optimizers
+from .workspace import Meter
+
+check_version()
+aten = torch.ops.aten
+SAME_TENSOR = {aten.detach.default, aten.alias.default, aten.detach_.default}
+LIFTS = {aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default}
+HIDDEN_WRITES = {aten.native_batch_norm.default: (3, 4, 5), aten.cudnn_batch_norm.default: (3, 4, 5),
+                 aten.miopen_batch_norm.default: (3, 4, 5)}  # running mean, running variance, "training"
+KIND_IN_PHASE = {"forward": "activation", "backward": "gradient", "update": "temporary"}
+RELEASE = "tidemark.release"
+LARGEST_DATA = 4096  # elements of a constant that are written into the graph
+_FAKE = FakeTensorMode(allow_fallback_kernels=True)
+
+
+def tensors_in(value):
+    """All tensors in nested lists, tuples and dicts."""
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+@functools.lru_cache(None)
+def is_composition(function):
+    """True for an op that PyTorch runs as a composition of others."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(function.name(), "CompositeImplicitAutograd") and not has(function.name(), "CPU")
+
+
+@functools.lru_cache(None)
+def written_arguments(function):
+    """(place, name) of the arguments that an op's schema says it writes to."""
+    return [(i, argument.name) for i, argument in enumerate(function._schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write]
+
+
+def overwritten(function, args, kwargs):
+    """The tensors among an op's arguments that it writes to."""
+    if function in HIDDEN_WRITES:
+        mean, variance, training = HIDDEN_WRITES[function]
+        return tensors_in(args[mean:variance + 1]) if args[training] else []
+    found = []
+    for i, name in written_arguments(function):
+        found += tensors_in(kwargs[name] if name in kwargs else args[i] if i < len(args) else None)
+    return found
+
+
+def copy_fake(tensor, memo):
+    """copy.deepcopy of a fake tensor, whose memory PyTorch's own would read."""
+    if id(tensor) not in memo:
+        with torch.no_grad():
+            copy = tensor.detach().clone(memory_format=torch.preserve_format)
+        if tensor.requires_grad and tensor.is_leaf:
+            copy.requires_grad_()
+        if getattr(tensor, "_is_param", False):
+            copy._is_param = True
+        memo[id(tensor)] = copy
+    return memo[id(tensor)]
+
+
+FakeTensor.__deepcopy__ = copy_fake
+
+
+class Recorder(TorchDispatchMode):
+    """Writes down every op that runs while it is active."""
+
+    def __init__(self, real, hints):
+        super().__init__()
+        self.real, self.memory = real, Memory()
+        self.ops, self.counts = [], collections.Counter()
+        self.hints = Hints(hints, self.memory)
+        self.modules, self.optimizers = Modules(self.found), Optimizers(self, prime=not real)
+        self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its .grad before)
+        self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
+        self.paused, self.after_backward, self.in_backward = False, False, False
+        self.fake_mode, self.eager, self.meter = None, None, Meter(real)
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        """The dispatch function isn't to be wrapped for torch.compile: it is never compiled."""
+        return False
+
+    # ---- names ----
+
+    def found(self, name, tensor, kind, hint=None):
+        """A tensor that is there from the start is known by name."""
+        if id(tensor) in self.known:
+            return
+        stand_in = self.here(tensor)
+        self.known[id(tensor)] = tensor, name, kind
+        self.known.setdefault(id(stand_in), (stand_in, name, kind))
+        if kind == "parameter":
+            self.parameters[id(tensor)] = tensor, tensor.grad
+        storage = self.storage_of(stand_in)
+        if storage.from_start and storage.record["kind"] in ("input", "constant"):
+            self.memory.set_kind(storage, kind)
+        if hint is not None and tensor.numel() == 1:
+            storage.hint = hint
+        if kind == "parameter" and tensor.grad is not None and isinstance(tensor.grad, torch.Tensor):
+            before = self.memory.find(tensor.grad)
+            if before is None:
+                self.found(f"{name}.grad", tensor.grad, "gradient")
+
+    def name_parameter(self, parameter):
+        """A parameter's name, given now if no module has."""
+        if id(parameter) not in self.known:
+            self.found(f"parameter_{len(self.parameters)}", parameter, "parameter")
+        return self.known[id(parameter)][1]
+
+    def here(self, tensor):
+        """The tensor itself, or the fake one that stands for it."""
+        if self.real or isinstance(tensor, FakeTensor) or is_traceable_wrapper_subclass(tensor):
+            return tensor
+        if tensor.layout is not torch.strided:
+            raise CaptureError(f"a tensor of layout {tensor.layout} takes part: only dense tensors can be captured")
+        if id(tensor) not in self.twins:
+            fake = self.fake_mode.fake_tensor_converter.from_real_tensor(self.fake_mode, tensor)
+            self.twins[id(tensor)] = tensor, fake
+        return self.twins[id(tensor)][1]
+
+    def storage_of(self, tensor):
+        """The Storage behind a tensor. What the step hasn't made itself was there from the start."""
+        storage = self.memory.find(tensor)
+        if storage is None:
+            _, name, kind = self.known.get(id(tensor), (None, None, None))
+            if kind is None:
+                kind = "parameter" if tensor.requires_grad and tensor.is_leaf else "input"
+            if name is None:
+                self.counts[kind] += 1
+                name = f"{kind}_{self.counts[kind]}"
+            storage = self.memory.add(tensor, name, kind, from_start=True)
+            size = tensor.untyped_storage().nbytes()
+            if size != storage.record["bytes"] or tensor.storage_offset() or \
+                    tensor.numel() * tensor.element_size() != size:
+                storage.record["shape"] = [size // tensor.element_size()]
+                storage.record.pop("stride", None)
+                storage.names.clear()
+        return storage
+
+    def note_original(self, original, fake):
+        """Names the fake tensor as its original is named, and keeps its values if they are few."""
+        storage = self.memory.find(fake)
+        if storage is None:
+            if id(original) in self.known and self.known[id(original)][1]:
+                self.known[id(fake)] = (fake,) + self.known[id(original)][1:]
+            elif isinstance(original, torch.nn.Parameter):
+                self.known[id(fake)] = fake, f"parameter_{len(self.parameters)}", "parameter"
+                self.parameters[id(original)] = original, original.grad
+            storage = self.storage_of(fake)
+            few = original.numel() <= LARGEST_DATA and original.numel() * original.element_size() == storage.record["bytes"]
+            if few and not original.is_floating_point() and not original.is_complex() and original.is_contiguous():
+                with _disable_current_modes():
+                    storage.record["data"] = original.detach().reshape(-1).tolist()
+        return storage
+
+    def name(self, tensor):
+        """A tensor's newest name."""
+        storage = self.storage_of(tensor)
+        found = storage.names.get(geometry(tensor))
+        return found if found is not None else self.view(tensor, storage)
+
+    def view(self, tensor, storage):
+        """A way of lying in a storage that no op has made in sight: a view of the whole."""
+        root = storage.record
+        source, function = root["id"], "aten.as_strided.default"
+        args = [{"t": source}, list(tensor.shape), list(tensor.stride()), tensor.storage_offset()]
+        if root["dtype"] != self.memory_dtype(tensor):
+            function, args = "aten.view.dtype", [{"t": source}, self.encode(tensor.dtype)]
+        name = self.memory.alias(tensor, self.next_name("view"), storage)
+        self.ops.append({"id": self.next_id, "op": function, "phase": self.phase([]), "mod": "", "in": [source], "out": [name],
+                         "flops": 0, "args": args, "kwargs": {}, "result": name})
+        return name
+
+    @staticmethod
+    def memory_dtype(tensor):
+        """The format's name of a tensor's dtype."""
+        from .memory import DTYPES
+        return DTYPES.get(tensor.dtype)
+
+    def next_name(self, base):
+        """The name of the next op of a type."""
+        self.next_id = f"{base}_{self.counts[base]}"
+        self.counts[base] += 1
+        return self.next_id
+
+    def encode(self, argument):
+        """An op's argument in JSON."""
+        if isinstance(argument, torch.Tensor):
+            return {"t": self.name(argument)}
+        if isinstance(argument, (list, tuple)):
+            return [self.encode(item) for item in argument]
+        if isinstance(argument, torch.device):
+            return "cpu"
+        if isinstance(argument, (torch.dtype, torch.layout, torch.memory_format)):
+            return {"torch": str(argument).replace("torch.", "")}
+        if isinstance(argument, bool) or argument is None or isinstance(argument, (str, int)):
+            return argument
+        if isinstance(argument, torch.SymInt):
+            return int(argument)
+        if isinstance(argument, complex):
+            return {"complex": [argument.real, argument.imag]}
+        if isinstance(argument, float):
+            return argument if math.isfinite(argument) else {"float": repr(argument)}
+        return None  # a generator
+
+    # ---- phases ----
+
+    def phase(self, storages):
+        """The phase of an op that touches these storages."""
+        self.in_backward = torch._C._current_graph_task_id() != -1
+        if self.in_backward:
+            self.after_backward = True
+            return "backward"
+        if self.optimizers.running:
+            return "update"
+        if self.after_backward:
+            self.after_backward = False
+            self.note_gradients()
+        return "update" if any(storage.gradient or storage.updates for storage in storages) else "forward"
+
+    def note_gradients(self):
+        """Marks the storages that are some parameter's .grad."""
+        for parameter, _ in self.parameters.values():
+            gradient = parameter.grad
+            storage = None if gradient is None or gradient.layout is not torch.strided or \
+                is_traceable_wrapper_subclass(gradient) else self.memory.find(gradient)
+            if storage is not None and not storage.gradient:
+                storage.gradient = True
+                if not storage.from_start:
+                    self.memory.set_kind(storage, "gradient")
+
+    # ---- recording ----
+
+    @contextlib.contextmanager
+    def pause(self):
+        """Runs ops without writing them down."""
+        self.paused = True
+        try:
+            yield
+        finally:
+            self.paused = False
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(issubclass(kind, torch.Tensor) and hasattr(kind, "__tensor_flatten__") and not issubclass(kind, FakeTensor)
+               for kind in types):
+            return NotImplemented
+        if function.namespace in ("prim", "prims") or function.overloadpacket in QUESTIONS:
+            return function(*args, **kwargs)
+        if is_composition(function) and function not in LIFTS:
+            with self:
+                result = function.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if function in LIFTS:
+            return self.lift(function, args, kwargs)
+        args, kwargs = tree_map_only(torch.Tensor, self.fake, (args, kwargs))
+        if self.paused:
+            return self.run(function, args, kwargs)
+        if function in SAME_TENSOR:
+            return function(*args, **kwargs)
+        return self.follow(function, args, kwargs)
+
+    def fake(self, tensor):
+        """The fake tensor that stands for a real one."""
+        if self.real or isinstance(tensor, FakeTensor):
+            return tensor
+        stand_in = self.here(tensor)
+        self.note_original(tensor, stand_in)
+        return stand_in
+
+    def lift(self, function, args, kwargs):
+        """A constant written in the code."""
+        result = function(*args, **kwargs)
+        storage = self.memory.find(result)
+        if storage is None and not self.paused and not result.requires_grad:
+            self.counts["constant"] += 1
+            storage = self.memory.add(result, f"constant_{self.counts['constant']}", "constant", from_start=True)
+            if not isinstance(args[0], FakeTensor) and args[0].numel() <= LARGEST_DATA:
+                with _disable_current_modes():
+                    storage.record["data"] = plain_list(args[0])
+        return result
+
+    def run(self, function, args, kwargs):
+        """The result of an op; what depends on data is assumed."""
+        if self.real:
+            return function(*args, **kwargs)
+        if function is aten._local_scalar_dense.default and self.memory.find(args[0]) is not None and \
+                self.memory.find(args[0]).hint is not None:
+            return self.hints.item(args[0])
+        try:
+            return function(*args, **kwargs)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            result = self.hints.answer(function, args, kwargs)
+            if result is NotImplemented:
+                raise
+            return result
+
+    def follow(self, function, args, kwargs):
+        """Runs an op and writes it down."""
+        self.memory.bury(len(self.ops))
+        read = tensors_in((args, kwargs))
+        storages = [self.storage_of(tensor) for tensor in read]
+        phase = self.phase(storages)
+        function, args = self.eager.real_call(function, args, kwargs)
+        reads = [self.name(tensor) for tensor in read]
+        writes = [(tensor, self.name(tensor)) for tensor in overwritten(function, args, kwargs)]
+        call = {"args": self.encode(args), "kwargs": {key: self.encode(value) for key, value in kwargs.items()}}
+        module = self.modules.current(self.in_backward)
+        before = self.meter.start()
+        result = self.run(function, args, kwargs)
+        made = tensors_in([result])
+        if made or writes:
+            self.eager.made(result)
+            self.record(function, call, reads, writes, (args, kwargs), result, phase, module, storages, before)
+        return result
+
+    def record(self, function, call, reads, writes, arguments, result, phase, module, storages, before):
+        """Adds the op that has just run. reads: names; writes: [(tensor, its name before)]."""
+        base = function.overloadpacket.__name__
+        name = self.next_name(base)
+        results = tensors_in([result])
+        is_view = bool(results) and not writes and all(self.memory.find(tensor) for tensor in results)
+        fresh = len(self.memory.storages)
+        slots = self.name_results(result, name, phase)
+        made = list(dict.fromkeys(self.name(tensor) for tensor in results if self.name(tensor) not in reads))
+        op = {"id": name, "op": str(function), "phase": phase, "mod": module, "in": list(dict.fromkeys(reads)), "out": made,
+              "flops": 0 if is_view else int(flops.count(function, *arguments, result))}
+        if writes:
+            op["inplace"] = [[self.renamed(tensor, results), earlier] for tensor, earlier in writes]
+        workspace = self.meter.stop(before, self.memory.storages[fresh:])
+        if workspace:
+            op["workspace"] = workspace
+        op.update(call, result=slots)
+        if torch.Tag.nondeterministic_seeded in function.tags:
+            op["random"] = True
+        for storage in storages + self.memory.storages[fresh:]:
+            storage.last = len(self.ops)
+            storage.updates |= phase == "update" and not storage.from_start and not storage.gradient
+        if base == "_amp_foreach_non_finite_check_and_unscale_":
+            self.memory.find(arguments[0][1]).hint = 0.0
+        self.ops.append(op)
+
+    def name_results(self, result, name, phase):
+        """Names all tensors of an op's result; returns the names, nested like the result."""
+        if isinstance(result, (list, tuple)):
+            return [self.name_results(part, f"{name}.{i}", phase) for i, part in enumerate(result)]
+        if not isinstance(result, torch.Tensor):
+            return None
+        storage = self.memory.find(result)
+        if storage is not None:
+            return self.memory.alias(result, name, storage)
+        return self.memory.add(result, name, KIND_IN_PHASE[phase]).record["id"]
+
+    def renamed(self, written, results):
+        """The new name of a tensor written in place, or None where the op doesn't return it."""
+        storage = self.memory.find(written)
+        return next((self.name(tensor) for tensor in results if self.memory.find(tensor) is storage), None)
+
+    # ---- the end ----
+
+    def finish(self):
+        """Closes the books: what is alive now stays."""
+        self.note_gradients()
+        self.memory.bury(len(self.ops))
+        updated = {storage for storage in self.memory.storages if storage.gradient}
+        has_update = any(op["phase"] == "update" for op in self.ops)
+        for storage in self.memory.storages:
+            if storage.died is not None or storage.record["kind"] in PERSISTENT:
+                continue
+            if storage.from_start:
+                self.memory.set_kind(storage, "buffer")
+            else:
+                if storage in updated and has_update:
+                    storage.died = len(self.ops)
+                else:
+                    self.memory.set_kind(storage, "output")
+        kinds = {storage.record["id"]: storage.record["kind"] for storage in self.memory.storages}
+        for record in self.memory.tensors:
+            if "alias" in record:
+                record["kind"] = kinds[record["alias"]]
+        return self.with_releases()
+
+    def with_releases(self):
+        """The ops, and releases where PyTorch lets go of a storage only after something else was allocated."""
+        roots = {storage.record["id"]: storage for storage in self.memory.storages}
+        allocates = [any(out in roots and not roots[out].from_start and roots[out].record["bytes"] for out in op["out"])
+                     for op in self.ops]
+        before = [0]
+        for does in allocates:
+            before.append(before[-1] + does)
+        releases = collections.defaultdict(list)
+        for storage in self.memory.storages:
+            late = storage.died is not None and storage.last >= 0 and storage.record["kind"] not in PERSISTENT
+            if late and storage.record["bytes"] and before[storage.died] > before[storage.last + 1]:
+                releases[storage.died].append(storage)
+        ops = []
+        for i in range(len(self.ops) + 1):
+            for storage in releases.get(i, []):
+                ops.append(self.release(storage, self.ops[min(i, len(self.ops) - 1)]))
+            ops += self.ops[i:i + 1]
+        return ops
+
+    def release(self, storage, following):
+        """The op that marks the place where PyTorch lets go of a storage."""
+        last = self.ops[storage.last]
+        phase = following["phase"] if storage.gradient else last["phase"] if following["phase"] == "forward" else following["phase"]
+        name = storage.record["id"]
+        self.counts["release"] += 1
+        return {"id": f"release_{self.counts['release']}", "op": RELEASE, "phase": phase, "mod": last["mod"], "in": [name],
+                "out": [], "flops": 0, "args": [{"t": name}], "kwargs": {}, "result": None}
+
+
+QUESTIONS = {getattr(aten, name) for name in ("sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_contiguous", "size",
+                                              "stride", "is_same_size", "_has_same_storage_numel", "is_pinned", "dim") if hasattr(aten, name)}
+
+
+def plain_list(tensor):
+    """The elements of a tensor, as JSON can hold them."""
+    values = tensor.detach().reshape(-1)
+    if values.is_complex():
+        values = torch.view_as_real(values).reshape(-1)
+    return [v if not isinstance(v, float) or math.isfinite(v) else {"float": repr(v)} for v in values.tolist()]
+
+
+# ---- what users call ----
+
+def fake():
+    """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
+    making of models that are too large for the machine."""
+    return _FAKE
+
+
+class capture:
+    """Writes the step that runs under it into a file: `with capture("step.jsonl.gz"): ...`
+
+    path       the file; compressed if it ends in .gz. None: only `graph`, set at the end, has it.
+    real       False: on fake tensors, nothing is computed or allocated. True: the step runs for real; what its
+               kernels need for themselves is measured (on a GPU; on CPU under the heap shim).
+    hints      what to assume of data that fake tensors don't have: see tidemark_torch.hints.
+    name       of the graph; the file's name if it is None.
+
+    On fake tensors, parameters, gradients and optimizers are left as they were; other Python state of the step, a
+    scheduler's say, isn't.
+    """
+
+    def __init__(self, path, real=False, hints=None, name=None):
+        self.path, self.real, self.graph = path, real, None
+        stem = str(path or "step").replace("\\", "/").rpartition("/")[2]
+        self.title = name or stem.replace(".gz", "").replace(".jsonl", "")
+        self.recorder = Recorder(real, hints)
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        recorder = self.recorder
+        if not self.real:
+            active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
+            recorder.fake_mode = active or _FAKE
+            if active is None:
+                self.stack.enter_context(_FAKE)
+        with _disable_current_modes():
+            recorder.eager = Eager()
+        for handle in recorder.modules.start() + recorder.optimizers.start():
+            self.stack.callback(handle.remove)
+        recorder.memory.bury(0)
+        self.stack.enter_context(recorder)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.stack.close()
+        recorder = self.recorder
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.restore()
+            recorder.memory.close()
+        if kind is not None and issubclass(kind, Exception) and not isinstance(error, CaptureError):
+            text = explain(error)
+            if not text.startswith(kind.__name__):
+                raise CaptureError(text) from error
+        return False
+
+    def finish(self):
+        """Makes the graph and writes it."""
+        recorder = self.recorder
+        ops = recorder.finish()
+        head = {"v": 1, "name": self.title, "source": f"torch {torch.__version__}"}
+        if recorder.hints.assumed:
+            head["assumed"] = recorder.hints.texts()
+        tensors = [record for record in recorder.memory.tensors]
+        set_values(tensors, ops)
+        self.graph = StepGraph(head, tensors, ops)
+        if self.path is not None:
+            write_graph(self.path, self.graph)
+
+    def restore(self):
+        """Takes fake gradients and optimizer state off the user's own tensors."""
+        self.recorder.optimizers.restore()
+        for parameter, before in self.recorder.parameters.values():
+            if not self.real and not isinstance(parameter, FakeTensor) and isinstance(parameter.grad, FakeTensor):
+                parameter.grad = before
+
+
+def capture_step(path, step, *args, warm=True, **options):
+    """Runs `step(*args)` twice and writes its second run: a step of many, with what the first has left. Returns the
+    graph. warm=False: runs it once. Options as for capture()."""
+    session = capture(path, **options)
+    with session:
+        if warm:
+            with session.recorder.pause():
+                step(*args)
+        kept = step(*args)
+    del kept
+    return session.graph
+
+
+# ---- values for replay ----
+
+def initial_value(record):
+    """An `init` that lets a tensor of this name and shape take part in a finite training step."""
+    last, shape = record["id"].rsplit(".", 1)[-1], record["shape"]
+    if record["dtype"] == "bool":
+        return ["fill", 1]
+    if record["dtype"][0] in "iu":
+        return ["fill", 0]
+    if record["kind"] == "optimizer":
+        return ["fill", 10.0 if last == "step" else 1e-4 if "sq" in last else 0.0]
+    if record["kind"] == "input":
+        return ["normal", 1.0]
+    if "bias" in last or last == "running_mean":
+        return ["fill", 0.0]
+    if len(shape) <= 1 or last == "running_var":
+        return ["fill", 1.0]
+    elements = math.prod(shape)
+    is_embedding = len(shape) == 2 and shape[0] > 5000
+    return ["normal", min(0.02 if is_embedding else 1.0, (2.0 * shape[0] / max(1, elements)) ** 0.5)]
+
+
+def limits(ops, shape):
+    """(tensor, extent) of the indices that ops read, for names in `shape`."""
+    for op in ops:
+        packet, args = op["op"].rsplit(".", 1)[0], op.get("args") or []
+        extents = []
+        if packet == "aten.embedding":
+            extents = [(args[1], shape[args[0]["t"]][0])]
+        elif packet in ("aten.embedding_bag", "aten._embedding_bag", "aten._embedding_bag_forward_only"):
+            extents = [(args[1], shape[args[0]["t"]][0])]
+        elif packet in ("aten.nll_loss_forward", "aten.nll_loss2d_forward"):
+            extents = [(args[1], shape[args[0]["t"]][1 if len(shape[args[0]["t"]]) > 1 else 0])]
+        elif packet in ("aten.gather", "aten.scatter", "aten.scatter_add", "aten.index_select", "aten.index_add",
+                        "aten.scatter_", "aten.scatter_add_", "aten.index_add_"):
+            index = args[1] if packet == "aten.index_select" and isinstance(args[1], dict) else args[2]
+            extents = [(index, (shape[args[0]["t"]] or [1])[args[1]])] if isinstance(args[1], int) else []
+        elif packet in ("aten.index", "aten.index_put", "aten._index_put_impl_", "aten.index_put_"):
+            extents = [(index, shape[args[0]["t"]][min(i, len(shape[args[0]["t"]]) - 1)]) for i, index in enumerate(args[1])]
+        for index, extent in extents:
+            if isinstance(index, dict) and "t" in index:
+                yield index["t"], extent
+
+
+def set_values(tensors, ops):
+    """Gives every tensor that is there from the start an `init`, such that indices stay in range."""
+    by_name = {record["id"]: record for record in tensors}
+    shape = {name: record["shape"] for name, record in by_name.items()}
+    least = {}
+    for name, extent in limits(ops, shape):
+        least[name] = min(extent, least.get(name, extent))
+    for op in reversed(ops):  # through views and copies of indices to where they come from
+        known = [least[out] for out in op["out"] if out in least]
+        if known:
+            for name in op["in"]:
+                if by_name[name]["dtype"][0] in "iu":
+                    least[name] = min(min(known), least.get(name, min(known)))
+    written = {out for op in ops for out in op["out"]}
+    for name, record in by_name.items():
+        if name in written or "data" in record:
+            continue
+        record["init"] = initial_value(record)
+        if name in least and record["dtype"][0] in "iu":
+            record["init"] = ["below", max(1, least[name])]

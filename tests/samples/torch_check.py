@@ -1,0 +1,161 @@
+"""Captures, replays and real runs of the steps in torch_steps.py. Run by torch_test, under the heap shim."""
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import tidemark_torch
+from tidemark_torch import command, replay, truth
+from tidemark_torch.graph import read_graph
+from tidemark_torch.recording import capture_step, fake
+from tidemark_torch.steps import TrainingStep
+from tidemark_torch.workspace import Heap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import torch_steps
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "tied", "unused", "spectral", "clipped", "scaled",
+         "accumulated", "gru", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients"]
+
+
+def make(name):
+    """A step of torch_steps.py."""
+    torch.manual_seed(0)
+    made = getattr(torch_steps, name)()
+    return TrainingStep(*made) if isinstance(made, tuple) else made
+
+
+def planned(path, *settings):
+    """The plan of a graph file, as the program makes it."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    said = subprocess.run([os.environ["TIDEMARK"], "plan", path, "--json", *words], check=True, stdout=subprocess.PIPE)
+    return json.loads(said.stdout)
+
+
+class Steps(unittest.TestCase):
+    """Each step: what is predicted is what PyTorch needs, and any order gives the same results."""
+
+
+def add_tests(name):
+    """The tests of one step."""
+    def predicted(self):
+        with fake():
+            step = make(name)
+        graph = capture_step(None, step)
+        growth = graph.peak_bytes(list(graph.ops), workspace=False) - graph.persistent_bytes()
+        step = make(name)
+        for _ in range(2):
+            step()
+        real = truth.allocator_growth(step)
+        recorded = capture_step(None, step, real=True)
+        workspace = max(op.get("workspace", 0) for op in recorded.ops.values())
+        self.assertLessEqual(growth, 1.001 * real + 64)
+        self.assertGreaterEqual(1.001 * (growth + workspace) + 64, real)
+
+    def replayed(self):
+        with fake():
+            step = make(name)
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/step.jsonl", step)
+            plan = planned(f"{folder}/step.jsonl")
+        program = list(graph.ops)
+        self.assertEqual(plan["memory"]["program_peak_bytes"], graph.peak_bytes(program))
+        graph.check_order(plan["order"]["ops"])
+        runner, heap = replay.Replay(graph), Heap()
+        _, expected = runner.measure(program, heap)
+        _, results = runner.measure(plan["order"]["ops"], heap)
+        self.assertEqual(results, expected)
+
+    setattr(Steps, f"test_{name}_needs_what_is_predicted", predicted)
+    setattr(Steps, f"test_{name}_gives_equal_results_in_our_order", replayed)
+
+
+for step_name in STEPS:
+    add_tests(step_name)
+
+
+class Capture(unittest.TestCase):
+    """The context manager and the command line."""
+
+    def test_the_users_tensors_stay_as_they_are(self):
+        model = torch_steps.network()
+        optimizer = torch.optim.Adam(model.parameters())
+        x, y = torch_steps.batch()
+        before = [p.detach().clone() for p in model.parameters()]
+        with tidemark_torch.capture(None) as session:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        self.assertTrue(all(torch.equal(p, q) for p, q in zip(model.parameters(), before)))
+        self.assertTrue(all(p.grad is None for p in model.parameters()))
+        self.assertFalse(optimizer.state)
+        phases = {op["phase"] for op in session.graph.ops.values()}
+        self.assertEqual(phases, {"forward", "backward", "update"})
+        self.assertIn("0.weight", session.graph.tensors)
+        F.cross_entropy(model(x), y).backward()  # and goes on for real
+        optimizer.step()
+
+    def test_gradients_live_until_zero_grad(self):
+        model, (x, y) = torch_steps.network(), torch_steps.batch()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with tidemark_torch.capture(None) as session:
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        graph = session.graph
+        gradients = sum(p.numel() * 4 for p in model.parameters())
+        order = list(graph.ops)
+        first = next(i for i, op in enumerate(order) if graph.ops[op]["phase"] == "update")
+        self.assertGreaterEqual(graph.live_bytes(order)[first] - graph.persistent_bytes(), gradients)
+
+    def test_forward_only(self):
+        model = torch_steps.network()
+        with tidemark_torch.capture(None) as session, torch.no_grad():
+            model(torch.randn(4, 32))
+        self.assertEqual({op["phase"] for op in session.graph.ops.values()}, {"forward"})
+
+    def test_a_model_larger_than_the_machine(self):
+        with tidemark_torch.fake():
+            model = nn.Sequential(*[nn.Linear(1 << 17, 1 << 17, bias=False) for _ in range(8)])
+        with tidemark_torch.capture(None) as session:
+            model(torch.randn(1, 1 << 17)).sum().backward()
+        self.assertGreater(session.graph.peak_bytes(list(session.graph.ops)), 1 << 39)
+
+    def test_hints(self):
+        with fake():
+            step = make("moe")
+        graph = capture_step(None, step, hints={"nonzero": 0.25})
+        self.assertIn("nonzero finds 64 of 256", graph.head["assumed"][0])
+
+    def test_errors_are_one_line(self):
+        for words, said in ((["no_such_model"], "--list"), (["nofile.py:f"], "no such file"), (["mlp", "--optimizer", "x"], "no optimizer")):
+            run = subprocess.run([sys.executable, "-m", "tidemark_torch", *words], stderr=subprocess.PIPE, text=True,
+                                 env={key: value for key, value in os.environ.items() if key != "LD_PRELOAD"})
+            self.assertEqual(run.returncode, 3)
+            self.assertEqual(len(run.stderr.strip().splitlines()), 1, run.stderr)
+            self.assertIn(said, run.stderr)
+
+    def test_old_versions_are_refused(self):
+        from tidemark_torch import errors
+        version, torch.__version__ = torch.__version__, "1.13.1"
+        try:
+            self.assertRaisesRegex(tidemark_torch.CaptureError, "too old", errors.check_version)
+        finally:
+            torch.__version__ = version
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    unittest.main(verbosity=1)
