@@ -10,12 +10,12 @@
 #include <time.h>
 
 #include "src/read/buffers_csv.h"
+#include "src/base/complain.h"
+#include "src/base/output.h"
 #include "solver/layout/pools/pools.h"
 #include "subcommands.h"
 #include "src/read/input.h"
 #include "options.h"
-
-enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 
 /* Without --time the exact search stops at this effort: some ten seconds. */
 #define COMMAND_EFFORT LAYOUT_EFFORT(5)
@@ -300,19 +300,29 @@ static bool print_json(const struct request *request, const struct buffers_csv *
 
 static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct buffers_result *result)
 {
-	if (!request->output)
-		return request->json || buffers_csv_write(csv, result, stdout);
-	FILE *stream = fopen(request->output, "w");
-	if (!stream)
-		return false;
-	bool written = buffers_csv_write(csv, result, stream);
-	return fclose(stream) == 0 && written;
+	struct output output;
+	struct error error = { 0 };
+	if (!request->output && request->json)
+		return true;
+	enum status status = output_open(&output, request->output, true, &error);
+	if (status == OK) {
+		buffers_csv_write(csv, result, output.stream);
+		status = output_close(&output, OK, &error);
+	}
+	if (status != OK)
+		complain(NULL, &error, status);
+	return status == OK;
 }
 
-static int fail_output(const struct request *request)
+/* JSON goes to standard output; true when all of it was taken. */
+static bool flush_json(bool written)
 {
-	fprintf(stderr, "tidemark: layout: %s: %s\n", request->output ? request->output : "output", strerror(errno));
-	return EXIT_INPUT;
+	struct error error = { 0 };
+	if (written && fflush(stdout) == 0)
+		return true;
+	fail(&error, LIMIT, "can't write standard output: %s", errno ? strerror(errno) : "out of memory");
+	complain(NULL, &error, LIMIT);
+	return false;
 }
 
 static void count_name(void *context, struct slice id)
@@ -380,9 +390,8 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (offsets(result)) {
 		bool limited = status == CANCELLED || status == LIMIT;
 		struct buffers_result written = { offsets(result), result->donor, NULL };
-		if ((request->json && !print_json(request, csv, result, limited, time)) || !write_csv(request, csv, &written)
-		    || fflush(stdout) != 0)
-			return fail_output(request);
+		if ((request->json && !flush_json(print_json(request, csv, result, limited, time))) || !write_csv(request, csv, &written))
+			return EXIT_LIMIT;
 	}
 	if (signal_number && signal_number != SIGALRM)
 		return 128 + signal_number;
@@ -450,9 +459,9 @@ static int report_pools(const struct request *request, const struct buffers_csv 
 			const struct error *error, double time)
 {
 	struct buffers_result written = { result->offset, result->donor, result->pool };
-	if (result->offset && ((request->json && !print_pools(request, csv, result, status == CANCELLED, time))
-			       || !write_csv(request, csv, &written) || fflush(stdout) != 0))
-		return fail_output(request);
+	if (result->offset && ((request->json && !flush_json(print_pools(request, csv, result, status == CANCELLED, time)))
+			       || !write_csv(request, csv, &written)))
+		return EXIT_LIMIT;
 	if (signal_number && signal_number != SIGALRM)
 		return 128 + signal_number;
 	if (result->offset)

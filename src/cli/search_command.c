@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch.h"
+#include "src/base/output.h"
 #include "src/configs/calibrate.h"
 #include "src/scenario/devices.h"
 #include "subcommands.h"
@@ -345,11 +346,14 @@ static int parse(struct search *search, int argc, char **argv)
 
 static int save_constants(const struct search *search, const struct calibration *calibration)
 {
-	FILE *file = fopen(search->constants, "w");
-	if (!file)
-		return usage_error("search", "%s: can't be written", search->constants);
-	calibration_save(calibration, &search->scenario, file);
-	return fclose(file) == 0 ? EXIT_FINE : usage_error("search", "%s: can't be written", search->constants);
+	struct output output;
+	struct error error = { 0 };
+	enum status status = output_open(&output, search->constants, true, &error);
+	if (status == OK) {
+		calibration_save(calibration, &search->scenario, output.stream);
+		status = output_close(&output, OK, &error);
+	}
+	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
 /* Fits the machine to measurements, and says how well that goes. */
@@ -374,10 +378,12 @@ static int run(struct search *search)
 	struct control control = { .cancel = batch_cancel() };
 	struct config_list list;
 	struct error error = { 0 };
-	FILE *file = search->output ? fopen(search->output, "w") : stdout;
-	if (!file)
-		return usage_error("search", "%s: can't be written", search->output);
-	enum status status = config_search(&search->request, &control, &list, &error);
+	struct output output;
+	enum status status = output_open(&output, search->output, true, &error);
+	if (status != OK)
+		return complain(NULL, &error, status);
+	FILE *file = output.stream;
+	status = config_search(&search->request, &control, &list, &error);
 	int code = EXIT_FINE;
 	if (status == OK) {
 		if (search->json)
@@ -389,8 +395,7 @@ static int run(struct search *search)
 		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 		config_list_free(&list);
 	}
-	if (search->output)
-		fclose(file);
+	status = output_close(&output, status, &error);
 	return status != OK ? complain(NULL, &error, status) : code;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "batch.h"
+#include "src/base/output.h"
 #include "src/read/input.h"
 #include "src/read/problem_json.h"
 #include "subcommands.h"
@@ -122,22 +123,26 @@ static json_t *plan_json(const struct shard_problem *problem, const struct shard
 	return object;
 }
 
-static bool write_json(json_t *object, FILE *stream)
+/* To a file, or to standard output where path is NULL. Takes the object. */
+static enum status write_json(json_t *object, const char *path, struct error *error)
 {
-	bool written = object && json_dumpf(object, stream, JSON_REAL_PRECISION(6)) == 0 && putc('\n', stream) == '\n';
+	struct output output;
+	enum status status = object ? output_open(&output, path, true, error) : fail_memory(error);
+	if (status == OK) {
+		bool dumped = json_dumpf(object, output.stream, JSON_REAL_PRECISION(6)) == 0;
+		putc('\n', output.stream);
+		status = output_close(&output, dumped || ferror(output.stream) ? OK : fail_memory(error), error);
+	}
 	json_decref(object);
-	return written && fflush(stream) == 0;
+	return status;
 }
 
-static bool write_file(json_t *object, const char *path)
+static enum status write_text(const struct shard_problem *problem, const struct shard_plan *plan, double seconds, struct error *error)
 {
-	FILE *stream = fopen(path, "w");
-	bool written = stream ? write_json(object, stream) : (json_decref(object), false);
-	return (!stream || fclose(stream) == 0) && written;
-}
-
-static bool write_text(const struct shard_problem *problem, const struct shard_plan *plan, double seconds)
-{
+	struct output output;
+	enum status status = output_open(&output, NULL, true, error);
+	if (status != OK)
+		return status;
 	printf("%s: %" PRIu32 " nodes, %" PRIu32 " edges\n", problem->name ? problem->name : "problem", problem->nodes, problem->edges);
 	if (plan->choice)
 		printf("cost         %" PRId64 "%s\npeak usage   %" PRId64 "\n", plan->cost, plan->proved ? ", proved optimal" : "", plan->peak);
@@ -149,7 +154,7 @@ static bool write_text(const struct shard_problem *problem, const struct shard_p
 	if (plan->choice && !plan->proved && plan->cost > 0)
 		printf(" (gap %.3f %%)", 100 * (double)(plan->cost - plan->bound) / (double)plan->cost);
 	printf("\nseconds      %.2f\n", seconds);
-	return fflush(stdout) == 0;
+	return output_close(&output, OK, error);
 }
 
 static double now(void)
@@ -164,14 +169,13 @@ static double now(void)
 static int report(const struct request *request, const struct shard_problem *problem, const struct shard_plan *plan, bool limited,
 		  double seconds)
 {
-	bool written = request->json ? write_json(plan_json(problem, plan, limited, seconds, false), stdout)
-		: write_text(problem, plan, seconds);
-	if (written && request->output)
-		written = write_file(plan_json(problem, plan, limited, seconds, true), request->output);
-	if (!written) {
-		fprintf(stderr, "tidemark: %s: %s\n", request->output ? request->output : "standard output", strerror(errno));
-		return EXIT_INPUT;
-	}
+	struct error error = { 0 };
+	enum status status = request->json ? write_json(plan_json(problem, plan, limited, seconds, false), NULL, &error)
+		: write_text(problem, plan, seconds, &error);
+	if (status == OK && request->output)
+		status = write_json(plan_json(problem, plan, limited, seconds, true), request->output, &error);
+	if (status != OK)
+		return complain(NULL, &error, status);
 	if (batch_signal())
 		return batch_signal();
 	if (plan->choice)

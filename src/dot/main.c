@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "attributes.h"
+#include "src/base/output.h"
 #include "guard.h"
 #include "parse.h"
 #include "read.h"
@@ -16,7 +17,7 @@
 
 #define OUTPUTS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
 #define X(id, name) OUTPUT_##id,
-enum output { OUTPUTS(X) OUTPUT_COUNT };
+enum format { OUTPUTS(X) OUTPUT_COUNT };
 #undef X
 #define X(id, name) name,
 static const char *const format_names[OUTPUT_COUNT] = { OUTPUTS(X) };
@@ -211,12 +212,12 @@ static int report(const struct options *options, enum status status, const struc
 /* The result is written when it is complete: a failure leaves nothing half done. */
 static enum status deliver(const struct options *options, const char *data, size_t length, struct error *error)
 {
-	FILE *file = options->output ? fopen(options->output, "wb") : stdout;
-	if (!file)
-		return fail(error, BAD_INPUT, "can't write %s: %s", options->output, strerror(errno));
-	bool written = fwrite(data, 1, length, file) == length;
-	written &= (options->output ? fclose(file) : fflush(file)) == 0;
-	return written ? OK : fail(error, BAD_INPUT, "can't write %s: %s", options->output ? options->output : "standard output", strerror(errno));
+	struct output output;
+	enum status status = output_open(&output, options->output, true, error);
+	if (status != OK)
+		return status;
+	fwrite(data, 1, length, output.stream);
+	return output_close(&output, OK, error);
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/write/export.h"
+#include "src/base/output.h"
 #include "export_line.h"
 #include "src/read/input.h"
 #include "src/plan/planner.h"
@@ -554,14 +555,15 @@ static enum status do_save(struct session *session, const char *argument, struct
 {
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
-	FILE *file = fopen(argument, session->interactive ? "wxe" : "we");
-	if (!file)
-		return fail(error, BAD_INPUT, "can't write %s (an existing file is not replaced)", argument);
-	bool written = fputs(log_text(session->log), file) >= 0;
-	if (fclose(file) != 0 || !written)
-		return fail(error, LIMIT, "can't write %s", argument);
-	say(session, "saved %s", argument);
-	return OK;
+	struct output output;
+	enum status status = output_open(&output, argument, !session->interactive, error);
+	if (status != OK)
+		return status;
+	fputs(log_text(session->log), output.stream);
+	status = output_close(&output, OK, error);
+	if (status == OK)
+		say(session, "saved %s", argument);
+	return status;
 }
 
 static enum status do_open(struct session *session, const char *argument, struct error *error)

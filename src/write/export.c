@@ -1,9 +1,6 @@
-/* export.c: the export table, and writing files whole or not at all. */
-#include <errno.h>
+/* export.c: the table of exports. */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "export.h"
 #include "mesh.h"
@@ -12,6 +9,7 @@
 #include "factors.h"
 #include "pipeline.h"
 #include "shard.h"
+#include "src/base/output.h"
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -180,81 +178,13 @@ void export_help(FILE *stream)
 			fprintf(stream, "  %-16s %s\n", export_views[i].name, export_views[i].help);
 }
 
-static enum status flushed(FILE *stream, const char *path, struct error *error)
-{
-	if (fflush(stream) == 0 && !ferror(stream))
-		return OK;
-	return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-}
-
-/* Into a new file beside path, which takes its place when all is written. */
-static enum status replace_file(const struct export_view *view, enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
-	const char *path, char *temporary, struct error *error)
-{
-	int descriptor = mkstemp(temporary);
-	FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-	if (!stream)
-		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	enum status status = view->write(plan, options, kind, stream, error);
-	if (status == OK)
-		status = flushed(stream, path, error);
-	mode_t mask = umask(0);
-	umask(mask);
-	fchmod(fileno(stream), 0666 & ~mask);
-	if (fclose(stream) != 0 && status == OK)
-		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	if (status == OK && rename(temporary, path) != 0)
-		status = fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	if (status != OK)
-		unlink(temporary);
-	return status;
-}
-
-/* Devices and pipes are written to as they are: replacing them would be a disaster. */
-static enum status write_special(const struct export_view *view, enum export_kind_id kind, const struct plan *plan, const struct export_options *options,
-	const char *path, struct error *error)
-{
-	FILE *stream = fopen(path, "we");
-	if (!stream)
-		return fail(error, LIMIT, "can't write %s: %s", path, strerror(errno));
-	enum status status = view->write(plan, options, kind, stream, error);
-	if (status == OK)
-		status = flushed(stream, path, error);
-	fclose(stream);
-	return status;
-}
-
 enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
 	bool force, struct error *error)
 {
-	struct stat there;
+	struct output output;
 	const struct export_view *view = export_view_find(kind, options->view, error);
 	if (!view)
 		return BAD_INPUT;
-	if (!path || strcmp(path, "-") == 0) {
-		enum status status = view->write(plan, options, kind, stdout, error);
-		return status == OK ? flushed(stdout, "standard output", error) : status;
-	}
-	bool exists = stat(path, &there) == 0;
-	if (exists && S_ISDIR(there.st_mode))
-		return fail(error, LIMIT, "can't write %s: it is a directory", path);
-	if (exists && !S_ISREG(there.st_mode))
-		return write_special(view, kind, plan, options, path, error);
-	if (exists && !force)
-		return fail(error, BAD_INPUT, "%s exists already", path);
-	/* A link keeps pointing where it does: the file behind it is replaced. */
-	char *whole = exists ? realpath(path, NULL) : NULL;
-	const char *target = whole ? whole : path;
-	size_t length = strlen(target) + 8;
-	char *temporary = mem_alloc(length, 1);
-	enum status status = NO_MEMORY;
-	if (temporary) {
-		snprintf(temporary, length, "%s.XXXXXX", target);
-		status = replace_file(view, kind, plan, options, target, temporary, error);
-	} else {
-		fail_memory(error);
-	}
-	mem_free(temporary);
-	free(whole);
-	return status;
+	enum status status = output_open(&output, path, force, error);
+	return status == OK ? output_close(&output, view->write(plan, options, kind, output.stream, error), error) : status;
 }

@@ -1,5 +1,6 @@
 /* commands.c: what the explorer's own commands do, and which belong to the views or the session. */
 #include "app.h"
+#include "src/base/output.h"
 
 #include <unistd.h>
 
@@ -102,16 +103,21 @@ static void export_screen(struct app *app, const char *path)
 	int x, y;
 	bool drawn = app_draw(app, app->frame.width, app->frame.height, &x, &y), svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
 	char *text = drawn && !svg ? frame_dump(&app->frame) : NULL;
-	FILE *file = drawn && (svg || text) ? fopen(path, "we") : NULL;
-	bool written = file;
-	if (file && svg)
-		picture_svg(&app->frame, &app->palette, app->theme, x, y, file);
-	else if (file)
-		written = fputs(text, file) >= 0;
-	if (file)
-		written = fclose(file) == 0 && written;
+	struct error error = { 0 };
+	struct output output;
+	enum status status = drawn && (svg || text) ? output_open(&output, path, true, &error) : fail_memory(&error);
+	if (status == OK) {
+		if (svg)
+			picture_svg(&app->frame, &app->palette, app->theme, x, y, output.stream);
+		else
+			fputs(text, output.stream);
+		status = output_close(&output, OK, &error);
+	}
 	mem_free(text);
-	view_say(&app->model, written ? "wrote %s" : "can't write %s", path);
+	if (status == OK)
+		view_say(&app->model, "wrote %s", path);
+	else
+		view_say(&app->model, "%s", error.text);
 }
 
 /* The screen is ours; what a plan is written as is the session's. */

@@ -1,5 +1,6 @@
 /* history_file.c: one line of the prompt a line, the newest last. */
 #include "history_file.h"
+#include "src/base/output.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,16 +11,13 @@ enum { LINES_LONG = 1000 };
 /* Replaces the file by what is in memory. */
 static void shorten(const struct history *history, const char *path)
 {
-	char temporary[5000];
-	if ((size_t)snprintf(temporary, sizeof temporary, "%s.new", path) >= sizeof temporary)
-		return;
-	FILE *file = fopen(temporary, "we");
-	if (!file)
+	struct error error;
+	struct output output;
+	if (output_open(&output, path, true, &error) != OK)
 		return;
 	for (uint32_t i = history->count; i > 0; i--)
-		fprintf(file, "%s\n", history->line[(history->next + HISTORY_LINES - i) % HISTORY_LINES]);
-	if (fclose(file) != 0 || rename(temporary, path) != 0)
-		unlink(temporary);
+		fprintf(output.stream, "%s\n", history->line[(history->next + HISTORY_LINES - i) % HISTORY_LINES]);
+	output_close(&output, OK, &error);   /* what fails leaves the long file as it is */
 }
 
 void history_load(struct history *history, const char *path)

@@ -1,5 +1,6 @@
 /* screenshot.c: opens a session, presses keys, draws once, writes the cells. */
 #include "screenshot.h"
+#include "src/base/output.h"
 
 #include <locale.h>
 
@@ -141,25 +142,22 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 static int draw_session(const struct shot *shot, struct session *session)
 {
 	struct error error = { 0 };
-	int code = EXIT_LIMIT, x, y;
+	int x, y;
 	session_wait(session);
 	struct app *app = app_new(session, shot->theme, 256, shot->ascii, NULL);
-	FILE *stream = !shot->output || strcmp(shot->output, "-") == 0 ? stdout : fopen(shot->output, "we");
-	if (!stream)
-		fail(&error, LIMIT, "can't write %s", shot->output);
-	else if (!app || !app_draw(app, shot->width, shot->height, &x, &y))
-		fail_memory(&error);
-	else {
-		app->view = shot->view - 1;
-		screenshot_keys(app, shot->keys);
-		code = write_screen(shot, app, stream);
-		if (fflush(stream) != 0 || code != EXIT_FINE)
-			code = EXIT_LIMIT, fail(&error, LIMIT, "can't write the screen");
+	struct output output;
+	enum status status = output_open(&output, shot->output, true, &error);
+	if (status == OK) {
+		if (app && app_draw(app, shot->width, shot->height, &x, &y)) {
+			app->view = shot->view - 1;
+			screenshot_keys(app, shot->keys);
+			status = write_screen(shot, app, output.stream) == EXIT_FINE ? OK : fail_memory(&error);
+		} else {
+			status = fail_memory(&error);
+		}
+		status = output_close(&output, status, &error);
 	}
-	if (stream && stream != stdout)
-		fclose(stream);
-	if (code != EXIT_FINE)
-		complain(NULL, &error, LIMIT);
+	int code = status == OK ? EXIT_FINE : complain(NULL, &error, status);
 	if (app)
 		app_free(app);
 	return code;

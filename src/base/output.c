@@ -1,0 +1,244 @@
+/* output.c: a temporary file, checked at every step, renamed at the end. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SLOTS = 8, LINKS_MOST = 40, PATH_BYTES = 4096, TRIES = 1000 };
+
+/* Signals that end a program which doesn't expect them. */
+static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGXCPU, SIGXFSZ };
+enum { DEADLY = sizeof deadly / sizeof *deadly };
+
+/* Unfinished files: signals can only find them here. A slot is taken before its text is set. */
+static struct { atomic_bool taken, set; char path[PATH_BYTES]; } unfinished[SLOTS];
+
+/* ---- signals ------------------------------------------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (atomic_load(&unfinished[i].set))
+			unlink(unfinished[i].path);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+/* Where nobody else expects a signal, we do, from the first output on. */
+static void expect_signals(void)
+{
+	for (int i = 0; i < DEADLY; i++) {
+		struct sigaction old, ours = { .sa_handler = on_signal };
+		if (sigaction(deadly[i], NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) {
+			sigemptyset(&ours.sa_mask);
+			sigaction(deadly[i], &ours, NULL);
+		}
+	}
+}
+
+static int remember(const char *path)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		bool free = false;
+		if (!atomic_compare_exchange_strong(&unfinished[i].taken, &free, true))
+			continue;
+		snprintf(unfinished[i].path, PATH_BYTES, "%s", path);
+		atomic_store(&unfinished[i].set, true);
+		return i;
+	}
+	return -1;
+}
+
+static void forget(int slot)
+{
+	if (slot < 0)
+		return;
+	atomic_store(&unfinished[slot].set, false);
+	atomic_store(&unfinished[slot].taken, false);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------- */
+
+static enum status failed(const char *name, struct error *error)
+{
+	return fail(error, LIMIT, "can't write %s: %s", name, errno ? strerror(errno) : "not all of it was taken");
+}
+
+/* The file that links lead to; it need not be there. False when they lead nowhere. */
+static bool follow_links(char path[PATH_BYTES])
+{
+	struct stat there;
+	for (int i = 0; lstat(path, &there) == 0 && S_ISLNK(there.st_mode); i++) {
+		char target[PATH_BYTES];
+		ssize_t length = readlink(path, target, sizeof target - 1);
+		const char *slash = strrchr(path, '/');
+		size_t folder = *target != '/' && slash ? (size_t)(slash + 1 - path) : 0;
+		if (length < 0)
+			return false;
+		if (i == LINKS_MOST || folder + (size_t)length >= PATH_BYTES) {
+			errno = ELOOP;
+			return false;
+		}
+		memcpy(path + folder, target, (size_t)length);
+		path[folder + (size_t)length] = '\0';
+	}
+	return true;
+}
+
+/* A new file beside the one it will replace, named after it and this process. */
+static enum status open_temporary(struct output *output, struct error *error)
+{
+	size_t size = strlen(output->path) + 40;
+	int descriptor = -1;
+	output->temporary = mem_alloc(size, 1);
+	if (!output->temporary)
+		return fail_memory(error);
+	for (int i = 0; i < TRIES && descriptor < 0; i++) {
+		snprintf(output->temporary, size, "%s.%ld-%d", output->path, (long)getpid(), i);
+		output->slot = remember(output->temporary);
+		descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (descriptor >= 0)
+			break;
+		forget(output->slot);
+		if (errno != EEXIST)
+			return failed(output->name, error);
+	}
+	output->stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+	if (output->stream && (!output->there || fchmod(descriptor, output->mode) == 0))
+		return OK;
+	failed(output->name, error);
+	unlink(output->temporary);
+	forget(output->slot);
+	if (output->stream)
+		fclose(output->stream);
+	else if (descriptor >= 0)
+		close(descriptor);
+	return error->status;
+}
+
+static enum status open_file(struct output *output, bool replace, struct error *error)
+{
+	struct stat there;
+	if (!follow_links(output->path))
+		return failed(output->name, error);
+	output->there = stat(output->path, &there) == 0;
+	if (output->there && S_ISDIR(there.st_mode))
+		return fail(error, LIMIT, "can't write %s: it is a directory", output->name);
+	/* Devices and pipes are written to as they are: replacing them would be a disaster. */
+	if (output->there && !S_ISREG(there.st_mode)) {
+		output->stream = fopen(output->path, "we");
+		mem_free(output->path);
+		output->path = NULL;
+		return output->stream ? OK : failed(output->name, error);
+	}
+	if (output->there && !replace)
+		return fail(error, BAD_INPUT, "%s exists already", output->name);
+	if (output->there && access(output->path, W_OK) != 0)
+		return failed(output->name, error);
+	output->mode = output->there ? there.st_mode & 07777 : 0;
+	return open_temporary(output, error);
+}
+
+static void release(struct output *output)
+{
+	mem_free(output->path);
+	mem_free(output->temporary);
+	output->path = output->temporary = NULL;
+	output->stream = NULL;
+}
+
+enum status output_open(struct output *output, const char *path, bool replace, struct error *error)
+{
+	*output = (struct output){ .stream = stdout, .name = "standard output", .slot = -1 };
+	if (!path || strcmp(path, "-") == 0)
+		return OK;
+	output->stream = NULL;
+	output->name = path;
+	if (strlen(path) >= PATH_BYTES - 40 || !*path) {
+		errno = *path ? ENAMETOOLONG : ENOENT;
+		return failed(path, error);
+	}
+	expect_signals();
+	output->path = mem_alloc(PATH_BYTES, 1);
+	if (!output->path)
+		return fail_memory(error);
+	snprintf(output->path, PATH_BYTES, "%s", path);
+	enum status status = open_file(output, replace, error);
+	if (status != OK)
+		release(output);
+	return status;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------------- */
+
+/* The new name is kept by the folder: it goes to the disk, too. What can't (some file systems) is no failure. */
+static void sync_folder(const char *path)
+{
+	char folder[PATH_BYTES];
+	snprintf(folder, sizeof folder, "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = '\0';
+	int descriptor = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (descriptor < 0)
+		return;
+	fsync(descriptor);
+	close(descriptor);
+}
+
+/* Everything to the system; the reason in errno where that fails. A stream that failed earlier has most likely left its reason there. */
+static bool flushed(struct output *output, bool whole)
+{
+	int descriptor = fileno(output->stream);
+	if (ferror(output->stream))
+		return false;
+	errno = 0;
+	return fflush(output->stream) == 0 && (!whole || fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS);
+}
+
+static enum status close_in_place(struct output *output, enum status status, struct error *error)
+{
+	bool lost = !flushed(output, false);
+	int why = errno;
+	if (output->stream != stdout && fclose(output->stream) != 0 && !lost)
+		lost = true, why = errno;
+	errno = why;
+	return status == OK && lost ? failed(output->name, error) : status;
+}
+
+/* True when the file stands in its place; else the reason is in errno. */
+static bool put_in_place(struct output *output, bool wanted)
+{
+	bool fine = flushed(output, wanted);
+	int why = errno;
+	if (fclose(output->stream) != 0 && fine)
+		fine = false, why = errno;
+	if (fine && wanted && rename(output->temporary, output->path) != 0)
+		fine = false, why = errno;
+	errno = why;
+	return fine;
+}
+
+enum status output_close(struct output *output, enum status status, struct error *error)
+{
+	if (!output->temporary) {
+		status = close_in_place(output, status, error);
+	} else {
+		bool fine = put_in_place(output, status == OK);
+		if (status == OK && !fine)
+			status = failed(output->name, error);
+		if (status == OK)
+			sync_folder(output->path);
+		else
+			unlink(output->temporary);
+		forget(output->slot);
+	}
+	release(output);
+	return status;
+}

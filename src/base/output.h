@@ -1,0 +1,36 @@
+/* output.h: the one way a file is written: whole or not at all. What is written goes to a new file in the same folder; when all of it is on the
+ * disk, that takes the old file's place. The old file's mode is kept, symbolic links are followed, and a signal that ends the program takes
+ * the unfinished file away.
+ *
+ *     struct output output;
+ *     status = output_open(&output, path, true, error);
+ *     if (status == OK) {
+ *         status = write_something(output.stream, error);
+ *         status = output_close(&output, status, error);
+ *     }
+ */
+#ifndef TIDEMARK_BASE_OUTPUT_H
+#define TIDEMARK_BASE_OUTPUT_H
+
+#include <stdio.h>
+
+#include "solver/base/base.h"
+
+struct output {
+	FILE *stream;
+	const char *name;        /* for messages; the caller's path */
+	char *path, *temporary;  /* NULL: standard output, a device or a pipe, which are written to as they are */
+	int slot;                /* where signals look for it */
+	unsigned mode;           /* of the old file */
+	bool there;              /* there is an old file */
+};
+
+/* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says
+ * why. After OK output_close() must follow. */
+enum status output_open(struct output *output, const char *path, bool replace, struct error *error);
+
+/* status: what writing came to. OK: flushes, checks, and puts the file in its place; anything else: takes it away, and the old file
+ * stays as it was. Returns status, or LIMIT with error where not all could be written. */
+enum status output_close(struct output *output, enum status status, struct error *error);
+
+#endif
