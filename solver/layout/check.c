@@ -178,10 +178,10 @@ static enum status check_offsets(const struct check *check, const struct layout 
 	if (layout->arena < top)
 		return fail(error, BAD_INPUT, "the arena has %lld bytes, but byte %lld is in use", (long long)layout->arena,
 			    (long long)top - 1);
-	if (layout->bound > top)
-		return fail(error, BAD_INPUT, "the bound %lld is above the highest byte in use", (long long)layout->bound);
-	if (layout->proved && (layout->arena != layout->bound))
-		return fail(error, BAD_INPUT, "said to be proved, but arena and bound differ");
+	if (layout->proof.bound > top)
+		return fail(error, BAD_INPUT, "the bound %lld is above the highest byte in use", (long long)layout->proof.bound);
+	if (proof_closed(&layout->proof) && layout->proof.value != layout->arena)
+		return fail(error, BAD_INPUT, "the proof is of another arena");
 	return OK;
 }
 
@@ -202,10 +202,10 @@ static enum status check_core(const struct check *check, const struct layout *la
 	for (uint32_t i = 0; i < layout->core_count; i++)
 		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
 			return fail(error, BAD_INPUT, "the core of the bound is no ascending list of buffers");
-	enum status status = layout_check_core(check->buffers, layout->core, layout->core_count, check->alignment, layout->bound - 1,
+	enum status status = layout_check_core(check->buffers, layout->core, layout->core_count, check->alignment, layout->proof.bound - 1,
 					       CORE_NODES);
 	if (status == OK)
-		return fail(error, BAD_INPUT, "the core of the bound %lld fits below it", (long long)layout->bound);
+		return fail(error, BAD_INPUT, "the core of the bound %lld fits below it", (long long)layout->proof.bound);
 	return status == NO_MEMORY ? status : OK;
 }
 
@@ -215,23 +215,23 @@ static enum status check_bound(const struct check *check, const struct layout *l
 	if (check->count && alive(check, layout->moment) != layout->load)
 		return fail(error, BAD_INPUT, "what is alive at step %lld sums up to %lld, not to the load %lld",
 			    (long long)layout->moment, (long long)alive(check, layout->moment), (long long)layout->load);
-	if (layout->proof == LAYOUT_PROOF_LOAD && layout->bound != layout->load)
-		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->bound, (long long)layout->load);
-	if (layout->proof == LAYOUT_PROOF_BUFFER) {
+	if (layout->ground == LAYOUT_PROOF_LOAD && layout->proof.bound != layout->load)
+		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->proof.bound, (long long)layout->load);
+	if (layout->ground == LAYOUT_PROOF_BUFFER) {
 		uint32_t i = layout->core_count == 1 ? layout->core[0] : NONE;
 		if (i >= buffers->n)
 			return fail(error, BAD_INPUT, "the bound names no buffer");
 		int64_t fixed = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : 0;
-		if (fixed + rounded(check, i) != layout->bound)
-			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->bound);
+		if (fixed + rounded(check, i) != layout->proof.bound)
+			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->proof.bound);
 	}
-	if (layout->proof == LAYOUT_PROOF_MOMENT) {
+	if (layout->ground == LAYOUT_PROOF_MOMENT) {
 		int64_t needed = layout_check_moment(buffers, check->alignment, layout->witness);
-		if (needed < layout->bound)
+		if (needed < layout->proof.bound)
 			return needed < 0 ? NO_MEMORY : fail(error, BAD_INPUT, "what is alive at step %lld needs %lld bytes, not the bound %lld",
-							     (long long)layout->witness, (long long)needed, (long long)layout->bound);
+							     (long long)layout->witness, (long long)needed, (long long)layout->proof.bound);
 	}
-	return layout->proof == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;
+	return layout->ground == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;
 }
 
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error)

@@ -92,7 +92,7 @@ static enum status check_rest(const struct buffers *rest, int64_t alignment, con
 	if (!layout.offset)
 		return NO_MEMORY;
 	memcpy(layout.offset, offset, rest->n * sizeof *offset);
-	layout.load = layout.bound = layout_load(rest, alignment, &layout.moment);
+	layout.load = layout.proof.bound = layout_load(rest, alignment, &layout.moment);
 	enum status status = layout.load < 0 ? NO_MEMORY : layout_check(rest, alignment, &layout, error);
 	layout_free(&layout);
 	return status;

@@ -359,8 +359,8 @@ static enum status raise_bound(struct solve *solve, const struct attempt *attemp
 	/* Without a resident the others need less if they fill what the bound says. */
 	layout->irreducible = attempt->core.irreducible && (solve->base == 0 || attempt->height == attempt->bound);
 	solve->bound = solve->base + attempt->bound * scale;
-	layout->bound = solve->bound * model->unit;
-	layout->proof = LAYOUT_PROOF_SEARCH;
+	layout->proof.bound = solve->bound * model->unit;
+	layout->ground = LAYOUT_PROOF_SEARCH;
 	return status;
 }
 
@@ -507,7 +507,7 @@ static enum status moment_bound(struct solve *solve)
 	int64_t bound;
 	uint32_t section;
 	enum status status = layout_moment_bound(model, &bound, &section);
-	if (status != OK || bound * model->unit <= layout->bound)
+	if (status != OK || bound * model->unit <= layout->proof.bound)
 		return status;
 	mem_free(layout->core);
 	layout->core = mem_alloc(model->n, sizeof *layout->core);
@@ -519,9 +519,9 @@ static enum status moment_bound(struct solve *solve)
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
 			if (model->span[k].first <= section && section < model->span[k].last)
 				layout->core[layout->core_count++] = model->origin[b];
-	layout->bound = bound * model->unit;
+	layout->proof.bound = bound * model->unit;
 	layout->witness = model->time[section];
-	layout->proof = LAYOUT_PROOF_MOMENT;
+	layout->ground = LAYOUT_PROOF_MOMENT;
 	return OK;
 }
 
@@ -532,19 +532,19 @@ static enum status simple_bound(struct solve *solve)
 	struct layout *layout = solve->layout;
 	layout->load = model->max_load * model->unit;
 	layout->moment = model->sections ? model->time[model->max_section] : 0;
-	layout->bound = layout->load;
-	layout->proof = LAYOUT_PROOF_LOAD;
+	layout->proof.bound = layout->load;
+	layout->ground = LAYOUT_PROOF_LOAD;
 	for (uint32_t b = 0; b < model->n; b++) {
 		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
-		if (top <= layout->bound)
+		if (top <= layout->proof.bound)
 			continue;
 		if (!layout->core && !(layout->core = mem_alloc(1, sizeof *layout->core)))
 			return NO_MEMORY;
 		layout->core[0] = model->origin[b];
 		layout->core_count = 1;
 		layout->irreducible = true;
-		layout->bound = top;
-		layout->proof = LAYOUT_PROOF_BUFFER;
+		layout->proof.bound = top;
+		layout->ground = LAYOUT_PROOF_BUFFER;
 	}
 	return moment_bound(solve);
 }
@@ -555,7 +555,7 @@ static enum status refuse(struct solve *solve)
 	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
 	int64_t capacity = solve->options->capacity;
-	if (layout->proof == LAYOUT_PROOF_LOAD) {
+	if (layout->ground == LAYOUT_PROOF_LOAD) {
 		struct layout_core core = { .buffer = mem_alloc(model->n, sizeof *core.buffer) };
 		if (!core.buffer || layout_core_of_load(model, capacity / model->unit, &core) != OK) {
 			mem_free(core.buffer);
@@ -568,7 +568,7 @@ static enum status refuse(struct solve *solve)
 		layout->core_count = core.count;
 		layout->irreducible = core.irreducible;
 	}
-	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->bound);
+	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->proof.bound);
 }
 
 /* Says why two pinned buffers are in each other's way, if they are. */
@@ -618,8 +618,8 @@ static enum status place_all(struct solve *solve)
 	const struct layout_options *options = solve->options;
 	enum status status = lift_residents(solve);
 	solve->height = solve->base;
-	solve->bound = layout->bound / solve->model.unit;
-	solve->enough = options->capacity > layout->bound ? options->capacity / solve->model.unit : solve->bound;
+	solve->bound = layout->proof.bound / solve->model.unit;
+	solve->enough = options->capacity > layout->proof.bound ? options->capacity / solve->model.unit : solve->bound;
 	if (status == OK)
 		status = solve_parts(solve);
 	if (!solve->complete) {
@@ -643,7 +643,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
 	status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
 	/* What cannot fit is not worth a search. */
-	if (wanted.capacity > 0 && layout->bound > wanted.capacity)
+	if (wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		wanted.effort = 0;
 	if (status == OK)
 		status = check_pins(&solve.model, layout, error);
@@ -653,8 +653,8 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	}
 	if (status == OK)
 		status = caching ? solve_caching(&solve) : place_all(&solve);
-	layout->proved = layout->offset && layout->arena == layout->bound;
-	if (status == OK && wanted.capacity > 0 && layout->bound > wanted.capacity)
+	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound, layout_proof_names[layout->ground] };
+	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		status = refuse(&solve);
 	if (status == NO_MEMORY)
 		layout_free(layout);

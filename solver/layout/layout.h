@@ -12,6 +12,7 @@
 #define TIDEMARK_LAYOUT_LAYOUT_H
 
 #include "solver/base/base.h"
+#include "solver/base/proof.h"
 
 /* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). Of pieces that are alive together the
  * lower one comes first. */
@@ -78,9 +79,8 @@ struct layout {
 	int64_t *offset;           /* [n] */
 	int64_t arena;             /* highest byte in use (bytes reserved, for the caching allocator) */
 	int64_t load;              /* the largest sum of sizes alive at one step */
-	int64_t bound;             /* no layout has a smaller arena; >= load */
-	bool proved;               /* arena == bound */
-	enum layout_proof proof;   /* of the bound */
+	struct proof proof;        /* arena: no layout has a smaller one than the bound, >= load */
+	enum layout_proof ground;  /* what proves the bound */
 	int64_t moment;            /* the first step with the load */
 	int64_t witness;           /* proof by moment: the step */
 	uint32_t *core;            /* proof by buffer or search: the buffers that alone need `bound` bytes, ascending; by load: only */

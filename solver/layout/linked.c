@@ -209,7 +209,7 @@ static enum status try_choice(struct linking *linking, struct choice *choice, ui
 					   &choice->error);
 	if (choice->status == OK) {
 		choice->status = layout_solve(&result.compounds.buffers, &options, linking->control, &result.layout, &choice->error);
-		result.bound = result.layout.bound;
+		result.bound = result.layout.proof.bound;
 		name_clash(linking, &result);
 	} else {
 		result.layout.clash = clash;
@@ -220,7 +220,7 @@ static enum status try_choice(struct linking *linking, struct choice *choice, ui
 		linked_layout_free(kept);
 		*kept = result;
 	}
-	choice->done = choice->status == INFEASIBLE || kept->layout.proved
+	choice->done = choice->status == INFEASIBLE || proof_closed(&kept->layout.proof)
 		|| (options.capacity > 0 && kept->layout.offset && kept->layout.arena <= options.capacity);
 	return choice->status == NO_MEMORY || choice->status == BAD_INPUT || choice->status == CANCELLED ? choice->status : OK;
 }
@@ -259,7 +259,7 @@ static enum status try_choices(struct linking *linking)
 		struct choice *best = best_choice(linking), *next = NULL;
 		for (uint32_t i = 0; i < linking->choices; i++) {
 			struct choice *choice = &linking->choice[i];
-			bool hopeless = best->result.layout.offset && choice->result.layout.bound >= best->result.layout.arena;
+			bool hopeless = best->result.layout.offset && choice->result.layout.proof.bound >= best->result.layout.arena;
 			if (!choice->done && !hopeless && (!next || better(choice, next)))
 				next = choice;
 		}
@@ -374,8 +374,7 @@ enum status linked_layout_flatten(const struct linked_layout *linked, uint32_t n
 {
 	const struct layout *whole = &linked->layout;
 	*layout = *whole;
-	layout->bound = linked->bound;
-	layout->proved = linked->proved;
+	layout->proof.bound = linked->bound;
 	layout->offset = whole->offset ? mem_alloc(n, sizeof *layout->offset) : NULL;
 	layout->core = whole->core ? mem_alloc(n, sizeof *layout->core) : NULL;
 	layout->core_count = 0;
@@ -397,7 +396,8 @@ enum status linked_layout_flatten(const struct linked_layout *linked, uint32_t n
 			layout->core[layout->core_count++] = i;
 	mem_free(in);
 	layout->irreducible &= layout->core_count == whole->core_count;
-	if (layout->proof != LAYOUT_PROOF_LOAD)
-		layout->proof = LAYOUT_PROOF_SEARCH;
+	if (layout->ground != LAYOUT_PROOF_LOAD)
+		layout->ground = LAYOUT_PROOF_SEARCH;
+	layout->proof.by = layout_proof_names[layout->ground];
 	return OK;
 }

@@ -81,8 +81,7 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 	}
 	result->order = job->order;
 	result->peak = job->peak;
-	result->bound = job->bound;
-	result->proved = job->order && job->peak == job->bound;
+	result->proof = (struct proof){ QUANTITY_LIVE_PEAK, job->order ? job->peak : -1, job->bound, order_proof_names[job->certificate.proof] };
 	result->winner = job->winner;
 	result->certificate = job->certificate;
 	result->ticks = job->control.ticks;
@@ -91,7 +90,7 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 	control->ticks += job->control.ticks;
 	arena_free(&job->arena);
 	order_memory_free(&job->memory);
-	if (status == LIMIT && result->proved)
+	if (status == LIMIT && proof_closed(&result->proof))
 		status = OK;
 	return status;
 }
@@ -158,5 +157,5 @@ enum status order_fit(const struct problem *problem, int64_t cap, const struct o
 		return status;
 	if (result->order && result->peak <= cap)
 		return OK;
-	return result->bound > cap ? INFEASIBLE : LIMIT;
+	return result->proof.bound > cap ? INFEASIBLE : LIMIT;
 }

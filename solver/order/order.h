@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_ORDER_ORDER_H
 #define TIDEMARK_ORDER_ORDER_H
 
+#include "solver/base/proof.h"
 #include "solver/graph/problem.h"
 
 #define ORDER_STRATEGIES(X) /* name of the knob's value, what it does */ \
@@ -81,8 +82,8 @@ struct order_roam {
 
 struct order_result {
 	uint32_t *order;       /* [ops] */
-	int64_t peak, bound;   /* bytes; bound <= every order's peak */
-	bool proved;           /* peak == bound */
+	int64_t peak;          /* bytes */
+	struct proof proof;    /* live peak: bound <= every order's peak */
 	const char *winner;    /* static text: the heuristic or step that found the order */
 	struct order_certificate certificate;
 	struct order_roam roam;

@@ -41,7 +41,7 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
-		job->report->proved = false;
+		job->report->proof.value = of_other.total + of_other.ties;
 	} else {
 		sharding_free(&other);
 	}
@@ -57,8 +57,8 @@ static enum status least_memory(struct sharding_job *job, struct sharding *shard
 	enum status status = sharding_search(job, -1, true, NULL, 0, sharding, cost);
 	if (usable(status)) {
 		/* What the program counts: of tensors that may be copied twice it knows the most that that takes. */
-		if (job->report->objective > cost->usage)
-			cost->usage = job->report->objective;
+		if (job->report->proof.value > cost->usage)
+			cost->usage = job->report->proof.value;
 		job->report->least_usage = cost->usage;
 	}
 	return status;
@@ -181,16 +181,10 @@ static enum status search_within(struct sharding_job *job, struct sharding *shar
 static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
 {
 	struct sharding_report *report = job->report;
-	if (free->bound < 0 || (report->bound >= 0 && report->bound <= cost->total + cost->ties))
+	if (free->proof.bound < 0 || (report->proof.bound >= 0 && report->proof.bound <= cost->total + cost->ties))
 		return;
-	report->objective = cost->total + cost->ties;
-	report->bound = free->bound;
-	report->bound_kind = free->bound_kind;
-	report->alpha = free->alpha;
-	report->beta = free->beta;
-	report->priced = free->priced;
-	report->limit = free->limit;
-	report->proved = false;
+	report->proof = (struct proof){ free->proof.quantity, cost->total + cost->ties, free->proof.bound, free->proof.by };
+	report->price = free->price;
 }
 
 /* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
@@ -252,7 +246,7 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 	if (status == OK)
 		status = strategies[options->strategy](&job, sharding);
 	if (status == LIMIT && sharding->split && (control->limit == 0 || control->ticks < control->limit))
-		status = OK;  /* its own effort is spent: report->bound says how good it is */
+		status = OK;  /* its own effort is spent: report->proof.bound says how good it is */
 	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)
 		status = NO_MEMORY;
 	if (sharding->split) {

@@ -4,6 +4,7 @@
 
 #include "cost.h"
 #include "split_roles.h"
+#include "solver/base/proof.h"
 
 /* X(id, name, help) */
 #define SHARD_STRATEGIES(X) \
@@ -47,13 +48,10 @@ struct sharding_candidate {
 
 struct sharding_report {
 	struct sharding_cost cost;       /* of the sharding, summed anew */
-	/* Of the objective: picoseconds, or bytes for minred's first program. No sharding of the searched space costs less than bound.
-	 * Strategies that search nothing have neither: objective < 0. */
-	int64_t objective, bound;
-	bool proved;
-	const char *bound_kind;          /* static text */
-	/* A price of bytes that stay, beta / alpha, and the bound that it shows alone within limit; alpha 0: none. See sharding_priced(). */
-	int64_t alpha, beta, priced, limit;
+	/* Of what was minimised: an estimated step, kept bytes for minred's first program, TAP's communication. No sharding of the searched
+	 * space has less than the bound. Strategies that search nothing have neither: value < 0. */
+	struct proof proof;
+	struct price price;              /* shows its bound alone: see sharding_priced() */
 	int64_t least_usage;             /* least bytes that stay, of all shardings searched; < 0: not asked */
 	uint32_t nodes, choices, dropped; /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */

@@ -25,7 +25,7 @@ static enum status split_usually(struct sharding_job *job)
 enum status sharding_job_begin(struct sharding_job *job, const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
 	struct control *control, struct sharding_report *report, struct error *error)
 {
-	*report = (struct sharding_report) { .objective = -1, .bound = -1, .least_usage = -1, .bound_kind = "", .space = "" };
+	*report = (struct sharding_report) { .proof = { QUANTITY_NONE, -1, -1, "" }, .least_usage = -1, .space = "" };
 	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
 		.sum = sharding_sum_new(units, options->clock, options->exposed), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
 	return job->sum ? split_usually(job) : NO_MEMORY;
@@ -140,24 +140,20 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	network.chain.limit = aim->limit;
 	status = solve_chain(job, &network, &plan);
 	cost->usage = plan.usage;
-	job->report->bound = plan.bound_kind ? plan.bound : -1;
-	job->report->bound_kind = plan.bound_kind ? plan.bound_kind : "";
+	job->report->proof.bound = plan.bound_kind ? plan.bound : -1;
+	job->report->proof.by = plan.bound_kind ? plan.bound_kind : "";
 	if (status != INFEASIBLE && (!plan.bound_kind || plan.bound < least_costs(&network.chain))) {
-		job->report->bound = least_costs(&network.chain);
-		job->report->bound_kind = "least of every op";
+		job->report->proof.bound = least_costs(&network.chain);
+		job->report->proof.by = "least of every op";
 	}
-	job->report->proved = false;
-	job->report->alpha = plan.alpha;
-	job->report->beta = plan.beta;
-	job->report->priced = plan.priced;
-	job->report->limit = aim->limit;
+	job->report->proof.quantity = aim->memory ? QUANTITY_KEPT : QUANTITY_ESTIMATE;
+	job->report->price = (struct price){ plan.alpha, plan.beta, plan.priced, aim->limit };
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
 			decoded = sharding_sum_cost(job->sum, sharding, cost);
 		status = decoded == OK ? status : decoded;
-		job->report->objective = plan.cost;
-		job->report->proved = plan.proved;
+		job->report->proof.value = plan.cost;
 	}
 	chain_plan_free(&plan);
 	network_free(&network);
@@ -330,12 +326,12 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
-	job->report->bound = -1;
-	job->report->bound_kind = "";
-	job->report->alpha = 0;
+	job->report->proof.bound = -1;
+	job->report->proof.by = "";
+	job->report->price.alpha = 0;
 	enum status status = pairs_at_once(job) <= MOST_PAIRS ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	struct sharding_report together = *job->report;
-	if ((status == OK && together.proved) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
+	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
 		return status;
 	if (pairs_at_once(job) > MOST_PAIRS)
 		*sharding = (struct sharding) { 0 };
@@ -344,15 +340,11 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 		status = copy_start(job, sharding, cost);
 		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
 	}
-	job->report->bound = together.bound < 0 ? -1 : together.bound;
-	job->report->alpha = together.alpha;
-	job->report->beta = together.beta;
-	job->report->priced = together.priced;
-	job->report->limit = together.limit;
-	job->report->bound_kind = together.bound_kind;
+	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
+	job->report->proof.by = together.proof.by;
+	job->report->price = together.price;
 	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
-	job->report->objective = memory ? job->report->objective : cost->total + cost->ties;
-	job->report->proved = together.bound >= 0 && job->report->objective == together.bound;
+	job->report->proof.value = memory ? job->report->proof.value : cost->total + cost->ties;
 	return status;
 }
 

@@ -482,10 +482,7 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 		communication = tap.gathers ? route(&tap) : communication;
 		status = communication < SHARD_FORBIDDEN ? finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
 			: fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
-		job->report->objective = communication;
-		job->report->bound = -1;
-		job->report->proved = false;
-		job->report->bound_kind = "";
+		job->report->proof = (struct proof){ QUANTITY_TRAFFIC, communication, -1, "" };
 	}
 	network_free(&tap.network);
 	sharding_free(&base);

@@ -296,7 +296,7 @@ static enum status search_order_again(struct check *check, const struct problem 
 	struct control control = { 0 };
 	struct order_options options = { .strategy = ORDER_BEST, .ticks = ORDER_EFFORT_DEFAULT * 16 };
 	order_solve(problem, &options, &control, &result);
-	bool confirmed = result.order && result.bound >= bound;
+	bool confirmed = result.order && result.proof.bound >= bound;
 	order_result_free(&result);
 	if (!confirmed)
 		return check_wrong(check, "the order's bound %" PRId64 " could not be confirmed by searching again", bound);

@@ -154,7 +154,7 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	enum status status = make_buffers(check, NULL, &buffers, &storage, &layout.offset);
 	if (status != OK)
 		return status;
-	layout.load = layout.bound = load_at(check, 0);
+	layout.load = layout.proof.bound = load_at(check, 0);
 	struct error why = { 0 };
 	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
 		? 1 : check->scenario.value[K_alignment];

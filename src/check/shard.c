@@ -1,5 +1,6 @@
 /* shard.c: verifies the "shard" part of a plan file: nothing here knows how a sharding was found. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "shard.h"
@@ -68,6 +69,13 @@ static enum status check_seconds(const json_t *object, const char *key, int64_t 
 	return OK;
 }
 
+/* Exact up to 9,000 s. */
+static int64_t picoseconds_of(const json_t *seconds)
+{
+	double value = json_number_value(seconds) * 1e12;
+	return fabs(value) < 9e18 ? llround(value) : -1;
+}
+
 enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error)
 {
 	enum status status = step_time_check(&time->model, &time->time, error);
@@ -107,21 +115,21 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
 	int64_t *shown, struct error *error)
 {
-	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit");
-	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound");
+	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit_bytes");
+	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound_seconds");
 	int64_t bound;
 	bool whole;
 	*shown = -1;
 	if (!multiplier)
 		return OK;
-	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_integer(claim))
+	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
 		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
-	struct shard_proof proof = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
-	enum status status = shard_price_again(stage, sharded, scenario, &proof, &bound, &whole, error);
+	struct price price = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
+	enum status status = shard_price_again(stage, sharded, scenario, &price, &bound, &whole, error);
 	if (status == LIMIT)
 		return OK;
-	if (status == OK && bound != json_integer_value(claim))
-		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %" PRId64 ", not %" PRId64, bound, (int64_t)json_integer_value(claim));
+	if (status == OK && bound != picoseconds_of(claim))
+		return fail(error, INFEASIBLE, "the sharding's multiplier shows a bound of %.12f s, not %.12f", (double)bound * 1e-12, json_number_value(claim));
 	*shown = status == OK && whole ? bound : -1;
 	return status == BAD_INPUT ? INFEASIBLE : status;
 }
@@ -129,25 +137,30 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
 	struct error *error)
 {
-	const json_t *claim = json_object_get(shard, "bound"), *certificate = json_object_get(shard, "certificate");
-	int64_t bound, shown;
+	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
+	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
 	*how = NULL;
-	if (!json_is_integer(claim))
+	if (!json_is_number(claim))
 		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
-	enum status status = expect(shard, "cost", sharded->cost.total + sharded->cost.ties, error);
-	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (json_integer_value(claim) == sharded->cost.total + sharded->cost.ties))
-		return fail(error, INFEASIBLE, "shard.proved or shard.bound contradicts the cost");
+	enum status status = check_seconds(shard, "value_seconds", cost, error);
+	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
+		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
+	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))
+		return fail(error, INFEASIBLE, "shard.bound_seconds is no bound of shard.value_seconds");
+	double gap = json_number_value(json_object_get(shard, "gap")), expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
+	if (status == OK && fabs(gap - expected) > 1e-8)
+		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	if (status == OK)
 		status = check_price(certificate, stage, sharded, scenario, &shown, error);
 	if (status != OK)
 		return status;
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
-	if (shown >= json_integer_value(claim))
+	if (shown >= picoseconds_of(claim))
 		return OK;
 	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
 	status = shard_bound_again(stage, sharded, scenario, &bound, error);
-	if (status == OK && bound < json_integer_value(claim))
-		return fail(error, INFEASIBLE, "the sharding's bound %" PRId64 " could not be confirmed by searching again", (int64_t)json_integer_value(claim));
+	if (status == OK && bound < picoseconds_of(claim))
+		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 	return status;
 }

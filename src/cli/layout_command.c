@@ -242,9 +242,9 @@ static bool core_confirmed(const struct request *request, const struct buffers_c
 {
 	const struct layout *layout = &result->layout;
 	const struct buffers *buffers = solved(csv, result);
-	if (layout->proof == LAYOUT_PROOF_MOMENT)
-		return layout_check_moment(buffers, request->options.alignment, layout->witness) >= layout->bound;
-	int64_t capacity = layout->proof == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->bound - 1;
+	if (layout->ground == LAYOUT_PROOF_MOMENT)
+		return layout_check_moment(buffers, request->options.alignment, layout->witness) >= layout->proof.bound;
+	int64_t capacity = layout->ground == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->proof.bound - 1;
 	return layout_check_core(buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
 }
 
@@ -279,8 +279,8 @@ static bool print_json(const struct request *request, const struct buffers_csv *
 		       double time)
 {
 	const struct layout *layout = &result->layout;
-	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->proof], "moment",
-					(json_int_t)(layout->proof == LAYOUT_PROOF_MOMENT ? layout->witness : layout->moment));
+	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->ground], "moment",
+					(json_int_t)(layout->ground == LAYOUT_PROOF_MOMENT ? layout->witness : layout->moment));
 	if (layout->core_count) {
 		json_t *names = json_array();
 		each_of_core(csv, result, add_name, names);
@@ -343,10 +343,10 @@ static void say_core(const struct request *request, const struct buffers_csv *cs
 		return;
 	uint32_t count = 0;
 	each_of_core(csv, result, count_name, &count);
-	if (layout->proof == LAYOUT_PROOF_LOAD)
+	if (layout->ground == LAYOUT_PROOF_LOAD)
 		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", count, layout->moment);
 	else
-		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->bound);
+		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->proof.bound);
 	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
 		core_confirmed(request, csv, result) ? " (confirmed independently)" : "");
 	each_of_core(csv, result, say_name, stderr);
@@ -518,8 +518,8 @@ static enum status solve(const struct request *request, const struct buffers_csv
 	if (csv->links.behind || csv->links.donors.start)
 		return layout_solve_linked(&csv->buffers, &csv->links, &request->options, &control, result, error);
 	enum status status = layout_solve(&csv->buffers, &request->options, &control, &result->layout, error);
-	result->bound = result->layout.bound;
-	result->proved = result->layout.proved;
+	result->bound = result->layout.proof.bound;
+	result->proved = proof_closed(&result->layout.proof);
 	return status;
 }
 

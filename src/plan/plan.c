@@ -54,7 +54,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 {
 	const struct layout *layout = plan->layout;
-	switch (layout->proof) {
+	switch (layout->ground) {
 	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment + 1); break;
 	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness + 1); break;
 	case LAYOUT_PROOF_BUFFER: snprintf(text, size, "one buffer alone"); break;

@@ -46,8 +46,8 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->peak_bytes = ordered->result.peak;
 	plan->peak_position = ordered->peak_position;
 	plan->program_peak_bytes = ordered->program_peak;
-	plan->order_bound_bytes = ordered->result.bound;
-	plan->order_proved = ordered->result.proved;
+	plan->order_bound_bytes = ordered->result.proof.bound;
+	plan->order_proved = proof_closed(&ordered->result.proof);
 	plan->order_certificate = &ordered->result.certificate;
 	plan->roam = &ordered->result.roam;
 	plan->layout_winner = laid_out->layout.strategy;
@@ -56,8 +56,8 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->bytes = laid_out->bytes;
 	plan->offset = laid_out->offset;
 	plan->arena_bytes = laid_out->layout.arena;
-	plan->layout_bound_bytes = laid_out->layout.bound;
-	plan->layout_proved = laid_out->layout.proved;
+	plan->layout_bound_bytes = laid_out->layout.proof.bound;
+	plan->layout_proved = proof_closed(&laid_out->layout.proof);
 	plan->layout = &laid_out->layout;
 	plan->caching_bytes = laid_out->caching;
 	plan->limited = ordered->cut_short || laid_out->cut_short;

@@ -294,14 +294,14 @@ static enum status find_fold(struct shared_units *shared)
 static void note_report(struct job *job, const struct sharding_report *report, struct sharded *sharded)
 {
 	int64_t cost = sharded->cost.total + sharded->cost.ties;   /* what searches minimise */
-	if (report->objective < 0)
+	if (report->proof.value < 0)
 		return;
 	sharded->space = report->space;
 	sharded->folded = report->folded;
-	if (report->bound >= 0 && cost >= report->bound && !job->stage->least)
-		sharded->proof = (struct shard_proof){ .picoseconds = true, .cost = cost, .bound = report->bound, .proved = cost == report->bound,
-			.objective = scenario_strategy(job->scenario) == STRATEGY_MINRED ? "step within the least memory" : "step", .kind = report->bound_kind,
-			.alpha = report->alpha, .beta = report->beta, .priced = report->priced, .limit = report->limit };
+	if (report->proof.bound >= 0 && cost >= report->proof.bound && !job->stage->least) {
+		sharded->proof = (struct proof){ QUANTITY_ESTIMATE, cost, report->proof.bound, report->proof.by };
+		sharded->price = report->price;
+	}
 }
 
 /* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search counts. */
@@ -424,19 +424,19 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	return status;
 }
 
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct shard_proof *proof,
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct price *price,
 	int64_t *bound, bool *whole, struct error *error)
 {
 	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct sharding_options options;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	job.cap = cap_of(stage, scenario);
-	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (proof->limit < 0 || proof->limit == job.cap);
+	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
 		status = search_options(&job, mesh, NULL, &options);
 	if (status == OK)
-		status = sharding_priced(&sharded->shared->units, mesh, &options, proof->limit, proof->alpha, proof->beta, bound, error);
+		status = sharding_priced(&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error);
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status;
@@ -447,13 +447,13 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
 	struct sharding_options options;
-	struct sharding_report report = { .objective = -1 };
+	struct sharding_report report = { .proof.value = -1 };
 	struct sharding found = { 0 };
 	job.cap = cap_of(stage, scenario);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
 		status = search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
-	*bound = report.objective >= 0 ? report.bound : -1;
+	*bound = report.proof.value >= 0 ? report.proof.bound : -1;
 	sharding_free(&found);
 	sharding_report_free(&report);
 	shard_clock_close(&job.clock);
@@ -515,7 +515,7 @@ static struct sharded *decide(struct job *job, bool quick)
 	struct choice choice = { .zero = -1 };
 	struct axis_roles roles[MESH_AXES];
 	struct sharding sharding;
-	struct sharding_report report = { .objective = -1 };
+	struct sharding_report report = { .proof.value = -1 };
 	struct sharding_point curve[SHARDING_CURVE_POINTS];
 	uint32_t points = 0;
 	bool search = scenario_searches(job->scenario);
@@ -541,7 +541,7 @@ static struct sharded *decide(struct job *job, bool quick)
 		sharding_free(&sharding);
 	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 && split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
 		note(job->notes, "the search's sharding has no graph of a device, an expert's takes its place: %s", job->error->text);
-		report.objective = -1;
+		report.proof.value = -1;
 		sharded = build(job, &sharding);
 	}
 	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &report, sharded) == NO_MEMORY))) {

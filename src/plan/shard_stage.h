@@ -36,7 +36,7 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 
 /* The bound that a proof's price shows, without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
  * verified so. */
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct shard_proof *proof,
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct price *price,
 	int64_t *bound, bool *whole, struct error *error);
 /* Searches a sharding's mesh again, for what no sharding of the space costs less than; -1: nothing is proved. */
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, int64_t *bound, struct error *error);

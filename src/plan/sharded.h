@@ -25,17 +25,6 @@ struct shard_candidate {
 	bool possible, chosen;
 };
 
-/* What was proved of a sharding's objective. */
-struct shard_proof {
-	const char *objective;      /* static text: what cost and bound count; NULL: nothing was minimised */
-	bool picoseconds;           /* cost and bound are times; else bytes */
-	int64_t cost, bound;        /* bound: no sharding over this mesh costs less */
-	bool proved;                /* cost == bound */
-	const char *kind;           /* static text: how the bound came about */
-	/* A price of bytes that stay, in picoseconds: beta / alpha. Alone it shows that no sharding within limit costs less than priced; alpha 0: none. */
-	int64_t alpha, beta, priced, limit;
-};
-
 #define SHARD_EXPERTS 3
 #define SHARD_RIVALS (SHARD_EXPERTS + SHARDING_OTHERS)
 
@@ -46,7 +35,8 @@ struct sharded {
 	const char *notes;          /* what was assumed or could not be split: sentences, one a line */
 	int64_t *redundant;         /* [storages] of shared->graph: what a device holds beyond its share of one copy */
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
-	struct shard_proof proof;
+	struct proof proof;         /* of all shardings searched over this mesh; quantity NONE: nothing was minimised */
+	struct price price;         /* of bytes that stay: shows its bound alone */
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */

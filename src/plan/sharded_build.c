@@ -66,7 +66,8 @@ struct sharded *sharded_of(struct shared_units *shared, struct sharding *shardin
 		fail_memory(error);
 		return NULL;
 	}
-	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "", .proof = { .kind = "none" } };
+	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "",
+		.proof = { QUANTITY_NONE, -1, -1, "none" } };
 	atomic_store(&sharded->references, 1);
 	if (error_set(error, build(sharded, clock, error)) == OK)
 		return sharded;

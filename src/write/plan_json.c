@@ -163,9 +163,9 @@ static void write_layout_certificate(const struct plan *plan, struct json *json)
 {
 	const struct layout *layout = plan->layout;
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", layout_proof_names[layout->proof]);
-	if (layout->proof == LAYOUT_PROOF_LOAD || layout->proof == LAYOUT_PROOF_MOMENT) {
-		json_write_integer(json, "moment", layout->proof == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
+	json_write_text(json, "by", layout_proof_names[layout->ground]);
+	if (layout->ground == LAYOUT_PROOF_LOAD || layout->ground == LAYOUT_PROOF_MOMENT) {
+		json_write_integer(json, "moment", layout->ground == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
 	} else {
 		json_open_array(json, "core");
 		for (uint32_t i = 0; i < layout->core_count; i++)

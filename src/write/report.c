@@ -47,11 +47,11 @@ static void write_time(const struct plan *plan, FILE *stream)
 /* What was searched, and how far the estimate is from the least that is possible. */
 static void write_search(const struct sharded *sharded, FILE *stream)
 {
-	const struct shard_proof *proof = &sharded->proof;
+	const struct proof *proof = &sharded->proof;
 	char gap[80];
-	if (proof->objective)
-		fprintf(stream, "  %-22s %12.3f ms    on the estimate of any sharding searched, by %s; %s\n", "bound", (double)proof->bound * 1e-9, proof->kind,
-			gap_text(proof->cost, proof->bound, proof->proved, gap, sizeof gap));
+	if (proof->quantity != QUANTITY_NONE)
+		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
+			quantity_names[proof->quantity], proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
 	else if (sharded->space)

@@ -146,35 +146,40 @@ static void write_streams(const struct plan *plan, struct json *json)
 	json_write_integer(json, "gathered_ahead_bytes", plan->time->model.ahead);
 }
 
-static void write_certificate(const struct shard_proof *proof, struct json *json)
+/* What the bound rests on. */
+static void write_certificate(const struct sharded *sharded, struct json *json)
 {
+	const struct price *price = &sharded->price;
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", proof->objective ? proof->kind : "none");
-	if (proof->objective && proof->alpha > 0) {
+	json_write_text(json, "by", sharded->proof.by);
+	if (sharded->proof.quantity != QUANTITY_NONE && price->alpha > 0) {
 		json_open_array(json, "multiplier");
-		json_write_integer(json, NULL, proof->beta);
-		json_write_integer(json, NULL, proof->alpha);
+		json_write_integer(json, NULL, price->beta);
+		json_write_integer(json, NULL, price->alpha);
 		json_close(json);
-		json_write_integer(json, "limit", proof->limit);
-		json_write_integer(json, "bound", proof->priced);
+		json_write_integer(json, "limit_bytes", price->limit);
+		write_seconds(json, "bound_seconds", price->priced);
 	}
 	json_close(json);
 }
 
-static void write_proof(const struct shard_proof *proof, struct json *json)
+/* What was minimised, in which quantity, and how far from the least it is. */
+static void write_proof(const struct sharded *sharded, bool least_memory, struct json *json)
 {
+	const struct proof *proof = &sharded->proof;
 	json_new_line(json, 2);
-	if (proof->objective) {
-		json_write_text(json, "objective", proof->objective);
-		json_write_integer(json, "cost", proof->cost);
-		json_write_integer(json, "bound", proof->bound);
-		json_write_real(json, "gap", proof->cost > 0 ? (double)(proof->cost - proof->bound) / (double)proof->cost : 0.0, 9);
-	} else {
-		json_write_null(json, "bound");
+	if (proof->quantity == QUANTITY_NONE) {
+		json_write_null(json, "bound_seconds");
 		json_write_null(json, "gap");
+	} else {
+		json_write_text(json, "quantity", quantity_names[proof->quantity]);
+		json_write_text(json, "among", least_memory ? "shardings of the least memory" : "all shardings searched");
+		write_seconds(json, "value_seconds", proof->value);
+		write_seconds(json, "bound_seconds", proof->bound);
+		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
 	}
-	json_write_bool(json, "proved", proof->objective && proof->proved);
-	write_certificate(proof, json);
+	json_write_bool(json, "proved", proof_closed(proof));
+	write_certificate(sharded, json);
 }
 
 /* What was looked at: the space, ops decided once with their copies, and of TAP's patterns how many were routed. */
@@ -288,7 +293,7 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	}
 	write_mesh(&sharded->sharding.mesh, json);
 	write_costs(plan, json);
-	write_proof(&sharded->proof, json);
+	write_proof(sharded, scenario_strategy(&plan->scenario) == STRATEGY_MINRED, json);
 	write_traffic(plan, json);
 	if (plan->time)
 		write_streams(plan, json);

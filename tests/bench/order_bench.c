@@ -58,11 +58,11 @@ static void graphs(int count, char **paths)
 		double time = solve(&problem, &result);
 		int64_t program = problem_peak(&problem, problem.program, NULL, NULL);
 		const char *name = strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i];
-		double gap = 100.0 * (double)(result.peak - result.bound) / (double)(result.bound - problem.base + 1);
+		double gap = 100.0 * (double)(result.peak - result.proof.bound) / (double)(result.proof.bound - problem.base + 1);
 		printf("| %s | %u | %.4f | %.4f | %.4f | %.3f | %s | %.2f |\n", name, problem.ops, mebibytes(program - problem.base),
-			mebibytes(result.peak - problem.base), mebibytes(result.bound - problem.base), gap,
-			result.proved ? order_proof_names[result.certificate.proof] : "-", time);
-		proved += result.proved;
+			mebibytes(result.peak - problem.base), mebibytes(result.proof.bound - problem.base), gap,
+			proof_closed(&result.proof) ? result.proof.by : "-", time);
+		proved += proof_closed(&result.proof);
 		order_result_free(&result);
 		problem_free(&problem);
 		graph_release(graph);
@@ -155,7 +155,7 @@ static void growth(void)
 		order_result_free(&result);
 		double time = solve(&problem, &result);
 		printf("| %u | %.3f | %.3f | %.3f | %.3f | %.1f |\n", problem.ops, quick, time, mebibytes(result.peak - problem.base),
-			mebibytes(result.bound - problem.base), time / problem.ops * 1e6);
+			mebibytes(result.proof.bound - problem.base), time / problem.ops * 1e6);
 		order_result_free(&result);
 		problem_free(&problem);
 		graph_release(graph);

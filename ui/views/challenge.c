@@ -66,7 +66,7 @@ static enum status solve_rest(struct challenge *challenge, const struct model *m
 		for (uint32_t i = challenge->done; i < problem.ops && status != NO_MEMORY; i++)
 			status = schedule_run(&challenge->schedule, i, result.order[i]);
 		challenge->reachable = result.peak;
-		challenge->bound = result.bound;
+		challenge->bound = result.proof.bound;
 	}
 	order_result_free(&result);
 	problem_free(&problem);

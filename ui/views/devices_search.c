@@ -16,26 +16,27 @@ static int draw_sentence(struct frame *frame, int y, enum role role, const char 
 /* What was minimised, the bound and where it comes from; the price of memory that shows it where there is a cap. */
 static int draw_proof(struct frame *frame, const struct sharded *sharded)
 {
-	const struct shard_proof *proof = &sharded->proof;
+	const struct proof *proof = &sharded->proof;
+	const struct price *price = &sharded->price;
 	char text[300], bound[32], cost[32];
 	int y = 0;
-	if (!proof->objective) {
+	if (proof->quantity == QUANTITY_NONE) {
 		y = draw_sentence(frame, y, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
 			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
 	} else {
-		bool time = proof->picoseconds;
-		snprintf(text, sizeof text, "%s %s, bound %s: %s (%s)", proof->objective,
-			 time ? time_text(proof->cost, cost, sizeof cost) : bytes_text(proof->cost, cost, sizeof cost),
+		bool time = quantity_is_time[proof->quantity];
+		snprintf(text, sizeof text, "%s %s, bound %s: %s (%s)", quantity_names[proof->quantity],
+			 time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
 			 time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
-			 proof->proved ? "proved optimal" : "not proved", proof->kind);
-		y = draw_sentence(frame, y, proof->proved ? ROLE_GOOD : ROLE_TEXT, text);
+			 proof_closed(proof) ? "proved optimal" : "not proved", proof->by);
+		y = draw_sentence(frame, y, proof_closed(proof) ? ROLE_GOOD : ROLE_TEXT, text);
 	}
-	if (proof->objective && proof->alpha > 0 && proof->beta > 0 && proof->limit >= 0) {
-		char price[32];
-		double per_gib = (double)proof->beta / (double)proof->alpha * GIB;
+	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {
+		char priced[32];
+		double per_gib = (double)price->beta / (double)price->alpha * GIB;
 		snprintf(text, sizeof text, "with a GiB that stays priced at %s, nothing within %s takes less than %s",
-			 time_text(per_gib < (double)INT64_MAX / 2 ? (int64_t)per_gib : INT64_MAX, price, sizeof price),
-			 bytes_text(proof->limit, bound, sizeof bound), time_text(proof->priced, cost, sizeof cost));
+			 time_text(per_gib < (double)INT64_MAX / 2 ? (int64_t)per_gib : INT64_MAX, priced, sizeof priced),
+			 bytes_text(price->limit, bound, sizeof bound), time_text(price->priced, cost, sizeof cost));
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
 	}
 	if (sharded->space) {

@@ -334,7 +334,7 @@ static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool
 	uint32_t *unit = mem_alloc(part->n, sizeof *unit), count = 0, kept = 0;
 	if (!unit)
 		return NO_MEMORY;
-	bool core = linked->layout.core_count > 0 && linked->layout.bound > solve->pools->capacity[pool] && !linked->donor;
+	bool core = linked->layout.core_count > 0 && linked->layout.proof.bound > solve->pools->capacity[pool] && !linked->donor;
 	bool clash = linked->layout.clash.kind != LAYOUT_CLASH_NONE && !linked->donor;
 	for (uint32_t i = 0; i < part->n; i++) {
 		bool in = !core && !clash;

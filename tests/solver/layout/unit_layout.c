@@ -39,7 +39,7 @@ Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
 {
 	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 4, 4 }, fixed[] = { -1, 4, -1 }, offset[] = { 0, 4, 0 };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
-	struct layout layout = { .offset = offset, .arena = 8, .load = 8, .bound = 8, .proved = true, .moment = 1 };
+	struct layout layout = { .offset = offset, .arena = 8, .load = 8, .proof = { QUANTITY_ARENA, 8, 8, "load" }, .moment = 1 };
 	struct error error;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 	offset[0] = 2;
@@ -49,10 +49,10 @@ Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
 	offset[1] = 8;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
 	offset[1] = 4;
-	layout.load = layout.bound = 9;
-	layout.proved = false;
+	layout.load = layout.proof.bound = 9;
+	layout.proof.value = -1;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
-	layout.load = layout.bound = 8;
+	layout.load = layout.proof.bound = 8;
 	layout.moment = 0;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
 }

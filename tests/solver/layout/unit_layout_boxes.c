@@ -22,7 +22,7 @@ static void check_boxes(const struct buffers *buffers, int64_t room, uint32_t va
 		sum += boxes.model.size[b];
 	}
 	struct layout layout = { .offset = mem_alloc(model.n, sizeof *layout.offset), .load = model.max_load * model.unit,
-				 .bound = model.max_load * model.unit, .moment = model.time[model.max_section] };
+				 .proof.bound = model.max_load * model.unit, .moment = model.time[model.max_section] };
 	cr_assert_eq(layout_boxes_unpack(&boxes, coarse, offset), OK);
 	for (uint32_t b = 0; b < model.n; b++)
 		layout.offset[model.origin[b]] = offset[b] * model.unit;

@@ -84,11 +84,11 @@ Test(layout_core, bounds_above_the_load_are_proved_by_few_buffers)
 		cr_assert_eq(layout_solve(&tight.buffers, &options, &control, &layout, &error), OK, "%s", error.text);
 		cr_assert_eq(layout_check(&tight.buffers, 1, &layout, &error), OK, "SEED=%llu: %s", (unsigned long long)test_seed(), error.text);
 		cr_assert_eq(layout.load, 24);
-		if (layout.bound > layout.load) {
+		if (layout.proof.bound > layout.load) {
 			above++;
 			irreducible += layout.irreducible;
-			cr_assert_eq(layout.proof, LAYOUT_PROOF_SEARCH);
-			check_core(&tight.buffers, &layout, layout.bound - 1);
+			cr_assert_eq(layout.ground, LAYOUT_PROOF_SEARCH);
+			check_core(&tight.buffers, &layout, layout.proof.bound - 1);
 		}
 		layout_free(&layout);
 	}
@@ -123,7 +123,7 @@ Test(layout_core, a_core_that_fits_is_refused)
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
 	uint32_t core[] = { 0, 1, 2 };
 	int64_t offset[] = { 7, 0, 7 };
-	struct layout layout = { .offset = offset, .arena = 11, .load = 10, .bound = 11, .proved = true, .proof = LAYOUT_PROOF_SEARCH, .moment = 1,
+	struct layout layout = { .offset = offset, .arena = 11, .load = 10, .proof = { QUANTITY_ARENA, 11, 11, "search" }, .ground = LAYOUT_PROOF_SEARCH, .moment = 1,
 				 .core = core, .core_count = 3 };
 	struct error error;
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
@@ -149,7 +149,7 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 		/* Pins that contradict each other are refused before any search. */
 		if (status == OK) {
 			fits++;
-			cr_assert(layout.proved);
+			cr_assert(proof_closed(&layout.proof));
 			cr_assert_eq(layout_check_core(&sample.buffers, all, n, options.alignment, layout.arena, NODES), OK,
 				     "SEED=%llu round %d kind %d", (unsigned long long)test_seed(), round, kind);
 			cr_assert_eq(layout_check_core(&sample.buffers, all, n, options.alignment, layout.arena - 1, NODES), INFEASIBLE,
@@ -178,11 +178,11 @@ Test(layout_core, pins_and_alignments_at_one_moment_give_bounds_that_hold)
 		if (status == OK) {
 			cr_assert_eq(layout_check(&sample.buffers, options.alignment, &layout, &error), OK, "SEED=%llu round %d: %s",
 				     (unsigned long long)test_seed(), round, error.text);
-			by_moment += layout.proof == LAYOUT_PROOF_MOMENT;
-			proved += layout.proof == LAYOUT_PROOF_MOMENT && layout.proved;
-			layout.bound++;
-			layout.proved = false;
-			if (layout.proof == LAYOUT_PROOF_MOMENT && layout.bound <= layout.arena)
+			by_moment += layout.ground == LAYOUT_PROOF_MOMENT;
+			proved += layout.ground == LAYOUT_PROOF_MOMENT && proof_closed(&layout.proof);
+			layout.proof.bound++;
+			layout.proof.value = -1;
+			if (layout.ground == LAYOUT_PROOF_MOMENT && layout.proof.bound <= layout.arena)
 				cr_assert_eq(layout_check(&sample.buffers, options.alignment, &layout, &error), BAD_INPUT, "a bound raised by one");
 		}
 		layout_free(&layout);
@@ -202,7 +202,7 @@ Test(layout_core, what_fits_between_pins_is_a_subset_sum)
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
-	cr_assert(layout.proved && layout.arena == 16 && layout.load == 15 && layout.proof == LAYOUT_PROOF_MOMENT);
+	cr_assert(proof_closed(&layout.proof) && layout.arena == 16 && layout.load == 15 && layout.ground == LAYOUT_PROOF_MOMENT);
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
 	layout_free(&layout);
 }

@@ -16,8 +16,8 @@ static void check(const struct buffers *buffers, const struct layout_model *mode
 	for (uint32_t b = 0; b < model->n; b++)
 		bytes[model->origin[b]] = offset[b] * model->unit;
 	int64_t load = model->max_load * model->unit;
-	struct layout layout = { .offset = bytes, .arena = height * model->unit, .load = load, .bound = load, .moment = model->time[model->max_section],
-				 .proved = height == model->max_load };
+	struct layout layout = { .offset = bytes, .arena = height * model->unit, .load = load, .moment = model->time[model->max_section],
+				 .proof = { QUANTITY_ARENA, height * model->unit, load, "load" } };
 	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
 }
 
@@ -26,7 +26,7 @@ static int64_t smallest(const struct buffers *buffers)
 	struct control control = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 100000000 };
 	struct layout layout;
-	int64_t arena = layout_solve(buffers, &options, &control, &layout, NULL) == OK && layout.proved ? layout.arena : -1;
+	int64_t arena = layout_solve(buffers, &options, &control, &layout, NULL) == OK && proof_closed(&layout.proof) ? layout.arena : -1;
 	layout_free(&layout);
 	return arena;
 }

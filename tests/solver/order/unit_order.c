@@ -9,14 +9,14 @@ static void check_result(const struct problem *problem, const struct order_resul
 {
 	cr_assert(problem_order_valid(problem, result->order), "seed %lu: the order is not valid", seed);
 	cr_assert_eq(problem_peak(problem, result->order, NULL, NULL), result->peak, "seed %lu: wrong peak", seed);
-	cr_assert_leq(result->bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->bound, optimum);
+	cr_assert_leq(result->proof.bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, result->proof.bound, optimum);
 	cr_assert_geq(result->peak, optimum, "seed %lu: peak %ld below the optimum %ld", seed, result->peak, optimum);
-	cr_assert_eq(result->proved, result->peak == result->bound);
-	if (result->proved)
+	cr_assert_eq(proof_closed(&result->proof), result->peak == result->proof.bound);
+	if (proof_closed(&result->proof))
 		cr_assert_eq(result->peak, optimum, "seed %lu: claimed optimal", seed);
 	if (result->certificate.proof != ORDER_PROOF_SEARCH) {
 		struct error error = { 0 };
-		enum status status = order_check_certificate(problem, &result->certificate, result->bound, &error);
+		enum status status = order_check_certificate(problem, &result->certificate, result->proof.bound, &error);
 		cr_assert_eq(status, OK, "seed %lu: %s", seed, error.text);
 	}
 }
@@ -59,7 +59,7 @@ Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops
 		enum status status = order_solve(&problem, &options, &control, &result);
 		cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
 		check_result(&problem, &result, least_peak(&problem), seed);
-		proved += result.proved;
+		proved += proof_closed(&result.proof);
 		order_result_free(&result);
 		problem_free(&problem);
 	}
@@ -83,7 +83,7 @@ Test(order, decides_whether_a_memory_cap_can_be_kept)
 			if (status == OK)
 				cr_assert_leq(problem_peak(&problem, result.order, NULL, NULL), cap);
 			if (status == INFEASIBLE)
-				cr_assert_gt(result.bound, cap);
+				cr_assert_gt(result.proof.bound, cap);
 			order_result_free(&result);
 		}
 		problem_free(&problem);

@@ -121,7 +121,7 @@ Test(order_layers, a_pin_solves_again_what_it_touches_and_no_more)
 		/* What was kept changes no result. */
 		cr_assert_arr_eq(same.order, plain.order, 20 * (LAYER + 1) * sizeof *same.order);
 		cr_assert_arr_eq(changed.order, alone.order, 20 * (LAYER + 1) * sizeof *same.order);
-		cr_assert_eq(changed.bound, alone.bound);
+		cr_assert_eq(changed.proof.bound, alone.proof.bound);
 		order_result_free(&plain);
 		order_result_free(&same);
 		order_result_free(&changed);

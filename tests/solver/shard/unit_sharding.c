@@ -263,7 +263,7 @@ static void rediscover(struct setting *setting, const struct expected *expected,
 	struct sharding sharding;
 	struct sharding_report report;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert(report.proved);
+	cr_assert(proof_closed(&report.proof));
 	for (size_t i = 0; i < modules; i++)
 		cr_assert_eq(role_of(setting, &sharding, expected[i].module), expected[i].role, "%s is split along %s", expected[i].module,
 			factor_role_names[role_of(setting, &sharding, expected[i].module)]);
@@ -349,13 +349,13 @@ static int64_t proved_objective(struct setting *setting, const struct fold *fold
 	setting->options.fold = fold;
 	setting->options.memory = memory;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert(report.proved && (report.folded > 0) == (fold != NULL), "%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out",
-		(long)memory, (long)report.objective, (long)report.bound, report.bound_kind, report.folded);
+	cr_assert(proof_closed(&report.proof) && (report.folded > 0) == (fold != NULL), "%s memory %ld: %ld, bound %ld by %s, %u folded", fold ? "folded" : "written out",
+		(long)memory, (long)report.proof.value, (long)report.proof.bound, report.proof.by, report.folded);
 	cr_assert(memory < 0 || report.cost.usage <= memory);
 	*usage = report.cost.usage;
 	sharding_free(&sharding);
 	sharding_report_free(&report);
-	return report.objective;
+	return report.proof.value;
 }
 
 static int64_t least_usage(struct setting *setting)
@@ -398,11 +398,11 @@ Test(sharding, plans_over_two_axes_have_a_bound)
 		setting.options.memory = capped ? usage - usage / 20 : -1;
 		enum status status = find(&setting, STRATEGY_AUTO, &sharding, &report);
 		cr_assert_eq(status, OK);
-		cr_assert(report.bound > 0 && report.bound <= report.objective);
-		cr_assert_lt((double)(report.objective - report.bound), 0.05 * (double)report.objective);
+		cr_assert(report.proof.bound > 0 && report.proof.bound <= report.proof.value);
+		cr_assert_lt((double)(report.proof.value - report.proof.bound), 0.05 * (double)report.proof.value);
 		cr_assert(!capped || report.cost.usage <= setting.options.memory);
 		cr_assert(capped || report.cost.total < cost_of(&setting, STRATEGY_MEGATRON).total);
-		cr_assert(capped || report.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
+		cr_assert(capped || report.proof.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
 		usage = report.cost.usage;
 		sharding_free(&sharding);
 		sharding_report_free(&report);
@@ -447,7 +447,7 @@ Test(sharding, the_network_counts_what_the_sharding_takes)
 	open_model(&setting, "llama", 2, 4, 256, 512, 1, 4);
 	setting.options.effort = 40000000;
 	cr_assert_eq(find(&setting, STRATEGY_AUTO, &sharding, &report), OK);
-	cr_assert_leq(report.cost.total, report.objective);
+	cr_assert_leq(report.cost.total, report.proof.value);
 	int64_t fastest = report.cost.usage, time = report.cost.total;
 	sharding_free(&sharding);
 	sharding_report_free(&report);
