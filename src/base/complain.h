@@ -1,4 +1,14 @@
-/* complain.h: exit statuses, and messages on standard error. */
+/* complain.h: exit statuses, and messages on standard error.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     complain     exit statuses and messages
+ *     bytes        sizes for people
+ *     json_text    a text in JSON
+ *     dot_text     a text in DOT
+ *     state_files  where state is kept
+ *     child        runs a program with limits
+ *     background   one call on a thread of its own
+ */
 #ifndef TIDEMARK_BASE_COMPLAIN_H
 #define TIDEMARK_BASE_COMPLAIN_H
 
