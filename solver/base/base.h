@@ -11,6 +11,7 @@
  *     heap      a heap with keys that change
  *     max_flow  maximum flow and minimum cut
  *     milp      integer programs; the only file that knows GLPK
+ *     proof     value, bound and gap of a result, in one form
  */
 #ifndef TIDEMARK_BASE_BASE_H
 #define TIDEMARK_BASE_BASE_H

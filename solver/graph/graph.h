@@ -12,6 +12,7 @@
  *     draft        inside of a draft
  *     problem      what an orderer sees of a graph; live bytes, peak and lifetimes of an order
  *     inplace      the graph without writes in place
+ *     collective   collectives and placements, as ops and tensors carry them
  *     fold         equal layers: segments and their copies
  *     fold_steps   what the next three share
  *     fold_match   maps every op to the equal one of the next copy

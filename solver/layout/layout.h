@@ -36,6 +36,7 @@
  *     compounds     what shares an offset becomes one buffer
  *     linked        layouts of these
  *     caching       PyTorch's caching allocator, simulated
+ *     clash         why two pins contradict each other
  *     check         checks a layout
  *     check_core    checks a core
  *     check_links   checks groups and places taken

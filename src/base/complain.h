@@ -3,7 +3,8 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     complain     exit statuses and messages
  *     bytes        sizes for people
- *     json_text    a text in JSON
+ *     json         JSON, member by member
+ *     output       a file is written whole or not at all
  *     dot_text     a text in DOT
  *     state_files  where state is kept
  *     child        runs a program with limits

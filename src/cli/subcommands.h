@@ -2,7 +2,8 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     subcommands     the table; plan, export, check
- *     batch           what they share
+ *     options         options in one voice
+ *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
  *     layout_command  tidemark layout
  *     shard_command   tidemark shard
