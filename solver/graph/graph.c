@@ -19,6 +19,10 @@ const char *const dtype_names[DTYPE_COUNT] = { DTYPES(X) };
 const uint8_t dtype_bits[DTYPE_COUNT] = { DTYPES(X) };
 #undef X
 
+#define X(id, type) type,
+const char *const added_types[ADDED_COUNT] = { ADDITIONS(X) };
+#undef X
+
 int name_index(const char *const *names, int count, const char *name)
 {
 	for (int i = 0; i < count; i++)
@@ -100,9 +104,13 @@ static bool copy_text(struct graph *graph, const char **text, const char *otherw
 	return *text != NULL;
 }
 
-/* Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
-static bool copy_collective(struct graph *graph, struct op *op)
+/* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
+static bool read_type(struct graph *graph, struct op *op)
 {
+	int added = name_index(added_types, ADDED_COUNT, op->type);
+	op->added = added < 0 ? ADDED_NOTHING : (uint8_t)added;
+	if (op->added == ADDED_FLUSH)
+		graph->flush = (uint32_t)(op - graph->op);
 	enum collective_kind kind = collective_of_type(op->type);
 	struct collective collective = op->collective ? *op->collective : collective_unsaid();
 	collective.kind = kind;
@@ -119,12 +127,13 @@ static enum status copy_ops(struct build *build)
 	graph->op = arena_alloc(&graph->arena, draft->ops, sizeof *graph->op);
 	if (!graph->op)
 		return out_of_memory(build);
+	graph->flush = NONE;
 	for (uint32_t i = 0; i < draft->ops; i++)
 		graph->op[build->place[i]] = draft->op[i];
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
 		if (!copy_text(graph, &op->name, NULL) || !copy_text(graph, &op->type, "op") ||
-		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->extra, NULL) || !copy_collective(graph, op))
+		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)
@@ -616,5 +625,5 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name)
 bool graph_in_host(const struct graph *graph, uint32_t tensor)
 {
 	const struct tensor *of = &graph->tensor[tensor];
-	return of->bytes == 0 && of->writer != NONE && strcmp(graph->op[of->writer].type, "tidemark.offload") == 0;
+	return of->bytes == 0 && of->writer != NONE && graph->op[of->writer].added == ADDED_OFFLOAD;
 }

@@ -6,18 +6,6 @@
  * Ops are numbered in program order, which is topological: every predecessor of
  * an op has a smaller number. A storage is the memory behind one or more tensors
  * (views and in-place results share it).
- *
- * Files in reading order, NAME for NAME.h and NAME.c:
- *     graph        the graph and its rules; drafts become graphs here
- *     draft        inside of a draft
- *     problem      what an orderer sees of a graph; live bytes, peak and lifetimes of an order
- *     inplace      the graph without writes in place
- *     collective   collectives and placements, as ops and tensors carry them
- *     fold         equal layers: segments and their copies
- *     fold_steps   what the next three share
- *     fold_match   maps every op to the equal one of the next copy
- *     fold_place   where copies begin
- *     fold_verify  compares every copy with the one in the middle
  */
 #ifndef TIDEMARK_GRAPH_GRAPH_H
 #define TIDEMARK_GRAPH_GRAPH_H
@@ -72,6 +60,13 @@ struct tensor {
 	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 
+/* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, and the end of a rank's backward pass. */
+#define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, "pipeline.flush")
+#define X(id, type) ADDED_##id,
+enum added { ADDITIONS(X) ADDED_COUNT };
+#undef X
+extern const char *const added_types[ADDED_COUNT];
+
 struct op {
 	const char *name;      /* unique among ops */
 	const char *type;      /* "aten.mm.default" */
@@ -83,6 +78,7 @@ struct op {
 	uint32_t in_flight;    /* an offload's: microbatches whose copies wait in the host; 0: nobody says */
 	unsigned line;
 	uint8_t phase;
+	uint8_t added;         /* enum added: graph_build() takes it from the type */
 	bool recomputed;       /* runs a forward op again */
 	bool has_phase, has_module, has_workspace;
 };
@@ -115,6 +111,7 @@ struct graph {
 	struct csr users;             /* storage -> ops that touch it, ascending (the allocator included) */
 	struct csr members;           /* storage -> its tensors, ascending */
 	struct names op_names, tensor_names;
+	uint32_t flush;               /* the op that ends a pipeline rank's backward pass, or NONE */
 	int64_t persistent_bytes;     /* of all persistent storages */
 	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
 	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
@@ -168,7 +165,7 @@ struct graph *graph_without_inplace(const struct graph *graph, struct error *err
 uint32_t graph_find_op(const struct graph *graph, const char *name);
 uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 
-/* A tensor of no bytes that an op "tidemark.offload" wrote: what it stands for waits in the host's memory for "tidemark.fetch". O(1). */
+/* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
 #endif

@@ -7,8 +7,7 @@
 /* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets. */
 static bool plain_view(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
-	bool plain = rule->factors[0] != '@' || strcmp(rule->factors, "@reshape") == 0 || strcmp(rule->factors, "@permute") == 0;
-	return plain && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+	return (rule->traits & TRAIT_SHAPED) && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
 }
 
 /* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first come first. */
@@ -63,7 +62,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 		of->matrix = machine_is_matrix(rule);
 		of->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 		of->view = rule->cost == COST_NONE;
-		of->gathers = strncmp(rule->factors, "@gather", 7) == 0 || strncmp(rule->type, "aten.embedding", 14) == 0;
+		of->gathers = rule->traits & TRAIT_ROWS;
 		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
 			of->flops = rule_flops(rule, &binding);
 		if (causal && of->attention)

@@ -13,6 +13,7 @@ struct check {
 	bool **part;               /* [ranks][tensors] a part of a sum over ranks */
 	bool *reduced;             /* [the device's tensors] such a sum is reduced over the ranks */
 	uint32_t *runs;            /* [the device's ops] ranks that run it */
+	bool *adds;                /* [the device's ops] an addition of two */
 	struct arena arena;
 	struct error *error;
 };
@@ -62,11 +63,6 @@ static void identify(struct check *check, uint32_t r)
 	}
 }
 
-static bool is_addition(const struct graph *device, uint32_t op)
-{
-	return strncmp(device->op[op].type, "aten.add", 8) == 0 && csr_length(&device->reads, op) == 2 && csr_length(&device->writes, op) == 1;
-}
-
 /* A rank's tensor stands for one of the device's: it is that, or a summand of it at some depth. */
 static bool stands_for(const struct check *check, uint32_t here, uint32_t wanted, bool *summand)
 {
@@ -74,7 +70,7 @@ static bool stands_for(const struct check *check, uint32_t here, uint32_t wanted
 	if (here == wanted)
 		return true;
 	uint32_t writer = wanted == NONE ? NONE : device->tensor[wanted].writer;
-	if (writer == NONE || !is_addition(device, writer))
+	if (writer == NONE || !check->adds[writer])
 		return false;
 	*summand = true;
 	FOR_ROW(i, &device->reads, writer)
@@ -156,7 +152,7 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 		check->reduced[check->of[r][tensor]] = true;
 		return OK;
 	}
-	if (between_ranks(op, COLLECTIVE_SEND) || between_ranks(op, COLLECTIVE_RECEIVE) || strcmp(op->type, "pipeline.flush") == 0)
+	if (between_ranks(op, COLLECTIVE_SEND) || between_ranks(op, COLLECTIVE_RECEIVE) || op->added == ADDED_FLUSH)
 		return OK;
 	if (ends_with(op->name, ".accumulate") && csr_length(&graph->reads, id) == 2 && csr_length(&graph->writes, id) == 1) {
 		uint32_t sum = graph->reads.item[graph->reads.start[id]], what = graph->reads.item[graph->reads.start[id] + 1];
@@ -203,7 +199,7 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 		return;
 	}
 	bool through = of != NONE && check->runs[of] > 1 && csr_length(&graph->reads, writer) == 1;
-	if (of != NONE && (through || is_addition(check->device, of)))
+	if (of != NONE && (through || check->adds[of]))
 		FOR_ROW(i, &graph->reads, writer)
 			mark_summands(check, r, graph->reads.item[i], marks);
 	else
@@ -215,7 +211,7 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 {
 	const struct graph *device = check->device;
 	uint32_t writer = device->tensor[tensor].writer;
-	bool fine = writer != NONE && (is_addition(device, writer) || csr_length(&device->reads, writer) == 1);
+	bool fine = writer != NONE && (check->adds[writer] || csr_length(&device->reads, writer) == 1);
 	if (marks[tensor] > 0)
 		return marks[tensor] == 1;
 	for (uint32_t i = writer == NONE ? 0 : device->reads.start[writer]; fine && i < device->reads.start[writer + 1]; i++)
@@ -257,7 +253,7 @@ static enum status check_complete(const struct check *check)
 	for (uint32_t t = 0; t < device->tensors; t++)
 		any |= check->reduced[t];
 	for (uint32_t op = 0; op < device->ops; op++)
-		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 && !(any && is_addition(device, op)))
+		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 && !(any && check->adds[op]))
 			return fail(check->error, INFEASIBLE, "no pipeline rank runs \"%.100s\"", device->op[op].name);
 	return OK;
 }
@@ -355,7 +351,7 @@ static bool waits(const struct graph *graph, const bool *on, uint32_t s)
 static enum status check_waiting(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
-	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	uint32_t flush = graph->flush;
 	bool *marked = flush == NONE ? NULL : before(check, graph, flush), *on = sent_on(check, graph);
 	if (!on || (flush != NONE && !marked))
 		return fail_memory(check->error);
@@ -383,7 +379,7 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 	const struct graph *graph = check->rank[r];
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t held = graph->op[op].in_flight > 0 ? graph->op[op].in_flight : 1;
-		if (strcmp(graph->op[op].type, "tidemark.offload") == 0 && (held < check->in_flight[r].least || held > check->in_flight[r].most))
+		if (graph->op[op].added == ADDED_OFFLOAD && (held < check->in_flight[r].least || held > check->in_flight[r].most))
 			return wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
 	}
 	return OK;
@@ -391,13 +387,17 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 
 /* ---- all ranks --------------------------------------------------------------------------------------------------------------- */
 
-static bool start(struct check *check)
+static bool start(struct check *check, const struct rules *rules)
 {
 	check->of = arena_alloc(&check->arena, check->ranks, sizeof *check->of);
 	check->part = arena_alloc(&check->arena, check->ranks, sizeof *check->part);
 	check->reduced = arena_alloc(&check->arena, check->device->tensors, sizeof *check->reduced);
 	check->runs = arena_alloc(&check->arena, check->device->ops, sizeof *check->runs);
-	bool fine = check->of && check->part && check->reduced && check->runs;
+	check->adds = arena_alloc(&check->arena, check->device->ops, sizeof *check->adds);
+	bool fine = check->of && check->part && check->reduced && check->runs && check->adds;
+	for (uint32_t op = 0; fine && op < check->device->ops; op++)
+		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) && csr_length(&check->device->reads, op) == 2
+			&& csr_length(&check->device->writes, op) == 1;
 	for (uint32_t r = 0; r < check->ranks && fine; r++) {
 		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
 		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);
@@ -408,11 +408,11 @@ static bool start(struct check *check)
 	return fine;
 }
 
-enum status pipeline_check_ranks(const struct graph *device, struct graph *const *rank, uint32_t ranks, uint32_t microbatches,
-	const struct held *in_flight, struct error *error)
+enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank, uint32_t ranks,
+	uint32_t microbatches, const struct held *in_flight, struct error *error)
 {
 	struct check check = { .device = device, .rank = rank, .ranks = ranks, .microbatches = microbatches, .in_flight = in_flight, .error = error };
-	enum status status = start(&check) ? OK : fail_memory(error);
+	enum status status = start(&check, rules) ? OK : fail_memory(error);
 	if (status == OK)
 		find_reduced(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)

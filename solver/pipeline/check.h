@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_PIPELINE_CHECK_H
 #define TIDEMARK_PIPELINE_CHECK_H
 
-#include "solver/graph/graph.h"
+#include "solver/rules/rules.h"
 #include "pipeline.h"
 
 /* Every op of the device's graph runs on some rank, and reads what it reads there: a tensor of that name, one that was sent, the sum of its
@@ -11,8 +11,8 @@
  * as the rank has of it at once, until a flush that no forward or backward op comes behind. in_flight[ranks]: the most microbatches of
  * one of the rank's pieces held at once, for the piece with the fewest and for the one with the most. INFEASIBLE with what is wrong; NO_MEMORY. O(size * ranks). */
 struct held { uint32_t least, most; };
-enum status pipeline_check_ranks(const struct graph *device, struct graph *const *rank, uint32_t ranks, uint32_t microbatches,
-	const struct held *in_flight, struct error *error);
+enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank, uint32_t ranks,
+	uint32_t microbatches, const struct held *in_flight, struct error *error);
 
 /* Plays a schedule anew from its definition, slot after slot as often as it takes for nothing to move: the time until the last rank is done. -1: it never
  * ends, or out of memory. in_flight[ranks] as above. O(slots^2). */

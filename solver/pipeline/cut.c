@@ -11,6 +11,8 @@ struct finding {
 	const struct graph *graph, *whole;
 	const struct blocks *blocks;
 	const uint32_t *piece_of;
+	const struct rules *rules;
+	uint32_t *traits;          /* [ops] enum trait */
 	uint8_t *made_of;          /* [ops] */
 	bool *follows;             /* [ops] a collective that goes with what it reads */
 	uint32_t *home;            /* [storages] the piece that updates a parameter; NONE */
@@ -71,7 +73,7 @@ static void place_collective(struct finding *finding, uint32_t op)
 		in += graph->tensor[graph->reads.item[i]].bytes;
 		written |= graph->tensor[graph->reads.item[i]].writer != NONE;
 	}
-	bool leaves = strcmp(graph->op[op].type, "tidemark.offload") == 0;    /* at once, whenever it comes back */
+	bool leaves = graph->op[op].added == ADDED_OFFLOAD;    /* at once, whenever it comes back */
 	cut->side[op] = leaves ? SIDE_FORWARD : first != NONE ? cut->side[first] : SIDE_UPDATE;
 	finding->follows[op] = written && (first == NONE || out <= in);
 	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
@@ -132,11 +134,6 @@ static void order_pieces(struct finding *finding)
 
 /* ---- what every rank can make for itself ----------------------------------------------------------------------------- */
 
-static bool random_op(const struct op *op)
-{
-	return strstr(op->type, "rand") || strstr(op->type, "bernoulli") || strstr(op->type, "dropout");
-}
-
 /* A view of all of its operand. */
 static bool is_view(const struct graph *graph, uint32_t op)
 {
@@ -167,7 +164,7 @@ static void find_anywhere(struct finding *finding)
 			of |= made_of(finding, graph->reads.item[i]);
 		FOR_ROW(i, &graph->writes, op)
 			output |= graph->storage[storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
-		if (in_place(graph, op) || random_op(&graph->op[op]) || (cut->side[op] == SIDE_UPDATE && of != 0))
+		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || (cut->side[op] == SIDE_UPDATE && of != 0))
 			of |= OF_OTHERS;
 		finding->made_of[op] = of;
 		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || is_view(graph, op));
@@ -253,11 +250,10 @@ static void find_joint(struct finding *finding)
 
 /* ---- parameters that several ranks hold ---------------------------------------------------------------------------------- */
 
-static bool is_addition(const struct graph *graph, uint32_t op)
+static bool is_addition(const struct finding *finding, uint32_t op)
 {
-	if (strncmp(graph->op[op].type, "aten.add.", 9) != 0 && strncmp(graph->op[op].type, "aten.add_.", 10) != 0)
-		return false;
-	if (csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
+	const struct graph *graph = finding->graph;
+	if (!(finding->traits[op] & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1)
 		return false;
 	const uint32_t *read = graph->reads.item + graph->reads.start[op];
 	const struct tensor *left = &graph->tensor[read[0]], *right = &graph->tensor[read[1]];
@@ -265,13 +261,10 @@ static bool is_addition(const struct graph *graph, uint32_t op)
 }
 
 /* What may be done to each summand instead of to the sum. */
-static bool is_linear(const struct graph *graph, uint32_t op)
+static bool is_linear(const struct finding *finding, uint32_t op)
 {
-	static const char *const types[] = { "aten._to_copy", "aten.view", "aten._unsafe_view", "aten.reshape", "aten.t.", "aten.transpose", "aten.permute",
-		"aten.clone", "aten.detach", "comm." };
-	bool known = false;
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		known |= strncmp(graph->op[op].type, types[i], strlen(types[i])) == 0;
+	const struct graph *graph = finding->graph;
+	bool known = (finding->traits[op] & TRAIT_VERBATIM) || graph->op[op].collective;
 	return known && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
 }
 
@@ -295,7 +288,7 @@ static void mark_sum(struct finding *finding, uint32_t tensor, uint32_t number)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t read = graph->reads.item[i], writer = graph->tensor[read].writer;
-			if (cut->side[writer] == SIDE_BACKWARD && is_addition(graph, writer) && read_once(finding, writer)) {
+			if (cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) && read_once(finding, writer)) {
 				cut->sums[writer] = true;
 				cut->of_tied[writer] = number;
 			} else {
@@ -329,13 +322,13 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	uint32_t chain[16], links = 0, writer;
-	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD && !is_addition(graph, writer)) {
-		if (!is_linear(graph, writer) || links == sizeof chain / sizeof *chain)
+	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD && !is_addition(finding, writer)) {
+		if (!is_linear(finding, writer) || links == sizeof chain / sizeof *chain)
 			return;
 		chain[links++] = writer;
 		tensor = graph->reads.item[graph->reads.start[writer]];
 	}
-	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(graph, writer) && cut->of_tied[writer] == NONE;
+	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) && cut->of_tied[writer] == NONE;
 	if (!sum || (links > 0 && !read_once(finding, writer)))
 		return;
 	uint32_t number = cut->tieds, before = number ? cut->tied[number - 1].first + cut->tied[number - 1].count : 0;
@@ -388,27 +381,30 @@ static bool start(struct finding *finding)
 	cut->of_tied = arena_alloc(&cut->arena, graph->ops, sizeof *cut->of_tied);
 	cut->tied = arena_alloc(&cut->arena, parameters + (size_t)1, sizeof *cut->tied);
 	cut->leaf = arena_alloc(&cut->arena, 2 * (size_t)graph->ops + 2, sizeof *cut->leaf);
+	finding->traits = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->traits);
 	finding->made_of = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->made_of);
 	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
 	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
 	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
-	if (!cut->piece || !cut->side || !cut->anywhere || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->made_of
+	if (!cut->piece || !cut->side || !cut->anywhere || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->traits || !finding->made_of
 		|| !finding->follows || !finding->owner || !finding->home
 		|| csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);
-	for (uint32_t op = 0; op < graph->ops; op++)
+	for (uint32_t op = 0; op < graph->ops; op++) {
 		cut->of_tied[op] = NONE;
+		finding->traits[op] = rules_traits(finding->rules, graph->op[op].type);
+	}
 	for (uint32_t s = 0; s < graph->storages; s++)
 		finding->home[s] = NONE;
 	return true;
 }
 
-enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct blocks *blocks, const uint32_t *piece_of,
-	uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct blocks *blocks,
+	const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
 {
 	*cut = (struct pipeline_cut) { .graph = device, .ranks = ranks, .pieces = pieces };
-	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .blocks = blocks, .piece_of = piece_of };
+	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of };
 	bool fine = start(&finding);
 	if (fine) {
 		place_ops(&finding);

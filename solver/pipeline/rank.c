@@ -379,7 +379,7 @@ static void end_backward(struct making *making)
 		ops += making->runs[op] && making->side[op] != SIDE_UPDATE;
 	if (making->microbatches < 2 || ops == 0)
 		return;
-	struct op flush = { .name = "pipeline.flush", .type = "pipeline.flush", .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
+	struct op flush = { .name = added_types[ADDED_FLUSH], .type = added_types[ADDED_FLUSH], .module = "", .flops = 0, .phase = PHASE_COMMUNICATION, .has_phase = true,
 		.has_module = true };
 	making->flush = made(making, draft_op(making->draft, &flush));
 	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)

@@ -91,17 +91,17 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 	const struct graph *graph = naming->graph;
 	const uint32_t *read = graph->reads.item + graph->reads.start[op], *written = graph->writes.item + graph->writes.start[op];
 	uint32_t operands = csr_length(&graph->reads, op);
-	if (operands == 2 && strcmp(rule->type, "aten.embedding") == 0)
+	if (operands == 2 && (rule->traits & TRAIT_EMBEDDING))
 		name_table(naming, read, most);
-	else if (operands == 2 && (strcmp(rule->type, "aten.bmm") == 0 || strcmp(rule->type, "aten.matmul") == 0))
+	else if (operands == 2 && (rule->traits & TRAIT_HEADS))
 		name_heads(naming, read);
 	else if (operands >= 3 && rule->cost == COST_ATTENTION && graph->tensor[read[0]].rank == 4)
 		name_term(naming, term_of(naming, read[0], 1), ROLE_HEADS);
-	else if (operands >= 2 && (strcmp(rule->type, "aten.convolution") == 0 || strcmp(rule->type, "onnx.Conv") == 0))
+	else if (operands >= 2 && (rule->traits & TRAIT_CONVOLUTION))
 		name_convolution(naming, read, written[0]);
-	else if (operands == 2 && (strcmp(rule->type, "tidemark.dispatch") == 0 || strcmp(rule->type, "tidemark.dispatch_scored") == 0))
+	else if (operands == 2 && (rule->traits & TRAIT_DISPATCH))
 		name(naming, single(naming, read[1], 1), ROLE_EXPERTS);
-	else if (operands >= 1 && strcmp(rule->type, "aten.topk") == 0 && graph->tensor[read[0]].rank > 0) {
+	else if (operands >= 1 && (rule->traits & TRAIT_CHOICE) && graph->tensor[read[0]].rank > 0) {
 		uint32_t choices = single(naming, read[0], graph->tensor[read[0]].rank - 1u);
 		if (choices != NONE && naming->factors->factor[choices].fixed)
 			name(naming, choices, ROLE_EXPERTS);
@@ -114,7 +114,7 @@ static void name_classes(const struct naming *naming, const struct rules *rules)
 	const struct graph *graph = naming->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rules_find(rules, graph->op[op].type) : NULL;
-		if (!rule || csr_length(&graph->reads, op) < 2 || (strcmp(rule->type, "aten.nll_loss_forward") != 0 && strcmp(rule->type, "tidemark.cross_entropy") != 0))
+		if (!rule || csr_length(&graph->reads, op) < 2 || !(rule->traits & TRAIT_CLASSES))
 			continue;
 		uint32_t classes = single(naming, graph->reads.item[graph->reads.start[op]], 1);
 		if (classes != NONE && naming->factors->factor[classes].fixed)

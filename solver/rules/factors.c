@@ -146,18 +146,12 @@ static void mark_data(const struct graph *graph, bool *data)
  * are the same for every sample. */
 static bool passes_gradient(const struct search *search, const bool *data, uint32_t op)
 {
-	static const char *const moves[] = { "aten.add", "aten.clone", "aten._to_copy" };
-	static const char *const scatters[] = { "aten.index_put", "aten.embedding_dense_backward" };
 	const struct graph *graph = search->graph;
 	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
-	bool passes = rule->cost == COST_NONE || strcmp(rule->factors, "@source") == 0;
-	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-		passes |= strcmp(rule->type, moves[i]) == 0;
-	for (size_t i = 0; i < sizeof scatters / sizeof *scatters; i++)
-		passes |= strcmp(rule->type, scatters[i]) == 0 && csr_length(&graph->reads, op) > 1 && !data[tensor_of(graph, op, 1)];
-	return passes;
+	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !data[tensor_of(graph, op, 1)];
+	return scatters || rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
 }
 
 /* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
@@ -226,7 +220,7 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
 	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
 		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
-		&& strncmp(graph->op[op].type, "aten.add.", 9) == 0;
+		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && (rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION);
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
@@ -442,20 +436,11 @@ static bool finish_tensor(struct search *search, uint32_t tensor)
 	return true;
 }
 
-static bool is_random(const char *type)
-{
-	static const char *const types[] = { "aten.bernoulli", "aten.rand", "aten.randn", "aten.uniform", "aten.normal" };
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (strcmp(type, types[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Numbers that come out of a generator, and what ops of one operand make of them. */
 static void mark_random(struct search *search, const struct rule *rule, uint32_t op)
 {
 	const struct graph *graph = search->graph;
-	bool random = is_random(rule->type);
+	bool random = rule->traits & TRAIT_NOISE;
 	if (csr_length(&graph->reads, op) == 1)
 		random |= search->random[tensor_of(graph, op, 0)];
 	FOR_ROW(i, &graph->writes, op)

@@ -17,6 +17,16 @@ static const char *const structure_names[STRUCTURES] = {
 	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
 };
 
+#define X(id, name) name,
+const char *const trait_names[TRAIT_COUNT] = { TRAITS(X) };
+#undef X
+
+/* What a structure says of every rule that has it. */
+static const uint32_t structure_traits[STRUCTURES] = {
+	[EINSUM] = TRAIT_SHAPED, [RESHAPE] = TRAIT_SHAPED, [PERMUTE] = TRAIT_SHAPED, [SLICE] = TRAIT_SLICE, [GATHER] = TRAIT_ROWS, [SOURCE] = TRAIT_SOURCE,
+	[OPAQUE] = TRAIT_OPAQUE
+};
+
 /* ---- parsing ---------------------------------------------------------------------------- */
 
 struct parser {
@@ -250,6 +260,10 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
 	if (id == NONE)
 		return NO_MEMORY;
+	static const uint32_t by_structure = TRAIT_SHAPED | TRAIT_SLICE | TRAIT_SOURCE | TRAIT_OPAQUE;
+	if (id < rules->count)
+		parsed->rule.traits |= rules->rule[id]->rule.traits & ~by_structure;
+	parsed->rule.traits |= structure_traits[parsed->structure];
 	if (id == rules->count)
 		rules->count++;
 	rules->rule[id] = parsed;
@@ -301,4 +315,10 @@ const struct rule *rules_find(const struct rules *rules, const char *type)
 		id = names_find(&rules->names, name);
 	}
 	return id == NONE ? NULL : &rules->rule[id]->rule;
+}
+
+uint32_t rules_traits(const struct rules *rules, const char *type)
+{
+	const struct rule *rule = rules_find(rules, type);
+	return rule ? rule->traits : 0;
 }

@@ -31,22 +31,6 @@
  *     @reduce+ / @reduce^   removes dims, or leaves 1 there
  *     @gather    replaces one dim of the first operand by all dims of the second
  *     @source    makes a tensor from nothing (arange, empty)
- *
- * Files in reading order, NAME for NAME.h and NAME.c:
- *     rules         the set of rules, and the parser of factor strings
- *     aten          rules of PyTorch's operators
- *     onnx          rules of ONNX's operators
- *     form          a parsed factor string
- *     binding       the factors of one op
- *     bind          from a factor string and shapes to a binding
- *     views         the same for views, slices and joins, from shapes alone
- *     cost          FLOPs and bytes moved of an op
- *     terms         products of factors under unification
- *     factors       factors of all dims of a graph
- *     factor_roles  which factor is batch, heads, vocabulary, ...
- *     strides       which views need a copy
- *     units         what each op can be split along
- *     alike         tensors and ops that are alike
  */
 #ifndef TIDEMARK_RULES_RULES_H
 #define TIDEMARK_RULES_RULES_H
@@ -63,6 +47,49 @@ enum rule_cost {
 	COST_ATTENTION_BACKWARD /* five: three and two */
 };
 
+/* What else is known of an operator: the last column of the table, and what follows from a structural rule. What only one room asks for stands here too,
+ * so that no operator is known by its name anywhere else. */
+#define TRAITS(X) \
+	/* values */ \
+	X(RANDOM, "random")             /* draws numbers: run again, it makes others */ \
+	X(NOISE, "noise")               /* ... and its results are nothing else */ \
+	X(ADDITION, "addition")         /* adds its operands */ \
+	X(LINEAR, "linear")             /* of one operand: of a sum it makes the sum of what it makes of the summands */ \
+	X(JOINTLY_LINEAR, "jointly_linear") /* of several, all of which are such sums */ \
+	X(VERBATIM, "verbatim")         /* all elements of its operand, in another shape or order */ \
+	X(COPY, "copy")                 /* all elements of its operand in fresh memory */ \
+	X(CAST, "cast")                 /* ... perhaps in another format */ \
+	X(SCATTER, "scatter")           /* adds rows into a table by indices, its second operand */ \
+	X(ROWS, "rows")                 /* touches only the rows of a table that it is asked for; all of @gather */ \
+	X(DIVIDES, "divides")           /* an update by a quotient: Adam's */ \
+	X(UNSCALES, "unscales")         /* the check of a scaled loss */ \
+	/* what it is to a model */ \
+	X(PRODUCT, "product")           /* of matrices, as around the scores of an attention */ \
+	X(BIASED, "biased")             /* a product and its bias in one kernel */ \
+	X(HEADS, "heads")               /* a product whose first dim may hold heads */ \
+	X(SOFTMAX, "softmax")           /* may make the scores of an attention */ \
+	X(EMBEDDING, "embedding")       /* a table, and the indices of its rows */ \
+	X(CONVOLUTION, "convolution") \
+	X(CLASSES, "classes")           /* a loss that tells classes apart: dim 1 of its first operand */ \
+	X(CHOICE, "choice")             /* of some along the last dim: of experts, say */ \
+	X(DISPATCH, "dispatch")         /* tokens to experts' slots, and by its second operand [tokens, experts] */ \
+	X(ROUTES, "routes")             /* tokens to slots or back, or the gradient of that */ \
+	/* numbers */ \
+	X(WIDE, "wide")                 /* mixed precision computes it in f32 */ \
+	X(STATISTICS, "statistics")     /* results but the first are statistics, f32 in any precision */ \
+	/* how it does without a whole dim, by small all-reduces */ \
+	X(SUMS_OF_ROWS, "sums_of_rows") X(MAXIMA_OF_ROWS, "maxima_of_rows") X(SUMS_OF_CHANNELS, "sums_of_channels") \
+	/* from the factor string */ \
+	X(SHAPED, "shaped")             /* its operands' and results' shapes say all of it; no rule with @ but @reshape and @permute */ \
+	X(SLICE, "slice") X(SOURCE, "source") X(OPAQUE, "opaque")
+#define X(id, name) TRAIT_BIT_##id,
+enum trait_bit { TRAITS(X) TRAIT_COUNT };
+#undef X
+#define X(id, name) TRAIT_##id = 1 << TRAIT_BIT_##id,
+enum trait { TRAITS(X) };
+#undef X
+extern const char *const trait_names[TRAIT_COUNT];
+
 struct rule {
 	const char *type;       /* the operator, without overload: "aten.addmm", "onnx.Gemm" */
 	const char *factors;    /* see above */
@@ -75,6 +102,7 @@ struct rule {
 	 *     x:f32(b c)   an extra tensor over the rule's factors that the graph doesn't show as a result */
 	const char *saved;
 	const char *backward;   /* the backward op's type; NULL: the type with "_backward" */
+	uint32_t traits;        /* enum trait, or'ed */
 };
 
 extern const struct rule rules_aten[], rules_onnx[]; /* each ends with a type of NULL */
@@ -85,12 +113,14 @@ struct rules;
 /* The built-in rules. NULL when out of memory. */
 struct rules *rules_new(void);
 void rules_free(struct rules *rules);
-/* Adds a rule, or replaces the one of that type; copies its strings. BAD_INPUT with the place in the factor string. */
+/* Adds a rule, or replaces the one of that type, whose traits it has besides its own; copies its strings. BAD_INPUT with the place in the factor string. */
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error);
 
 /* The rule of an op type, or NULL. "aten.add_.Tensor" is looked up whole, without overload ("aten.add_"),
  * and without the mark of in-place ops ("aten.add"). O(length). */
 const struct rule *rules_find(const struct rules *rules, const char *type);
+/* The traits of an op type, 0 where no rule has it. O(length). */
+uint32_t rules_traits(const struct rules *rules, const char *type);
 
 /* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
 

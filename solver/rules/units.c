@@ -85,14 +85,8 @@ static bool same_term(const struct factors *factors, const struct factor_term *a
 	return a->count == b->count && memcmp(factors->part + a->first, factors->part + b->first, a->count * sizeof *factors->part) == 0;
 }
 
-/* Ops that route tokens to experts' slots and back: arguments [tokens, ...] and [experts, slots, ...]. Devices that hold some of the
- * tokens fill slots of their own: the slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
-static bool routes(const char *type)
-{
-	return strncmp(type, "tidemark.dispatch", 17) == 0 || strncmp(type, "tidemark.combine", 16) == 0;
-}
-
-/* Slots are a product like their tokens, the last part smaller or larger. */
+/* Slots are a product like their tokens, the last part smaller or larger: devices that hold some of the tokens fill slots of their own, so the
+ * slots are split as the tokens are (GShard, arXiv 2006.16668, section 3.2). */
 static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t flat)
 {
 	const struct factors *factors = &refining->units->factors;
@@ -118,11 +112,11 @@ static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t f
 	return true;
 }
 
-static bool refine_routes(struct refining *refining)
+static bool refine_routes(struct refining *refining, const struct rules *rules)
 {
 	const struct graph *graph = refining->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (strncmp(graph->op[op].type, "tidemark.dispatch", 17) != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
+		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
 			continue;
 		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
 		if (graph->tensor[flat].rank == 2 && graph->tensor[slotted].rank == 3 && !refine_slots(refining, slotted, flat))
@@ -197,7 +191,6 @@ struct carried { uint32_t argument, first, count; };
 
 /* Small all-reduces inside ops; see inside_of(). */
 struct inside {
-	const char *type;
 	uint8_t rounds, floats;       /* floats per point in one of them */
 	bool whole;                   /* results without the dim are whole then, like the statistics that are reduced */
 };
@@ -467,7 +460,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 		for (uint32_t d = 0; d < rank; d++)
 			align_dim(finding, k, d, &part);
 	}
-	if (!visit_links(finding) || (routes(rule->type) && !add_slots(finding)))
+	if (!visit_links(finding) || ((rule->traits & TRAIT_ROUTES) && !add_slots(finding)))
 		return false;
 	for (uint32_t f = 0; f < binding->factors; f++)
 		if (!add_factor(finding, f))
@@ -479,19 +472,10 @@ static bool find_op(struct finding *finding, const struct rule *rule)
  * a sum; else only an op with one operand is linear (a number may stand beside it). */
 static bool is_linear(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
-	static const char *const one[] = { "aten.neg", "aten.clone", "aten.contiguous", "aten._to_copy", "aten.sum", "aten.mean", "aten.slice_backward",
-		"aten.select_backward", "aten.constant_pad_nd", "aten.mul", "aten.div", "aten.repeat", "aten.roll", "aten.flip", "aten.tril", "aten.triu" };
-	static const char *const all[] = { "aten.add", "aten.sub", "aten.cat", "aten.stack" };
 	uint32_t operands = csr_length(&graph->reads, op);
 	if (rule->cost == COST_NONE)
 		return operands == 1;
-	for (size_t i = 0; operands == 1 && i < sizeof one / sizeof *one; i++)
-		if (strcmp(rule->type, one[i]) == 0)
-			return true;
-	for (size_t i = 0; operands > 1 && i < sizeof all / sizeof *all; i++)
-		if (strcmp(rule->type, all[i]) == 0)
-			return true;
-	return false;
+	return rule->traits & (operands > 1 ? TRAIT_JOINTLY_LINEAR : operands == 1 ? TRAIT_LINEAR : 0);
 }
 
 static bool floating(const struct graph *graph, uint32_t op)
@@ -509,14 +493,9 @@ static bool floating(const struct graph *graph, uint32_t op)
  * a sharded batch, as PyTorch's SyncBatchNorm: what it computes is what one device would). */
 static const struct inside *inside_of(const struct rule *rule)
 {
-	static const struct inside table[] = { { "aten._softmax", 2, 1, false }, { "aten._log_softmax", 2, 1, false },
-		{ "aten._softmax_backward_data", 1, 1, false }, { "aten._log_softmax_backward_data", 1, 1, false },
-		{ "tidemark.cross_entropy", 2, 1, false }, { "tidemark.cross_entropy_backward", 2, 1, false },
-		{ "aten.native_batch_norm", 1, 2, true }, { "aten.native_batch_norm_backward", 1, 2, true } };
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		if (strcmp(rule->type, table[i].type) == 0)
-			return &table[i];
-	return NULL;
+	static const struct inside maxima = { 2, 1, false }, sums = { 1, 1, false }, channels = { 1, 2, true };
+	return rule->traits & TRAIT_MAXIMA_OF_ROWS ? &maxima : rule->traits & TRAIT_SUMS_OF_ROWS ? &sums
+		: rule->traits & TRAIT_SUMS_OF_CHANNELS ? &channels : NULL;
 }
 
 static bool fill_units(struct finding *finding, const struct rules *rules)
@@ -573,7 +552,7 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 	enum status status = factors_find(graph, rules, &units->factors);
 	if (status == OK) {
 		refining.refined = mem_alloc(units->factors.factors, sizeof *refining.refined);
-		if (!refining.refined || !refine_routes(&refining) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
+		if (!refining.refined || !refine_routes(&refining, rules) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
 	if (status == OK)

@@ -81,20 +81,8 @@ static void find_saved(const struct graph *graph, struct activations *activation
 
 /* ---- attention ------------------------------------------------------------------------------------------- */
 
-static bool is_word(const char *type, const char *word)
-{
-	size_t length = strlen(word);
-	return strncmp(type, word, length) == 0 && (type[length] == '.' || type[length] == '\0');
-}
-
-static bool is_product(const char *type)
-{
-	return is_word(type, "aten.bmm") || is_word(type, "aten.mm") || is_word(type, "aten.matmul") || is_word(type, "aten.baddbmm") ||
-		is_word(type, "aten.addmm") || is_word(type, "aten.einsum") || is_word(type, "onnx.MatMul");
-}
-
 /* Marks what the op writes, and goes on to the ops around it, until products stop it on both sides. */
-static void mark_scores(const struct graph *graph, struct activations *activations, uint32_t softmax,
+static void mark_scores(const struct graph *graph, struct activations *activations, const uint32_t *traits, uint32_t softmax,
 	uint32_t *stack, bool *seen)
 {
 	uint32_t depth = 0;
@@ -108,7 +96,7 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 				activations->attention[storage] = true;
 			FOR_ROW(j, &graph->users, storage) {
 				uint32_t user = graph->users.item[j];
-				if (user > op && is_forward(graph, user) && !seen[user] && !is_product(graph->op[user].type) && op >= softmax) {
+				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) && op >= softmax) {
 					seen[user] = true;
 					stack[depth++] = user;
 				}
@@ -116,7 +104,7 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 		}
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t writer = graph->tensor[graph->reads.item[i]].writer;
-			if (is_forward(graph, writer) && !seen[writer] && op <= softmax && !is_product(graph->op[op].type) &&
+			if (is_forward(graph, writer) && !seen[writer] && op <= softmax && !(traits[op] & TRAIT_PRODUCT) &&
 			    activations->layer[writer] == activations->layer[softmax]) {
 				seen[writer] = true;
 				stack[depth++] = writer;
@@ -126,14 +114,14 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 }
 
 /* Softmaxes that lie between two products. The class probabilities of a loss have no product behind them. */
-static bool feeds_product(const struct graph *graph, uint32_t softmax)
+static bool feeds_product(const struct graph *graph, const uint32_t *traits, uint32_t softmax)
 {
 	uint32_t at = softmax;
 	for (int hops = 0; hops < 16; hops++) {
 		uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[at]]].storage, next = NONE;
 		FOR_ROW(i, &graph->users, storage) {
 			uint32_t user = graph->users.item[i];
-			if (user > at && is_forward(graph, user) && is_product(graph->op[user].type))
+			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))
 				return true;
 			if (user > at && is_forward(graph, user) && next == NONE && graph->writes.start[user] < graph->writes.start[user + 1] &&
 			    graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
@@ -146,15 +134,18 @@ static bool feeds_product(const struct graph *graph, uint32_t softmax)
 	return false;
 }
 
-static enum status find_attention(const struct graph *graph, struct activations *activations)
+static enum status find_attention(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
 	bool *seen = mem_alloc(graph->ops, sizeof *seen);
-	for (uint32_t op = 0; op < graph->ops && stack && seen; op++)
-		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && feeds_product(graph, op) &&
-		    (is_word(graph->op[op].type, "aten._softmax") || is_word(graph->op[op].type, "aten.softmax")))
-			mark_scores(graph, activations, op, stack, seen);
-	enum status status = stack && seen ? OK : NO_MEMORY;
+	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
+	for (uint32_t op = 0; traits && op < graph->ops; op++)
+		traits[op] = rules_traits(rules, graph->op[op].type);
+	for (uint32_t op = 0; op < graph->ops && stack && seen && traits; op++)
+		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) && feeds_product(graph, traits, op))
+			mark_scores(graph, activations, traits, op, stack, seen);
+	enum status status = stack && seen && traits ? OK : NO_MEMORY;
+	mem_free(traits);
 	mem_free(stack);
 	mem_free(seen);
 	return status;
@@ -189,7 +180,7 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 	activations->attention = arena_alloc(arena, step->storages, sizeof *activations->attention);
 	bool fine = activations->layer_name && activations->layer && activations->flops && activations->saved &&
 		activations->anchor && activations->attention;
-	if (fine && find_layers(step, activations) == OK && find_attention(step, activations) == OK) {
+	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK) {
 		find_saved(step, activations);
 		find_flops(step, rules, activations);
 		return OK;

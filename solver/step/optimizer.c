@@ -19,6 +19,7 @@ struct group {
 
 struct analysis {
 	const struct graph *step;
+	const struct rules *rules;
 	struct arena arena;
 	uint32_t *leader;      /* [storages] union-find over the storages of the update */
 	uint32_t *group_of;    /* [storages] of a leader: its group, or NONE */
@@ -126,7 +127,7 @@ static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t stor
 static enum status note_op(struct analysis *analysis, struct group *group, uint32_t op, struct error *error)
 {
 	const struct graph *graph = analysis->step;
-	group->divides |= strncmp(graph->op[op].type, "aten.addcdiv_", 13) == 0;
+	group->divides |= (rules_traits(analysis->rules, graph->op[op].type) & TRAIT_DIVIDES) != 0;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t storage = graph->touches.item[i], root = graph->storage[storage].root;
 		if (graph->storage[storage].kind != KIND_PARAMETER || !writes_storage(graph, op, storage))
@@ -174,8 +175,7 @@ static enum status check_strays(const struct analysis *analysis, const struct gr
 	struct error *error)
 {
 	const struct graph *graph = analysis->step;
-	static const char unscale[] = "aten._amp_foreach_non_finite_check_and_unscale_";
-	if ((group && group->parameter != NONE) || strncmp(graph->op[op].type, unscale, sizeof unscale - 1) == 0)
+	if ((group && group->parameter != NONE) || (rules_traits(analysis->rules, graph->op[op].type) & TRAIT_UNSCALES))
 		return OK;
 	FOR_ROW(i, &graph->reads, op)
 		if (is_gradient(graph, graph->reads.item[i]))
@@ -244,9 +244,9 @@ static enum optimizer known_optimizer(const struct analysis *analysis)
 	return largest ? optimizer_of_group(analysis->step, largest) : OPTIMIZER_NONE;
 }
 
-enum optimizer optimizer_of(const struct graph *step)
+enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
 {
-	struct analysis analysis = { .step = step };
+	struct analysis analysis = { .step = step, .rules = rules };
 	struct error error = { 0 };
 	enum optimizer optimizer = find_groups(&analysis, &error) == OK ? known_optimizer(&analysis) : OPTIMIZER_COUNT;
 	arena_free(&analysis.arena);
@@ -375,10 +375,10 @@ static enum status check_groups(struct analysis *analysis, const struct optimize
 	return OK;
 }
 
-struct graph *optimizer_replace(const struct graph *step, const struct optimizer_change *change,
+struct graph *optimizer_replace(const struct graph *step, const struct rules *rules, const struct optimizer_change *change,
 	struct error *error)
 {
-	struct analysis analysis = { .step = step };
+	struct analysis analysis = { .step = step, .rules = rules };
 	struct update_options update = change->update;
 	struct graph *graph = NULL;
 	enum status status = find_groups(&analysis, error);
@@ -387,7 +387,7 @@ struct graph *optimizer_replace(const struct graph *step, const struct optimizer
 	if (error_set(error, status) == OK)
 		graph = without_update(step, error);
 	if (graph && change->precision != PRECISION_GIVEN) {
-		struct graph *converted = precision_apply(graph, change->precision, error);
+		struct graph *converted = precision_apply(graph, rules, change->precision, error);
 		graph_release(graph);
 		graph = converted;
 	}

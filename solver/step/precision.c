@@ -16,6 +16,7 @@ const char *const precision_names[PRECISION_COUNT] = { PRECISIONS(X) };
 
 struct conversion {
 	const struct graph *graph;
+	const struct rules *rules;
 	enum precision precision;
 	enum dtype dtype;      /* the format to come */
 	struct build build;
@@ -25,38 +26,19 @@ struct conversion {
 	uint32_t *op;          /* [ops] the draft's op */
 };
 
-static bool of_word(const char *type, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(type, words[i], strlen(words[i])) == 0 && strchr(".", type[strlen(words[i])]))
-			return true;
-	return false;
-}
-
 /* Ops that mixed precision computes in f32. */
 static bool in_island(const struct conversion *conversion, uint32_t op)
 {
-	static const char *const words[] = {
-		"aten._log_softmax", "aten._log_softmax_backward_data", "aten.nll_loss_forward", "aten.nll_loss_backward",
-		"aten.mse_loss", "aten.mse_loss_backward", "aten.smooth_l1_loss", "aten.smooth_l1_loss_backward",
-		"aten.binary_cross_entropy_with_logits", "aten.binary_cross_entropy_with_logits_backward", "aten.ones_like",
-	};
-	return conversion->precision == PRECISION_MIXED && of_word(conversion->graph->op[op].type, words,
-		sizeof words / sizeof *words);
-}
-
-static bool is_norm(const char *type)
-{
-	static const char *const words[] = { "aten.native_layer_norm", "aten.native_batch_norm", "aten.native_group_norm",
-		"aten._fused_rms_norm", "aten._scaled_dot_product_flash_attention" };
-	return of_word(type, words, sizeof words / sizeof *words);
+	return conversion->precision == PRECISION_MIXED && (rules_traits(conversion->rules, conversion->graph->op[op].type) & TRAIT_WIDE);
 }
 
 /* A statistic: any result of a norm but the first. */
-static bool is_statistic(const struct graph *graph, uint32_t tensor)
+static bool is_statistic(const struct conversion *conversion, uint32_t tensor)
 {
+	const struct graph *graph = conversion->graph;
 	uint32_t writer = graph->tensor[tensor].writer;
-	return writer != NONE && is_norm(graph->op[writer].type) && graph->writes.item[graph->writes.start[writer]] != tensor;
+	return writer != NONE && (rules_traits(conversion->rules, graph->op[writer].type) & TRAIT_STATISTICS)
+		&& graph->writes.item[graph->writes.start[writer]] != tensor;
 }
 
 /* A buffer that an op writes. */
@@ -81,7 +63,7 @@ static enum status convert_tensors(struct conversion *conversion, const bool *wr
 		if (!tensor.has_dtype && tensor.bytes > 0 && graph->storage[tensor.storage].kind != KIND_OPTIMIZER)
 			return fail(error, BAD_INPUT, "precision can't be changed: the dtype of \"%.200s\" is unknown", tensor.name);
 		if (convertible(tensor.dtype) && tensor.kind != KIND_OPTIMIZER && tensor.kind != KIND_OUTPUT &&
-		    !is_statistic(graph, t) && !is_running(graph, written, t)) {
+		    !is_statistic(conversion, t) && !is_running(graph, written, t)) {
 			tensor.bytes = tensor.bytes * dtype_bits[conversion->dtype] / dtype_bits[tensor.dtype];
 			tensor.dtype = (uint8_t)conversion->dtype;
 		}
@@ -180,12 +162,12 @@ static enum status convert(struct conversion *conversion, struct error *error)
 	return build->status == OK ? OK : fail(error, build->status, "out of memory");
 }
 
-struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error)
+struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error)
 {
 	static const enum dtype formats[PRECISION_COUNT] = {
 		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
 	};
-	struct conversion conversion = { .graph = graph, .precision = precision, .dtype = formats[precision],
+	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE } };
 	struct graph *result = error_set(error, convert(&conversion, error)) == OK ? graph_build(conversion.build.draft, error) : NULL;
 	draft_free(conversion.build.draft);

@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_STEP_PRECISION_H
 #define TIDEMARK_STEP_PRECISION_H
 
-#include "solver/graph/graph.h"
+#include "solver/rules/rules.h"
 
 /* In the order of the knob's words. MIXED: f16 with losses and statistics in f32; its updates go through f32 copies of
  * the parameters and its loss is scaled (struct update_options; Micikevicius et al. 2018). BF16 and FP16: all of it,
@@ -17,6 +17,6 @@ extern const char *const precision_names[PRECISION_COUNT];
  * computes in f32 (losses). Statistics of norms stay f32, and so do buffers that ops write (running statistics).
  * For forward graphs and for steps without update ops: state of an optimizer is not converted.
  * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
-struct graph *precision_apply(const struct graph *graph, enum precision precision, struct error *error);
+struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);
 
 #endif

@@ -291,7 +291,7 @@ static uint32_t move(struct replay *replay, uint32_t storage, const char *type, 
 /* After the last forward reader: the copy in the host, which takes no bytes of the device. */
 static void offload_storage(struct replay *replay, uint32_t storage)
 {
-	replay->host[storage] = move(replay, storage, "tidemark.offload", replay->original[replay->graph->storage[storage].root], 0);
+	replay->host[storage] = move(replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
 }
 
 /* Before the first reader after the pass: its way back. Views of it are made anew for their readers; what an op wrote in place is
@@ -301,7 +301,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage)
 	struct build *build = &replay->build;
 	const struct graph *graph = replay->graph;
 	uint32_t root = graph->storage[storage].root;
-	replay->tensor[root] = move(replay, storage, "tidemark.fetch", replay->host[storage], graph->tensor[root].bytes);
+	replay->tensor[root] = move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
 	replay->host[storage] = NONE;
 	replay->back[storage] = true;
 	FOR_ROW(i, &graph->members, storage) {

@@ -175,7 +175,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	scaling->flops[op] = from->flops;
 	if (!touches_changed(scaling, op))
 		return OK;
-	if (!rule || strcmp(rule->factors, "@opaque") == 0)
+	if (!rule || (rule->traits & TRAIT_OPAQUE))
 		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s", from->name, from->type);
 	struct error reason = { 0 };
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
@@ -254,7 +254,7 @@ static void count_copies(struct scaling *scaling)
 			uint32_t user = graph->users.item[i];
 			bool linear = false;
 			FOR_ROW(j, &graph->reads, user)
-				linear |= graph->reads.item[j] == result && strncmp(graph->op[user].type, "aten.addmm.", 11) == 0;
+				linear |= graph->reads.item[j] == result && (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED);
 			scaling->report->unfused += linear;
 		}
 	}

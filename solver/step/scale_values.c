@@ -204,7 +204,7 @@ static bool stays_whole(const struct reach *reach, const struct rules *rules, ui
 		bool reads = false;
 		FOR_ROW(j, &graph->reads, op)
 			reads |= graph->reads.item[j] == t;
-		if (reads && (!rule || strcmp(rule->factors, "@slice") != 0))
+		if (reads && (!rule || !(rule->traits & TRAIT_SLICE)))
 			return false;
 	}
 	return true;
@@ -241,7 +241,7 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 	const struct graph *graph = reach->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		if (!rule || !rule->backward || csr_length(&graph->reads, op) != 2 || rule != rules_find(rules, "aten.embedding"))
+		if (!rule || !(rule->traits & TRAIT_EMBEDDING) || csr_length(&graph->reads, op) != 2)
 			continue;
 		const uint32_t *read = graph->reads.item + graph->reads.start[op];
 		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];

@@ -295,9 +295,9 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 /* ---- the forward part of a step ---------------------------------------------------------------------------- */
 
 /* A copy that only backward ops read was made for them: train_step() makes its own. */
-static bool kept_for_backward(const struct graph *graph, uint32_t op)
+static bool kept_for_backward(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
-	if (strncmp(graph->op[op].type, "aten.clone", 10) != 0 || csr_length(&graph->writes, op) != 1)
+	if ((rules_traits(rules, graph->op[op].type) & (TRAIT_COPY | TRAIT_CAST)) != TRAIT_COPY || csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
 	FOR_ROW(i, &graph->users, storage) {
@@ -315,10 +315,10 @@ static void want(const struct graph *step, uint32_t tensor, bool wish, bool *wan
 	wanted[step->storage[step->tensor[tensor].storage].root] |= wish;
 }
 
-static void copy_forward(struct build *build, const struct graph *step, uint32_t *tensor, uint32_t *op, bool *wanted)
+static void copy_forward(struct build *build, const struct graph *step, const struct rules *rules, uint32_t *tensor, uint32_t *op, bool *wanted)
 {
 	for (uint32_t i = 0; i < step->ops; i++) {
-		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, i);
+		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, rules, i);
 		op[i] = keep ? 0 : NONE;
 		FOR_ROW(j, &step->reads, i)
 			want(step, step->reads.item[j], keep, wanted);
@@ -340,7 +340,7 @@ static void copy_forward(struct build *build, const struct graph *step, uint32_t
 	build_copy_control(build, step, op);
 }
 
-struct graph *train_forward_part(const struct graph *step, struct error *error)
+struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error)
 {
 	struct arena arena = { 0 };
 	struct build build = { .draft = draft_new(), .op = NONE };
@@ -349,7 +349,7 @@ struct graph *train_forward_part(const struct graph *step, struct error *error)
 	struct graph *forward = NULL;
 	enum status status = NO_MEMORY;
 	if (build.draft && tensor && op && wanted) {
-		copy_forward(&build, step, tensor, op, wanted);
+		copy_forward(&build, step, rules, tensor, op, wanted);
 		if (build.status == OK)
 			build.status = draft_describe(build.draft, step->name, step->source, step->extra);
 		status = build.status;

@@ -1,18 +1,4 @@
-/* train.h: a training step from a forward graph: backward pass and weight update by rules.
- *
- * Files in reading order, NAME for NAME.h and NAME.c:
- *     build           writes ops into a draft with few words
- *     train           a training step from a forward graph
- *     gradient        the backward ops of one forward op
- *     update          the ops of a weight update
- *     optimizer       another optimizer on a step that has one
- *     precision       another number format
- *     scale           another batch or sequence length
- *     scale_values    how far a new batch or sequence reaches
- *     activations     what the backward pass needs of a layer
- *     recompute       computes again in the backward pass; offloads
- *     recompute_auto  what to compute again so that a step fits
- */
+/* train.h: a training step from a forward graph: backward pass and weight update by rules. */
 #ifndef TIDEMARK_STEP_TRAIN_H
 #define TIDEMARK_STEP_TRAIN_H
 
@@ -41,6 +27,6 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 
 /* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
  * inputs, parameters, buffers and constants. */
-struct graph *train_forward_part(const struct graph *step, struct error *error);
+struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error);
 
 #endif

@@ -1,15 +1,4 @@
-/* complain.h: exit statuses, and messages on standard error.
- *
- * Files in reading order, NAME for NAME.h and NAME.c:
- *     complain     exit statuses and messages
- *     bytes        sizes for people
- *     json         JSON, member by member
- *     output       a file is written whole or not at all
- *     dot_text     a text in DOT
- *     state_files  where state is kept
- *     child        runs a program with limits
- *     background   one call on a thread of its own
- */
+/* complain.h: exit statuses, and messages on standard error. */
 #ifndef TIDEMARK_BASE_COMPLAIN_H
 #define TIDEMARK_BASE_COMPLAIN_H
 

@@ -117,7 +117,7 @@ static enum status transform_graph(struct check *check)
 		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
 		status = check_shard(check, &stage, transformed->sharded);
 		if (status == OK && check->pipelined)
-			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->error);
+			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->rules, check->error);
 		if (status == OK && check->pipelined)
 			check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
 	}

@@ -342,7 +342,7 @@ static enum status check_waiting(struct check *check, const struct waiting *wait
 /* What the other microbatches in flight have there of it; no bytes: nothing. */
 static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
 {
-	uint32_t flush = graph_find_op(check->graph, "pipeline.flush"), held = check->graph->op[op].in_flight;
+	uint32_t flush = check->graph->flush, held = check->graph->op[op].in_flight;
 	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush] };
 	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
 		waiting.bytes = 0;
@@ -372,7 +372,7 @@ enum status check_host(struct check *check)
 	enum status status = waiting ? OK : fail_memory(check->error);
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
-		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		struct waiting needed = sent_by(check, op), others = others_of(check, op, needed.bytes);
 		status = take_buffer(check, json_array_get(buffers, count), op, &needed);

@@ -42,7 +42,7 @@ static bool alike(int64_t a, int64_t b)
 /* What is there through the whole step, and what the flush finds there. */
 static int64_t graph_floor(const struct graph *graph)
 {
-	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	uint32_t flush = graph->flush;
 	int64_t bytes = graph->persistent_bytes;
 	for (uint32_t i = flush == NONE ? 0 : graph->reads.start[flush]; flush != NONE && i < graph->reads.start[flush + 1]; i++)
 		bytes += graph->tensor[graph->reads.item[i]].bytes;
@@ -123,7 +123,7 @@ static enum status check_stages(struct checking *checking)
 	return OK;
 }
 
-enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, struct error *error)
+enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error)
 {
 	struct checking checking = { .shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error };
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
@@ -141,7 +141,7 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
 		rank[r] = pipelined->rank[r].graph;
 	if (status == OK)
-		status = pipeline_check_ranks(pipelined->device, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
+		status = pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
 	if (status == OK)
 		status = check_stages(&checking);
 	arena_free(&checking.arena);

@@ -41,7 +41,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate } };
 	struct graph *graph = model_build(name, config, error);
 	if (graph && training->precision != PRECISION_GIVEN)
-		graph = replaced(graph, precision_apply(graph, training->precision, error));
+		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
 	if (graph && !training->forward_only)
 		graph = replaced(graph, train_step(graph, &options, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)

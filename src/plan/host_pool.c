@@ -9,7 +9,7 @@ static uint32_t others_of(const struct graph *graph, uint32_t op, int64_t bytes,
 {
 	uint32_t held = graph->op[op].in_flight;
 	int64_t all;
-	if (held < 2 || graph_find_op(graph, "pipeline.flush") == NONE || __builtin_mul_overflow(held - 1, bytes, &all)
+	if (held < 2 || graph->flush == NONE || __builtin_mul_overflow(held - 1, bytes, &all)
 		|| all > BYTES_MAX - *sum)
 		return 0;
 	*sum += all;
@@ -27,11 +27,10 @@ static bool add(struct host_pool *pool, size_t *room, struct host_buffer buffer)
 
 static enum status collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
 {
-	uint32_t flush = graph_find_op(graph, "pipeline.flush");
 	int64_t sum = 0;
 	size_t room = 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (strcmp(graph->op[op].type, "tidemark.offload") || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
 		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage, last = position[op];
@@ -41,7 +40,7 @@ static enum status collect(const struct graph *graph, const uint32_t *position, 
 				last = position[graph->users.item[i]];
 		uint32_t others = others_of(graph, op, bytes, &sum);
 		if (!add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 })
-		    || (others && !add(pool, &room, (struct host_buffer){ tensor, 0, position[flush], others, others * bytes, 0 })))
+		    || (others && !add(pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))
 			return NO_MEMORY;
 	}
 	return OK;

@@ -104,7 +104,8 @@ static enum status time_blocks(struct piping *piping)
 		own[b] = b;
 		piping->cost[b].forward = piping->cost[b].backward = 0;
 	}
-	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, &piping->blocks, own, piping->blocks.blocks, piping->blocks.blocks, &cut);
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->blocks, own, piping->blocks.blocks,
+		piping->blocks.blocks, &cut);
 	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
 		struct block_cost *cost = &piping->cost[cut.piece[op]];
 		if (!piping->times.hidden[op] && !piping->times.host[op] && cut.side[op] != SIDE_UPDATE)
@@ -198,7 +199,8 @@ static enum status cut(struct piping *piping)
 	if (status == OK)
 		status = estimate(piping, &model);
 	if (status == OK)
-		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, &piping->blocks, piece_of, piping->config.pp, pieces, &pipelined->cut);
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->blocks, piece_of, piping->config.pp,
+			pieces, &pipelined->cut);
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
 }
 
@@ -236,7 +238,7 @@ static uint64_t shape_of(const struct graph *graph)
 {
 	uint64_t hash = graph->ops;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool flush = strcmp(graph->op[op].type, "pipeline.flush") == 0;
+		bool flush = graph->op[op].added == ADDED_FLUSH;
 		for (const char *c = graph->op[op].type; *c; c++)
 			hash = hash_join(hash, (unsigned char)*c);
 		hash = hash_join(hash, (uint64_t)graph->op[op].workspace);

@@ -42,7 +42,7 @@ static int64_t computes(const struct timing *timing, uint32_t op)
 
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
 {
-	bool out = strcmp(graph->op[op].type, "tidemark.offload") == 0, back = strcmp(graph->op[op].type, "tidemark.fetch") == 0;
+	bool out = graph->op[op].added == ADDED_OFFLOAD, back = graph->op[op].added == ADDED_FETCH;
 	const struct csr *moved = out ? &graph->reads : &graph->writes;
 	*bytes = (out || back) && csr_length(moved, op) > 0 ? graph->tensor[moved->item[moved->start[op]]].bytes : 0;
 	return out || back;

@@ -106,7 +106,7 @@ static struct plan *plan_graph(struct stage_context *stage, struct graph *input,
 /* Bytes of the copies in flight, and the position of the flush that ends them; 0 where there are none. */
 static int64_t copies_in_flight(const struct plan *plan, const struct graph *graph, uint32_t *until)
 {
-	uint32_t flush = graph_find_op(graph, "pipeline.flush");
+	uint32_t flush = graph->flush;
 	int64_t bytes = 0;
 	*until = flush == NONE ? 0 : plan->position[flush];
 	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush]; flush != NONE && i < graph->touches.start[flush + 1]; i++)

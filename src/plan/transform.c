@@ -104,15 +104,15 @@ static bool wants_train(const struct job *job)
 static struct graph *run_train(struct job *job)
 {
 	bool step_given = train_has_step(job->graph);
-	struct graph *forward = step_given ? train_forward_part(job->graph, job->error) : graph_retain(job->graph);
+	struct graph *forward = step_given ? train_forward_part(job->graph, job->stage->rules, job->error) : graph_retain(job->graph);
 	if (forward && value(job, K_precision)) {
-		struct graph *converted = precision_apply(forward, (enum precision)value(job, K_precision), job->error);
+		struct graph *converted = precision_apply(forward, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 		graph_release(forward);
 		forward = converted;
 	}
 	if (!forward)
 		return NULL;
-	enum optimizer own = step_given ? optimizer_of(job->graph) : OPTIMIZER_NONE;
+	enum optimizer own = step_given ? optimizer_of(job->graph, job->stage->rules) : OPTIMIZER_NONE;
 	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
 	struct train_options options = { .rules = job->stage->rules, .policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
 		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
@@ -226,12 +226,12 @@ static bool wants_optimizer(const struct job *job)
 
 static struct graph *run_optimizer(struct job *job)
 {
-	enum optimizer own = optimizer_of(job->graph);
+	enum optimizer own = optimizer_of(job->graph, job->stage->rules);
 	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1)
-		return precision_apply(job->graph, (enum precision)value(job, K_precision), job->error);
+		return precision_apply(job->graph, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
 		.precision = (enum precision)value(job, K_precision) };
-	struct graph *graph = optimizer_replace(job->graph, &change, job->error);
+	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
 	if (graph)
 		note(job, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
 	return graph;

@@ -40,6 +40,22 @@ static bool read_cost(const char *word, enum rule_cost *cost)
 	return false;
 }
 
+/* Words between blanks. */
+static bool read_traits(const char *words, uint32_t *traits)
+{
+	for (size_t length; *(words += strspn(words, " \t")); words += length) {
+		char word[32] = "";
+		length = strcspn(words, " \t");
+		if (length < sizeof word)
+			memcpy(word, words, length);
+		int bit = name_index(trait_names, TRAIT_COUNT, word);
+		if (bit < 0)
+			return false;
+		*traits |= 1u << bit;
+	}
+	return true;
+}
+
 /* key = value */
 static enum status read_setting(char *text, struct rule *rule, struct error *error)
 {
@@ -55,6 +71,8 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 		rule->saved = value;
 	else if (strcmp(key, "backward") == 0)
 		rule->backward = value;
+	else if (strcmp(key, "traits") == 0)
+		return read_traits(value, &rule->traits) ? OK : fail(error, BAD_INPUT, "\"%.100s\" is not a list of traits", value);
 	else if (strcmp(key, "cost") != 0)
 		return fail(error, BAD_INPUT, "unknown key \"%.100s\"", key);
 	else if (!read_cost(value, &rule->cost))

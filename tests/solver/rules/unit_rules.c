@@ -39,7 +39,7 @@ Test(rules, a_bad_factor_string_is_refused_with_its_place)
 	static const char *const bad[] = { "m k+", "m k+, -> m n ->", "(a b -> a", "() -> a", "9 -> a", "@nonsense", "a b$ -> a" };
 	struct rules *rules = rules_new();
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct rule rule = { "my.op", bad[i], COST_ELEMENT, "", "", NULL };
+		struct rule rule = { "my.op", bad[i], COST_ELEMENT, "", "", NULL, 0 };
 		struct error error = { 0 };
 		cr_assert_eq(rules_add(rules, &rule, &error), BAD_INPUT, "\"%s\" was taken", bad[i]);
 		cr_assert(error.text[0], "\"%s\" has no message", bad[i]);

@@ -23,7 +23,7 @@ static struct graph *trained(const struct graph *step, enum gradient_policy poli
 {
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	struct graph *forward = train_forward_part(step, &error);
+	struct graph *forward = train_forward_part(step, rules, &error);
 	cr_assert_not_null(forward, "%s", error.text);
 	cr_assert_not(train_has_step(forward));
 	struct train_options options = { .rules = rules, .policy = policy, .update = { .optimizer = optimizer } };
@@ -203,48 +203,53 @@ static int64_t parameter_bytes(const struct graph *graph)
 
 Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_byte)
 {
+	struct rules *rules = rules_new();
 	for (int i = 0; i < SAMPLES; i++) {
 		struct graph *step = captured(samples[i]);
 		struct error error = { 0 };
-		cr_assert_eq(optimizer_of(step), OPTIMIZER_ADAM);
+		cr_assert_eq(optimizer_of(step, rules), OPTIMIZER_ADAM);
 		struct optimizer_change change = { .same_optimizer = true };
-		struct graph *same = optimizer_replace(step, &change, &error);
+		struct graph *same = optimizer_replace(step, rules, &change, &error);
 		cr_assert_not_null(same, "%s", error.text);
 		cr_assert_eq(same->ops, step->ops);
 		cr_assert_eq(program_peak(same), program_peak(step), "%s", samples[i]);
 		graph_release(same);
 		graph_release(step);
 	}
+	rules_free(rules);
 }
 
 Test(train, optimizers_keep_the_state_that_they_are_known_for)
 {
+	struct rules *rules = rules_new();
 	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
 		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {
 		struct optimizer_change change = { .update = { .optimizer = optimizer } };
-		struct graph *other = optimizer_replace(step, &change, &error);
+		struct graph *other = optimizer_replace(step, rules, &change, &error);
 		cr_assert_not_null(other, "%s", error.text);
 		double ratio = (double)state_bytes(other) / (double)parameter_bytes(other);
 		if (optimizer == OPTIMIZER_ADAFACTOR)
 			cr_assert(ratio > 0 && ratio < 0.01, "rows and columns only, not %f", ratio);
 		else
 			cr_assert_float_eq(ratio, states[optimizer], 1e-9, "%s: %f", optimizer_names[optimizer], ratio);
-		cr_assert_eq(optimizer_of(other), optimizer, "%s is recognised", optimizer_names[optimizer]);
+		cr_assert_eq(optimizer_of(other, rules), optimizer, "%s is recognised", optimizer_names[optimizer]);
 		graph_release(other);
 	}
 	graph_release(step);
+	rules_free(rules);
 }
 
 Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_parameter)
 {
+	struct rules *rules = rules_new();
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
 		.update = { .master = true, .loss_scaling = true } };
-	struct graph *mixed = optimizer_replace(step, &change, &error);
+	struct graph *mixed = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(mixed, "%s", error.text);
 	int64_t parameters = parameter_bytes(step) / 4;
 	cr_assert_eq(parameter_bytes(mixed), 2 * parameters);
@@ -255,16 +260,18 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 			cr_assert_eq(mixed->tensor[t].dtype, DTYPE_F32, "the loss is computed in f32");
 	change.precision = PRECISION_BF16;
 	change.update = (struct update_options){ 0 };
-	struct graph *half = optimizer_replace(step, &change, &error);
+	struct graph *half = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(half, "%s", error.text);
 	cr_assert_eq(parameter_bytes(half) + state_bytes(half), 6 * parameters);
 	graph_release(half);
 	graph_release(mixed);
 	graph_release(step);
+	rules_free(rules);
 }
 
 Test(train, an_update_that_mixes_parameters_is_not_replaced)
 {
+	struct rules *rules = rules_new();
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t a = build_leaf(&build, "a", KIND_PARAMETER, DTYPE_F32, SHAPE(8)), b = build_leaf(&build, "b", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
 	build.phase = PHASE_BACKWARD;
@@ -276,10 +283,11 @@ Test(train, an_update_that_mixes_parameters_is_not_replaced)
 	struct graph *step = finish(&build);
 	struct optimizer_change change = { .update = sgd };
 	struct error error = { 0 };
-	cr_assert_null(optimizer_replace(step, &change, &error));
+	cr_assert_null(optimizer_replace(step, rules, &change, &error));
 	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "can't be replaced"), "%s", error.text);
 	graph_release(step);
+	rules_free(rules);
 }
 
 Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
@@ -300,8 +308,8 @@ Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
 		struct error error = { 0 };
 		memory_allow(n);
 		struct graph *step = train_step(forward, &options, &error);
-		struct graph *mixed = step ? optimizer_replace(step, &change, &error) : NULL;
-		struct graph *part = mixed ? train_forward_part(mixed, &error) : NULL;
+		struct graph *mixed = step ? optimizer_replace(step, rules, &change, &error) : NULL;
+		struct graph *part = mixed ? train_forward_part(mixed, rules, &error) : NULL;
 		status = part ? OK : error.status;
 		memory_allow(-1);
 		cr_assert(part || status == NO_MEMORY, "%s", error.text);

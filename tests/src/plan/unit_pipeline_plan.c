@@ -28,7 +28,7 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 		piece_of[b] = b;
 		in_flight[b] = 1 + b % 3;
 	}
-	cr_assert_eq(pipeline_cut_find(graph, graph, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
+	cr_assert_eq(pipeline_cut_find(graph, graph, rules, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
 	enum status status = pipeline_flow_find(&cut, &flow, &error);
 	for (uint32_t r = 0; r < ranks && status == OK; r++) {
 		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error);
@@ -42,16 +42,16 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 			held->most = in_flight[b] > held->most ? in_flight[b] : held->most;
 			held->least = b < ranks || in_flight[b] < held->least ? in_flight[b] : held->least;
 		}
-		cr_assert_eq(pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
+		cr_assert_eq(pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
 		for (uint32_t r = 0; r < ranks; r++)
 			less[r] = (struct held) { 1, 1 };
 		struct graph *first = rank[0];
-		tally->caught += pipeline_check_ranks(graph, rank, ranks, microbatches, less, &error) != OK;
+		tally->caught += pipeline_check_ranks(graph, rules, rank, ranks, microbatches, less, &error) != OK;
 		rank[0] = rank[ranks - 1];
-		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error) != OK;
 		rank[0] = first;
-		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank, ranks - 1, microbatches, most, &error) != OK;
-		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rank + 1, ranks - 1, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank, ranks - 1, microbatches, most, &error) != OK;
+		tally->caught += ranks > 1 && pipeline_check_ranks(graph, rules, rank + 1, ranks - 1, microbatches, most, &error) != OK;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(sharding_new(&units, &mesh, &sharding), OK);
 		bool same = ranks_run(&run, &units, &sharding, &cut, rank, microbatches, rules);
@@ -152,6 +152,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, in_flight[] = { 2, 1 }, piece_of[] = { 0, 1 };
+	struct rules *rules = rules_new();
 	cr_assert_eq(blocks_cheap_gaps(graph, 1, gap, &gaps), OK);
 	cr_assert_eq(gaps, 1);
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
@@ -162,7 +163,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 		struct pipeline_flow flow = { 0 };
 		struct graph *rank = NULL;
 		memory_allow(n);
-		status = pipeline_cut_find(graph, graph, &blocks, piece_of, 2, 2, &cut);
+		status = pipeline_cut_find(graph, graph, rules, &blocks, piece_of, 2, 2, &cut);
 		if (status == OK)
 			status = pipeline_flow_find(&cut, &flow, &error);
 		for (uint32_t r = 0; r < 2 && status == OK; r++) {
@@ -179,6 +180,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	cr_assert_eq(status, OK, "%s", error.text);
 	blocks_free(&blocks);
 	mem_free(gap);
+	rules_free(rules);
 	graph_release(graph);
 }
 
