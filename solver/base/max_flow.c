@@ -55,7 +55,8 @@ enum status flow_ready(struct max_flow *flow)
 	return csr_of_pairs(&flow->arena, flow->nodes, flow->arcs, flow->from, arc, &flow->leaving);
 }
 
-void flow_reset(struct max_flow *flow)
+/* Forgets the last flow. */
+static void flow_reset(struct max_flow *flow)
 {
 	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
 }

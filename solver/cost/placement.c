@@ -167,7 +167,7 @@ uint32_t placement_copies(const struct mesh *mesh, struct placement placement)
 	return copies;
 }
 
-struct axis_place placement_on(const struct units *units, uint32_t tensor, int8_t on)
+static struct axis_place placement_on(const struct units *units, uint32_t tensor, int8_t on)
 {
 	if (on < 0)
 		return (struct axis_place){ on, 1 };

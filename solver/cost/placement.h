@@ -67,8 +67,7 @@ void placement_shape(const struct units *units, const struct mesh *mesh, uint32_
 int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* Copies of the tensor over the mesh: the product of the axes on which it is R or P. */
 uint32_t placement_copies(const struct mesh *mesh, struct placement placement);
-/* A placement in the graph's own words, on one axis and on all. */
-struct axis_place placement_on(const struct units *units, uint32_t tensor, int8_t on);
+/* A placement in the graph's own words. */
 struct axis_places placement_said(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* "S(0)", "R", "P"; a strided shard of blocks "S(2:3)": each of 3 blocks of dim 2 is cut. Returns text. */
 char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size);

@@ -1,4 +1,4 @@
-/* fold.c: segments one after the other, the largest first; labels. */
+/* fold.c: segments one after the other, the largest first. */
 #include <string.h>
 
 #include "fold_steps.h"
@@ -6,36 +6,9 @@
 #define SEGMENTS_MAX 8
 #define OPS_LEAST 3            /* of a copy: less is no layer */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = hash_join(hash, (unsigned char)*text);
-	return hash;
-}
-
-static uint64_t hash_tensor(uint64_t hash, const struct tensor *tensor)
-{
-	hash = hash_join(hash_join(hash, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
-	for (uint32_t i = 0; i < tensor->rank && tensor->shape; i++)
-		hash = hash_join(hash, (uint64_t)tensor->shape[i]);
-	return hash;
-}
-
-uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *context)
-{
-	(void)context;
-	uint64_t hash = hash_join(hash_text(0, graph->op[op].type), graph->op[op].phase);
-	FOR_ROW(i, &graph->reads, op)
-		hash = hash_tensor(hash, &graph->tensor[graph->reads.item[i]]);
-	hash = hash_join(hash, 1);
-	FOR_ROW(i, &graph->writes, op)
-		hash = hash_tensor(hash, &graph->tensor[graph->writes.item[i]]);
-	return hash_join(hash, (uint64_t)graph->op[op].workspace);
-}
-
 /* ---- orbits ---------------------------------------------------------------------------------------------------- */
 
-enum status fold_orbits_of(const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
+static enum status fold_orbits_of(const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena)
 {
 	uint32_t ops = run->graph->ops, items = 0;
 	*orbits = (struct fold_orbits) { 0 };

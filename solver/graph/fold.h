@@ -21,9 +21,8 @@ struct fold {
 	struct arena arena;
 };
 
-/* What makes two ops different besides their surroundings: type, phase, shapes, dtypes, rule. Sharding uses units_label(). */
+/* What makes two ops different besides their surroundings: type, phase, shapes, dtypes, rule. Planning uses units_label(). */
 typedef uint64_t fold_label(const struct graph *graph, uint32_t op, void *context);
-uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *context);
 
 /* Finds chains of at least least copies (2 at least). Operands of copy k come from the same argument of equal ops in copy k, k - 1 or k + 1,
  * or from outside: then from one tensor for all copies, except that the first and the last copy may have their own. Where the first or last layer differs it stays outside.

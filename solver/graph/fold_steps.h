@@ -39,7 +39,6 @@ struct fold_orbits {
 	int32_t low, high;             /* copies from low to high have an op of every orbit that isn't out */
 };
 
-enum status fold_orbits_of(const struct fold_run *run, const struct fold_shift *shift, struct fold_orbits *orbits, struct arena *arena);
 /* Sets offsets: cuts every ring of orbits where the fewest tensors cross, and puts the others beside their neighbours. */
 enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena);
 /* Leaves copies and orbits that are equal indeed: see fold_find(). high < low: none. */

@@ -125,8 +125,6 @@ struct draft;
 
 struct draft *draft_new(void);
 void draft_free(struct draft *draft);
-/* A copy of a graph that can be changed and built anew. NULL when out of memory. */
-struct draft *draft_of(const struct graph *graph);
 /* NULL leaves what was there. extra as in struct tensor. */
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra);
 

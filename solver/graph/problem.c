@@ -241,22 +241,6 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 	return peak;
 }
 
-bool problem_order_valid(const struct problem *problem, const uint32_t *order)
-{
-	bool *done = mem_alloc(problem->ops, sizeof *done);
-	bool valid = done != NULL;
-	for (uint32_t position = 0; position < problem->ops && valid; position++) {
-		uint32_t op = order[position];
-		valid = op < problem->ops && !done[op];
-		for (uint32_t i = 0; valid && i < csr_length(&problem->pred, op); i++)
-			valid = done[problem->pred.item[problem->pred.start[op] + i]];
-		if (valid)
-			done[op] = true;
-	}
-	mem_free(done);
-	return valid;
-}
-
 enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last)
 {
 	uint32_t *position = mem_alloc(problem->ops, sizeof *position);

@@ -54,9 +54,6 @@ void problem_free(struct problem *problem);
  * The order must be valid. O(problem). */
 int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64_t *live, uint32_t *peak_position);
 
-/* True when order is a permutation of the ops that keeps every dependency. NO_MEMORY counts as false. */
-bool problem_order_valid(const struct problem *problem, const uint32_t *order);
-
 /* The positions, inclusive, between which each item is alive under an order: first and last [items]. */
 enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last);
 

@@ -60,7 +60,4 @@ int64_t layout_model_height(const struct layout_model *model, const int64_t *off
  * order: [n] buffers, best first. O(n log n). */
 enum status layout_rank(const struct layout_model *model, const char *keys, uint32_t *order);
 
-/* Pairs of buffers that overlap in time; gaps are ignored. */
-uint64_t layout_pairs(const struct layout_model *model);
-
 #endif

@@ -113,17 +113,3 @@ enum status layout_rank(const struct layout_model *model, const char *keys, uint
 	mem_free(value);
 	return status;
 }
-
-uint64_t layout_pairs(const struct layout_model *model)
-{
-	double *value = mem_alloc(model->n, sizeof *value);
-	if (!value || overlaps(model, value) != OK) {
-		mem_free(value);
-		return UINT64_MAX;
-	}
-	double sum = 0;
-	for (uint32_t b = 0; b < model->n; b++)
-		sum += value[b];
-	mem_free(value);
-	return (uint64_t)(sum / 2);
-}

@@ -92,17 +92,14 @@ static enum status search(struct order_job *job, bool backward, uint32_t states)
 	const struct order_model *model = backward ? &job->reversed : &job->model;
 	uint32_t *order = mem_alloc(job->model.ops, sizeof *order), visited;
 	int64_t bound = job->bound;
-	bool decide = job->cap >= 0 && job->cap < job->peak;
 	enum status status = NO_MEMORY;
-	if (order && decide)
-		status = order_search_within(model, job->cap, &limits, &job->control, order, &bound, &visited);
-	else if (order)
+	if (order)
 		status = order_search_least(model, job->peak - 1, &limits, &job->control, order, &bound, &visited);
 	if (status == OK && backward)
 		order_turn(order, job->model.ops);
 	if (status == OK)
 		order_job_offer(job, order, "exact search");
-	if (status == INFEASIBLE || ((status == OK || status == LIMIT) && !decide))
+	if (status == INFEASIBLE || status == OK || status == LIMIT)
 		order_job_raise(job, bound < job->peak ? bound : job->peak, ORDER_PROOF_SEARCH, NONE);
 	mem_free(order);
 	/* Its own limits are not the run's: only the run's end it. */

@@ -1,8 +1,6 @@
 /* explain.c: why an item is alive while an op runs. */
 #include "cut.h"
 
-const char *const order_reason_names[4] = { "not alive", "certainly alive", "in the cut", "by choice" };
-
 /* Alive in every state in which op can run: made by its sources, needed by its sinks (labels of the cut). */
 static bool certain(const struct problem *problem, const struct order_cut *cut, uint32_t item)
 {
@@ -74,14 +72,5 @@ enum status order_explainer_at(struct order_explainer *explainer, uint32_t posit
 		else
 			reason[item] = in_cut(problem, cut, item) ? ORDER_IN_CUT : ORDER_CHOICE;
 	}
-	return status;
-}
-
-enum status order_explain(const struct problem *problem, const uint32_t *order, uint32_t position,
-	struct control *control, enum order_reason *reason)
-{
-	struct order_explainer *explainer = order_explainer_new(problem, order);
-	enum status status = explainer ? order_explainer_at(explainer, position, control, reason) : NO_MEMORY;
-	order_explainer_free(explainer);
 	return status;
 }

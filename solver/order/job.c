@@ -13,7 +13,7 @@ const char *const order_branch_reasons[4] = {
 
 bool order_job_done(const struct order_job *job)
 {
-	return job->peak <= job->bound || (job->cap >= 0 && (job->peak <= job->cap || job->bound > job->cap));
+	return job->peak <= job->bound;
 }
 
 static void tell(const struct order_job *job)

@@ -19,7 +19,6 @@ struct order_job {
 	const char *winner;
 	int64_t bound;
 	struct order_certificate certificate;
-	int64_t cap;                   /* order_fit: stop as soon as peak <= cap or bound > cap; < 0: none */
 	uint32_t *seed[SEEDS];         /* the seeds' orders, repaired in place; NULL: none */
 	int64_t seed_peak[SEEDS];
 	uint32_t *count;               /* scratch [items] */
@@ -34,7 +33,7 @@ struct order_job {
 void order_job_offer(struct order_job *job, const uint32_t *order, const char *winner);
 /* Raises the bound, with what proves it (and the op at which). */
 void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op);
-/* Nothing is left to gain: proved, or the cap is decided. */
+/* Nothing is left to gain: proved. */
 bool order_job_done(const struct order_job *job);
 
 /* Answers to sub-problems, from this run or from the caller's store. An answer begins with the ticks it took, which

@@ -25,7 +25,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	const struct control *control)
 {
 	*job = (struct order_job) {
-		.problem = problem, .options = options, .cap = -1, .bound = -1,
+		.problem = problem, .options = options, .bound = -1,
 		.control = own_control(control, options->ticks ? options->ticks : ORDER_EFFORT_DEFAULT),
 		.certificate = { .proof = ORDER_PROOF_NONE, .op = NONE },
 	};
@@ -141,21 +141,4 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	if (status == OK)
 		status = run(&job, &result->roam);
 	return job_finish(&job, status, control, result);
-}
-
-enum status order_fit(const struct problem *problem, int64_t cap, const struct order_options *options,
-	struct control *control, struct order_result *result)
-{
-	struct order_job job;
-	*result = (struct order_result) { .certificate.op = NONE };
-	enum status status = job_start(&job, problem, options, control);
-	job.cap = cap;
-	if (status == OK)
-		status = order_run_best(&job);
-	status = job_finish(&job, status, control, result);
-	if (status != OK && status != LIMIT)
-		return status;
-	if (result->order && result->peak <= cap)
-		return OK;
-	return result->proof.bound > cap ? INFEASIBLE : LIMIT;
 }

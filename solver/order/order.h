@@ -123,11 +123,6 @@ enum status order_solve(const struct problem *problem, const struct order_option
  * bound is that of a few cuts instead, which keeps it near linear. */
 enum status order_quick(const struct problem *problem, struct control *control, struct order_result *result);
 
-/* Does some order stay within `cap` bytes? OK: yes, result holds one; INFEASIBLE: no, result holds the best
- * order found and the certificate of a bound above cap; LIMIT: unknown. */
-enum status order_fit(const struct problem *problem, int64_t cap, const struct order_options *options,
-	struct control *control, struct order_result *result);
-
 /* ---- checking: no code shared with the solver ---------------------- */
 
 /* Verifies a bound from its certificate. BAD_INPUT, with the reason, when it does not hold.
@@ -153,13 +148,9 @@ enum order_reason {
 	ORDER_IN_CUT,          /* part of the cheapest state in which this op can run */
 	ORDER_CHOICE           /* another order would have freed it, or not yet made it */
 };
-extern const char *const order_reason_names[4];
-/* reason: [items]. O(problem) and one max-flow. */
-enum status order_explain(const struct problem *problem, const uint32_t *order, uint32_t position,
-	struct control *control, enum order_reason *reason);
-
-/* The same for one position after the other of one order: what can be kept between them is. problem and order must live as long. NULL when out
- * of memory; O(problem). A position then takes a max-flow that starts from the last one's. */
+/* Reasons at one position after the other of an order: what can be kept between them is. problem and order must live as long. NULL when out
+ * of memory; O(problem). order_explainer_at() fills reason [items]: a max-flow that starts
+ * from the last one's. */
 struct order_explainer;
 struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order);
 void order_explainer_free(struct order_explainer *explainer);

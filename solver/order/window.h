@@ -22,11 +22,6 @@ void order_window_free(struct order_window *window);
 /* Replaces the window's stretch of the order by an order of the window; local is used up. */
 void order_window_apply(const struct order_window *window, uint32_t *order, uint32_t *local);
 
-/* Looks for an order of the window that stays within threshold, in the store first. OK: found, in order (the window's
- * numbers). INFEASIBLE: none exists. LIMIT: unknown after so many states in each direction. */
-enum status order_window_solve(struct order_job *job, const struct order_window *window, int64_t threshold, uint32_t states,
-	uint32_t *order);
-
 /* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done, and
  * offers what it finds to the job. */
 enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states);

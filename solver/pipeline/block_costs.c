@@ -10,6 +10,13 @@ static bool plain_view(const struct graph *graph, const struct rule *rule, uint3
 	return (rule->traits & TRAIT_SHAPED) && rule->cost == COST_NONE && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
 }
 
+/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others. O(1). */
+static uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	return writer == NONE || work[writer].twin == NONE ? tensor : graph->writes.item[graph->writes.start[work[writer].twin]];
+}
+
 /* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first come first. */
 static uint32_t twin_of(const struct graph *graph, const struct op_work *work, uint32_t op, uint32_t *first, uint32_t *next)
 {
@@ -23,12 +30,6 @@ static uint32_t twin_of(const struct graph *graph, const struct op_work *work, u
 	}
 	*at = op;
 	return NONE;
-}
-
-uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor)
-{
-	uint32_t writer = graph->tensor[tensor].writer;
-	return writer == NONE || work[writer].twin == NONE ? tensor : graph->writes.item[graph->writes.start[work[writer].twin]];
 }
 
 static bool find_twins(const struct graph *graph, const struct rules *rules, struct op_work *work)

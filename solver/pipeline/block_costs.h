@@ -37,9 +37,6 @@ struct op_work {
 /* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
 enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);
 
-/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others. O(1). */
-uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor);
-
 /* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is not counted
  * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */
 enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct op_work *work,

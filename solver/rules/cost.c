@@ -80,15 +80,3 @@ enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uin
 		mem_free(all);
 	return status;
 }
-
-int64_t rule_bytes_moved(const struct rule *rule, const struct graph *graph, uint32_t op)
-{
-	int64_t bytes = 0;
-	if (rule->cost == COST_NONE)
-		return 0;
-	FOR_ROW(i, &graph->reads, op)
-		bytes += graph->tensor[graph->reads.item[i]].bytes;
-	FOR_ROW(i, &graph->writes, op)
-		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	return bytes;
-}

@@ -172,7 +172,5 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding);
 
 /* Binds the rule of a graph's op. BAD_INPUT also where a shape is unknown. */
 enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error);
-/* Bytes that an op reads and writes: nothing for a view. */
-int64_t rule_bytes_moved(const struct rule *rule, const struct graph *graph, uint32_t op);
 
 #endif

@@ -3,11 +3,7 @@
 
 #include "job.h"
 
-#define X(id, name, help) name,
-const char *const shard_strategy_names[STRATEGY_COUNT] = { SHARD_STRATEGIES(X) };
-#undef X
-
-const uint32_t sharding_curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
+static const uint32_t curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
 
 static bool usable(enum status status)
 {
@@ -281,13 +277,13 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
 		struct sharding sharding;
 		struct sharding_cost cost;
-		enum status found = sharding_search(&job, more_by(least.usage, sharding_curve_eps[i]), false, NULL, 0, &sharding, &cost);
+		enum status found = sharding_search(&job, more_by(least.usage, curve_eps[i]), false, NULL, 0, &sharding, &cost);
 		bool there = sharding.split && usable(found);
 		if (found == NO_MEMORY || found == CANCELLED)
 			status = found;
 		if (!there)
 			cost = least;
-		point[i] = (struct sharding_point) { sharding_curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
+		point[i] = (struct sharding_point) { curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
 		sharding_free(&sharding);
 	}
 	sharding_free(&first);

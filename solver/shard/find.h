@@ -17,7 +17,6 @@
 #define X(id, name, help) STRATEGY_##id,
 enum shard_strategy { SHARD_STRATEGIES(X) STRATEGY_COUNT };
 #undef X
-extern const char *const shard_strategy_names[STRATEGY_COUNT];
 
 struct sharding_options {
 	enum shard_strategy strategy;
@@ -76,22 +75,10 @@ void sharding_report_free(struct sharding_report *report);
 enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,
 	int64_t beta, int64_t *bound, struct error *error);
 
-/* The least time at each amount of memory: eps percent above the least. */
+/* The least time at each amount of memory: eps (0, 1, 5, 10, 25, 50) percent above the least. */
 struct sharding_point { uint32_t eps; enum status status; int64_t usage, redundant, time; };
-extern const uint32_t sharding_curve_eps[];      /* 0, 1, 5, 10, 25, 50 */
 #define SHARDING_CURVE_POINTS 6
 enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);
-
-/* Why a tensor lies as it does: what the best sharding with it elsewhere on an axis costs, every other decision made anew. */
-struct sharding_reason { int8_t on; bool chosen; enum status status; int64_t cost, usage; };
-/* Fills at most room reasons, the chosen one first, then by cost; *count of them. */
-enum status sharding_explain(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, const struct sharding *sharding,
-	uint32_t tensor, uint32_t axis, struct control *control, struct sharding_reason *reason, uint32_t room, uint32_t *count, struct error *error);
-
-/* Two plans, op by op: what each pays around an op. Ops that cost the same in both are left out; largest difference first. */
-struct sharding_difference { uint32_t op; int64_t time[2], bytes[2]; };   /* computation and resharding of operands; of results that stay */
-enum status sharding_diff(const struct units *units, const struct sharding *a, const struct sharding *b, struct op_clock clock,
-	struct arena *arena, struct sharding_difference **difference, uint32_t *count);
 
 #endif

@@ -6,9 +6,7 @@
 #include "solver/cost/reshard_memo.h"
 #include "cost.h"
 
-/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
 struct building;
-int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers);
 
 /* A tensor's readers of one kind: a node of readers, the distance of their copies, and an example. */
 struct reading {

@@ -91,7 +91,8 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 	return OK;
 }
 
-int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers)
+/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
+static int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers)
 {
 	const struct reshard *reshard;
 	if (gathers)

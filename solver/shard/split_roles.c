@@ -183,7 +183,8 @@ static struct placement kept_place(const struct sharding *sharding, const struct
 	return kept;
 }
 
-void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
+/* Places tensors that nothing writes as their readers need them. zero: stage per axis. */
+static void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES])
 {
 	for (uint32_t i = 0; i < units->kepts; i++)
 		sharding->produced[units->kept[i]] = kept_place(sharding, units, units->kept[i], zero);

@@ -24,7 +24,4 @@ extern const struct axis_roles roles_experts;    /* experts, else the batch */
  * as the update does), optimizer state as the update does. OK or NO_MEMORY. O(ops * axes * units). */
 enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding);
 
-/* Places tensors that nothing writes as their readers need them; see above. zero: stage per axis. For searches that decide on ops. */
-void sharding_keep(struct sharding *sharding, const struct units *units, const uint8_t zero[MESH_AXES]);
-
 #endif

@@ -101,7 +101,8 @@ static void drop_at(const struct graph *step, const struct activations *activati
 		drop[step->tensor[options->offload[i]].storage] = false;
 }
 
-void recompute_menu_drop(const struct graph *step, const struct activations *activations,
+/* What a choice drops, into drop [storages]. */
+static void recompute_menu_drop(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options,
 	const struct recompute_menu *menu, const uint32_t *level, bool *drop)
 {
@@ -124,7 +125,14 @@ static void fold(struct recompute_menu *menu, struct recompute_cost *of)
 	menu->cost = of;
 }
 
-enum status recompute_menu_find(const struct graph *step, const struct activations *activations,
+static void recompute_menu_free(struct recompute_menu *menu)
+{
+	arena_free(&menu->arena);
+}
+
+/* O(levels * graph). Of the options, residents and offloads are never dropped, layers always; the mode is ignored.
+ * Free with recompute_menu_free(). */
+static enum status recompute_menu_find(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, struct recompute_menu *menu, struct error *error)
 {
 	*menu = (struct recompute_menu){ .layers = activations->layers };
@@ -150,11 +158,6 @@ enum status recompute_menu_find(const struct graph *step, const struct activatio
 	if (status != OK)
 		recompute_menu_free(menu);
 	return status;
-}
-
-void recompute_menu_free(struct recompute_menu *menu)
-{
-	arena_free(&menu->arena);
 }
 
 /* ---- choosing --------------------------------------------------------------------------------------------- */

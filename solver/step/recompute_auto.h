@@ -16,12 +16,6 @@ struct recompute_menu {
 	struct arena arena;
 };
 
-/* O(levels * graph). Of the options, residents and offloads are never dropped, layers always; the mode is ignored.
- * Free with recompute_menu_free(). */
-enum status recompute_menu_find(const struct graph *step, const struct activations *activations,
-	const struct recompute_options *options, struct recompute_menu *menu, struct error *error);
-void recompute_menu_free(struct recompute_menu *menu);
-
 /* A level for every layer. */
 struct recompute_choice {
 	uint32_t *level;                /* [layers]; the caller's */
@@ -35,11 +29,6 @@ struct recompute_choice {
  * saves most. The first layers of a class drop most: at their turn in the backward pass the least is alive. */
 enum status recompute_menu_choose(const struct recompute_menu *menu, int64_t bytes, struct control *control,
 	struct recompute_choice *choice);
-
-/* What a choice drops, into drop [storages]. */
-void recompute_menu_drop(const struct graph *step, const struct activations *activations,
-	const struct recompute_options *options,
-	const struct recompute_menu *menu, const uint32_t *level, bool *drop);
 
 struct recompute_point {
 	int64_t bytes, flops, bound;    /* as in the choice */

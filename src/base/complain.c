@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int exit_status(enum status status)
+/* The exit status that a failed call stands for. */
+static int exit_status(enum status status)
 {
 	switch (status) {
 	case OK: return EXIT_FINE;

@@ -7,10 +7,7 @@
 /* Exit statuses (tidemark(1)). */
 enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 
-/* The exit status that a failed call stands for. */
-int exit_status(enum status status);
-
-/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns exit_status(status). */
+/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns the exit status that it stands for. */
 int complain(const char *file, const struct error *error, enum status status);
 /* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -55,7 +55,7 @@ static void write_knobs(FILE *stream)
 		}
 		fputs("Default: ", stream);
 		roff(knob_text(id, knob->normal, text, sizeof text), stream);
-		fprintf(stream, ".\n%s", knob_unavailable(id) ? "Not available yet.\n" : "");
+		fputs(".\n", stream);
 	}
 	fputs(".El\n", stream);
 }

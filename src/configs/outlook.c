@@ -13,12 +13,6 @@
 
 #define STORE_BYTES ((size_t)1 << 28)
 
-struct outlook *outlook_retain(struct outlook *outlook)
-{
-	atomic_fetch_add(&outlook->references, 1);
-	return outlook;
-}
-
 void outlook_release(struct outlook *outlook)
 {
 	if (!outlook || atomic_fetch_sub(&outlook->references, 1) > 1)

@@ -21,7 +21,6 @@ struct outlook {
 	atomic_uint references;
 };
 
-struct outlook *outlook_retain(struct outlook *outlook);
 void outlook_release(struct outlook *outlook);
 
 /* Of a training step that is not split yet. stage: store, control and rules to use. mesh: how a plan of the scenario is split already, which

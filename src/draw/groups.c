@@ -151,7 +151,8 @@ static enum status find_stand_ins(struct builder *builder)
 	return OK;
 }
 
-uint32_t drawing_layers(const struct drawing *drawing, uint32_t module)
+/* How many equal layers a module stands for. */
+static uint32_t drawing_layers(const struct drawing *drawing, uint32_t module)
 {
 	uint32_t layers = 1;
 	for (; module != NONE; module = drawing->modules.module[module].parent)

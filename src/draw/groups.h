@@ -42,7 +42,4 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	struct drawing *drawing, struct error *error);
 void drawing_free(struct drawing *drawing);
 
-/* How many equal layers a module stands for. */
-uint32_t drawing_layers(const struct drawing *drawing, uint32_t module);
-
 #endif

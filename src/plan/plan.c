@@ -173,11 +173,3 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	mem_free(of_item);
 	mem_free(of_storage);
 }
-
-enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage)
-{
-	enum alive_reason reason;
-	plan_reasons(plan, position, &storage, 1, NULL, &reason);
-	return reason;
-}
-

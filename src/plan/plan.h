@@ -113,12 +113,10 @@ enum alive_reason {
 	ALIVE_CUT,          /* in the min cut that proves the bound: something as large must be */
 	ALIVE_CHOICE        /* another order would free it earlier or make it later */
 };
-enum alive_reason plan_reason(const struct plan *plan, uint32_t position, uint32_t storage);
-/* The same for many storages at once: reason[i] of storage[i]. kept: what one position leaves to the next of the same plan, made at the first
+/* reason[i] of storage[i]. kept: what one position leaves to the next of the same plan, made at the first
  * (*kept NULL), freed by order_explainer_free(); or NULL. O(graph + count) and a max-flow. */
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
 	enum alive_reason *reason);
 extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "in the cut", "by this order" */
-
 
 #endif

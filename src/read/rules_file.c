@@ -128,7 +128,7 @@ enum status rules_read_text(struct rules *rules, const char *text, struct error 
 	return status;
 }
 
-enum status rules_read_file(struct rules *rules, const char *path, struct error *error)
+static enum status rules_read_file(struct rules *rules, const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
 	if (!input)

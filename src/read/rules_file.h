@@ -4,12 +4,10 @@
 
 #include "solver/rules/rules.h"
 
-/* Adds the rules of a file ("-": standard input) to a set; the format stands at the head of rules_file.c.
- * BAD_INPUT with the line, NO_MEMORY; rules of the lines before stay in the set. */
-enum status rules_read_file(struct rules *rules, const char *path, struct error *error);
-/* The built-in rules and those of a file; path NULL: the built-in ones alone. NULL with *status, and *error, which names the file. */
+/* The built-in rules and those of a file ("-": standard input); path NULL: the built-in ones alone. NULL with *error, which names the file.
+ * The format stands at the head of rules_file.c. */
 struct rules *rules_load(const char *path, struct error *error);
-/* The same from text. */
+/* Adds the rules of a text to a set. BAD_INPUT with the line, NO_MEMORY; rules of the lines before stay in the set. */
 enum status rules_read_text(struct rules *rules, const char *text, struct error *error);
 
 #endif

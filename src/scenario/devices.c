@@ -122,32 +122,3 @@ void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t 
 	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
 	snprintf(axis->name, sizeof axis->name, "%s", name);
 }
-
-enum status scenario_mesh(const struct scenario *scenario, struct mesh *mesh, struct error *error)
-{
-	const int64_t *value = scenario->value;
-	static const struct { const char *name; enum knob_id knob; } axes[] = { { "dp", K_dp }, { "ep", K_ep }, { "cp", K_cp }, { "tp", K_tp } };
-	struct machine machine;
-	uint32_t size[4], inside = 1, pp = value[K_pp] == KNOB_GIVEN ? 1 : (uint32_t)value[K_pp];
-	uint64_t product = pp;
-	for (int i = 0; i < 4; i++) {
-		size[i] = value[axes[i].knob] == KNOB_GIVEN ? 1 : (uint32_t)value[axes[i].knob];
-		product = product > UINT32_MAX ? product : product * size[i];
-	}
-	if (value[K_dp] == KNOB_GIVEN && product <= (uint64_t)value[K_devices] && value[K_devices] % (int64_t)product == 0) {
-		size[0] = (uint32_t)(value[K_devices] / (int64_t)product);
-		product *= size[0];
-	}
-	*mesh = (struct mesh) { 0 };
-	if (product != (uint64_t)value[K_devices])
-		return fail(error, BAD_INPUT, "dp %u x ep %u x cp %u x tp %u x pp %u are not %lld devices", size[0], size[1], size[2], size[3], pp,
-			(long long)value[K_devices]);
-	scenario_machine(scenario, &machine);
-	for (int i = 1; i < 4; i++)
-		inside *= size[i];
-	for (int i = 0; i < 4; i++) {
-		mesh_add_axis(mesh, axes[i].name, size[i], inside, (uint32_t)value[K_devices_per_node], &machine);
-		inside /= i < 3 ? size[i + 1] : 1;
-	}
-	return OK;
-}

@@ -19,9 +19,6 @@ struct device_preset device_preset(enum device device);
 /* What a device of the scenario can do: its preset, overridden by the knobs intra_bandwidth, inter_bandwidth (which are taken as
  * reached), intra_latency and inter_latency, scaled by matrix_efficiency, attention_efficiency and other_traffic; memory from the knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
-/* The mesh of one pipeline stage: axes "dp", "ep", "cp", "tp" of more than one device, the outermost first, by the knobs' sizes (auto:
- * 1, but dp: what is left of devices). The innermost axes fill nodes of devices_per_node first. BAD_INPUT: they don't multiply to devices. */
-enum status scenario_mesh(const struct scenario *scenario, struct mesh *mesh, struct error *error);
 /* Adds an axis of that size inside those that are there (none of size 1). A node holds as many of its members as fit beside the
  * devices of all axes that will be inside it. */
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine);

@@ -41,12 +41,6 @@ enum status knob_unknown(const char *name, struct error *error)
 	return fail(error, BAD_INPUT, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
 }
 
-const char *knob_unavailable(enum knob_id knob)
-{
-	(void)knob;
-	return NULL;
-}
-
 bool knob_word(const char *words, int i, char *word, size_t size)
 {
 	for (; words && i > 0; i--) {

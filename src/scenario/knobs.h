@@ -101,8 +101,6 @@ extern const struct knob knobs[KNOB_COUNT];
 enum knob_id knob_find(const char *name);
 /* BAD_INPUT: there is no such knob; the nearest is named. */
 enum status knob_unknown(const char *name, struct error *error);
-/* Why the knob can't be turned yet on any graph, or NULL when it can. Static text. */
-const char *knob_unavailable(enum knob_id knob);
 /* Text to value. BAD_INPUT with the range or the words that are allowed. */
 enum status knob_parse(enum knob_id knob, const char *text, int64_t *value, struct error *error);
 /* Value to the text that knob_parse() reads back. Returns text. */

@@ -102,11 +102,6 @@ const char *log_text(const struct session_log *log)
 	return log->text;
 }
 
-const char *log_path(const struct session_log *log)
-{
-	return log->path;
-}
-
 /* ---- the newest ------------------------------------------------------------------- */
 
 static bool ended_well(const char *path)

@@ -15,8 +15,6 @@ void log_free(struct session_log *log);
 void log_add(struct session_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The lines so far, each with its newline. */
 const char *log_text(const struct session_log *log);
-/* The file's path, or NULL. */
-const char *log_path(const struct session_log *log);
 
 /* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free(). */
 char *log_newest(bool *ended);

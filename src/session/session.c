@@ -339,11 +339,6 @@ const char *session_problem(const struct session *session)
 	return session->problem.text;
 }
 
-const char *session_log_path(const struct session *session)
-{
-	return log_path(session->log);
-}
-
 void session_status(const struct session *session, struct session_status *status)
 {
 	struct worker_state state;

@@ -64,8 +64,6 @@ void session_wait(struct session *session);
  * leaves out `export` and `save`: taking up a session that was broken off. */
 struct source;
 enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error);
-/* Where this session's log is written, NULL where there is none. */
-const char *session_log_path(const struct session *session);
 /* Why there is no plan of the present scenario ("the order pins contradict ..."), "" where there is one. */
 const char *session_problem(const struct session *session);
 

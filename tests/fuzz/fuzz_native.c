@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/common/order_valid.h"
 #include "solver/graph/problem.h"
 #include "src/read/native.h"
 

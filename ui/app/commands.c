@@ -159,11 +159,10 @@ static void suggest_export(struct app *app)
 
 static void scale_devices(struct app *app, bool up)
 {
-	const char *reason = knob_unavailable(K_devices);
 	int64_t devices = app->model.scenario->value[K_devices], wanted = up ? devices * 2 : devices / 2;
 	char line[64];
-	if (reason || wanted < knobs[K_devices].minimum || wanted > knobs[K_devices].maximum) {
-		view_say(&app->model, "devices: %s", reason ? reason : up ? "there can't be more" : "there is one");
+	if (wanted < knobs[K_devices].minimum || wanted > knobs[K_devices].maximum) {
+		view_say(&app->model, "devices: %s", up ? "there can't be more" : "there is one");
 		return;
 	}
 	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);

@@ -28,8 +28,7 @@ static void offer_knobs(struct completion *completion, const char *line, const c
 	const char *value = strchr(part, '=');
 	if (!value) {
 		for (int i = 0; i < KNOB_COUNT; i++)
-			if (!knob_unavailable((enum knob_id)i))
-				offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
+			offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
 		return;
 	}
 	char name[64];

@@ -44,17 +44,14 @@ static uint32_t line_of(uint32_t place)
 static void draw_knob(struct frame *frame, struct rect rect, int y, const struct model *model, enum knob_id knob, bool selected)
 {
 	char value[64];
-	bool available = !knob_unavailable(knob);
 	int64_t wanted = model->scenario->value[knob];
-	enum role role = !available ? ROLE_FAINT : wanted != knobs[knob].normal ? ROLE_TITLE : ROLE_TEXT;
+	enum role role = wanted != knobs[knob].normal ? ROLE_TITLE : ROLE_TEXT;
 	knob_text(knob, wanted, value, sizeof value);
 	int width = text_cells(value), right = rect.x + rect.width;
 	frame_text(frame, rect.x + 1, y, rect.width - width - 5, role, knobs[knob].name);
 	frame_right(frame, right - 2, y, role, value);
-	if (available) {
-		frame_glyph(frame, right - 3 - width - 1, y, GLYPH_DECREASE, ROLE_KEY);
-		frame_glyph(frame, right - 1, y, GLYPH_INCREASE, ROLE_KEY);
-	}
+	frame_glyph(frame, right - 3 - width - 1, y, GLYPH_DECREASE, ROLE_KEY);
+	frame_glyph(frame, right - 1, y, GLYPH_INCREASE, ROLE_KEY);
 	if (selected)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
@@ -96,7 +93,7 @@ bool panel_asks(const struct panel *panel, const struct model *model, int direct
 {
 	*knob = knob_at(panel->selected);
 	*value = knob_step(*knob, model->scenario->value[*knob], direction);
-	return model->plan && !model->status.stale && matters(*knob) && !knob_unavailable(*knob) && *value != model->scenario->value[*knob] &&
+	return model->plan && !model->status.stale && matters(*knob) && *value != model->scenario->value[*knob] &&
 	       !known_run(model, *knob, *value);
 }
 
@@ -161,17 +158,16 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 
 static void draw_help(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob)
 {
-	const char *reason = knob_unavailable(knob);
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
 	int64_t now = model->scenario->value[knob];
 	int first = knob_step(knob, now, -1) == knob_step(knob, now, 1) ? 1 : -1;   /* a switch has one other value */
-	for (int direction = first; direction <= 1 && !reason; direction += 2) {
+	for (int direction = first; direction <= 1; direction += 2) {
 		int rows = draw_effect(frame, inside, model, knob, direction);
 		inside.y += rows;
 		inside.height -= rows;
 	}
-	frame_wrapped(frame, inside, reason ? ROLE_WARN : ROLE_FAINT, reason ? reason : knobs[knob].help);
+	frame_wrapped(frame, inside, ROLE_FAINT, knobs[knob].help);
 }
 
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)
@@ -201,22 +197,16 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 bool panel_command(struct panel *panel, struct model *model, enum command_id command)
 {
 	enum knob_id knob = knob_at(panel->selected);
-	const char *reason = knob_unavailable(knob);
 	int64_t value = model->scenario->value[knob];
 	char text[64];
 	switch (command) {
 	case COMMAND_LEFT:
 	case COMMAND_RIGHT:
-		if (reason)
-			view_say(model, "%s: %s", knobs[knob].name, reason);
-		else
-			view_request(model, false, "set %s=%s", knobs[knob].name,
-				     knob_text(knob, knob_step(knob, value, command == COMMAND_RIGHT ? 1 : -1), text, sizeof text));
+		view_request(model, false, "set %s=%s", knobs[knob].name,
+			     knob_text(knob, knob_step(knob, value, command == COMMAND_RIGHT ? 1 : -1), text, sizeof text));
 		return true;
 	case COMMAND_ACTIVATE:
-		if (reason)
-			view_say(model, "%s: %s", knobs[knob].name, reason);
-		else if (knobs[knob].type == KNOB_SWITCH)
+		if (knobs[knob].type == KNOB_SWITCH)
 			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !value, text, sizeof text));
 		else
 			view_request(model, true, "set %s=", knobs[knob].name);

@@ -7,6 +7,7 @@
 #include "tests/common/repeatable_chain.h"
 #include "solver/base/milp.h"
 #include "tests/common/support.h"
+#include "tests/common/unfold_chain.h"
 
 #define EFFORT UINT64_C(4000000000)
 

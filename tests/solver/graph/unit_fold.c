@@ -9,6 +9,34 @@
 #include "src/models/models.h"
 #include "tests/common/support.h"
 
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = hash_join(hash, (unsigned char)*text);
+	return hash;
+}
+
+static uint64_t hash_tensor(uint64_t hash, const struct tensor *tensor)
+{
+	hash = hash_join(hash_join(hash, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
+	for (uint32_t i = 0; i < tensor->rank && tensor->shape; i++)
+		hash = hash_join(hash, (uint64_t)tensor->shape[i]);
+	return hash;
+}
+
+/* Ops are alike that have equal types, phases and operands. */
+static uint64_t fold_label_op(const struct graph *graph, uint32_t op, void *context)
+{
+	(void)context;
+	uint64_t hash = hash_join(hash_text(0, graph->op[op].type), graph->op[op].phase);
+	FOR_ROW(i, &graph->reads, op)
+		hash = hash_tensor(hash, &graph->tensor[graph->reads.item[i]]);
+	hash = hash_join(hash, 1);
+	FOR_ROW(i, &graph->writes, op)
+		hash = hash_tensor(hash, &graph->tensor[graph->writes.item[i]]);
+	return hash_join(hash, (uint64_t)graph->op[op].workspace);
+}
+
 /* ---- an independent checker ------------------------------------------------------------------------------------- */
 
 static uint32_t op_at(const struct fold_segment *segment, uint32_t copy, uint32_t index)

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/common/order_valid.h"
 #include "tests/common/random_graph.h"
 #include "solver/graph/problem.h"
 #include "tests/common/support.h"

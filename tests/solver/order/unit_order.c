@@ -1,6 +1,7 @@
 /* unit_order.c: the orderer as a whole, against brute force over all orders. */
 #include <criterion/criterion.h>
 
+#include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
 #include "solver/order/cut.h"
 #include "tests/common/support.h"
@@ -66,30 +67,6 @@ Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops
 	cr_assert_eq(proved, rounds, "only %u of %u were solved to optimality", proved, rounds);
 }
 
-Test(order, decides_whether_a_memory_cap_can_be_kept)
-{
-	for (uint64_t round = 0; round < 500; round++) {
-		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
-		int64_t optimum = least_peak(&problem);
-		for (int64_t cap = optimum - 2; cap <= optimum + 2; cap++) {
-			struct order_options options = { .strategy = ORDER_BEST };
-			struct control control = { 0 };
-			struct order_result result;
-			enum status status = order_fit(&problem, cap, &options, &control, &result);
-			cr_assert_eq(status, cap >= optimum || cap < 0 ? (cap < 0 ? status : OK) : INFEASIBLE, "seed %lu: cap %ld, optimum %ld, status %d",
-				seed, cap, optimum, (int)status);
-			if (status == OK)
-				cr_assert_leq(problem_peak(&problem, result.order, NULL, NULL), cap);
-			if (status == INFEASIBLE)
-				cr_assert_gt(result.proof.bound, cap);
-			order_result_free(&result);
-		}
-		problem_free(&problem);
-	}
-}
-
 /* Bytes by why they are alive, at one position of the program order. */
 Test(order, explains_the_live_bytes_of_an_op)
 {
@@ -103,8 +80,10 @@ Test(order, explains_the_live_bytes_of_an_op)
 		enum order_reason reason[64];
 		struct control control = { 0 };
 		struct order_cut network;
+		struct order_explainer *explainer = order_explainer_new(&problem, problem.program);
+		cr_assert_not_null(explainer);
 		problem_peak(&problem, problem.program, live, NULL);
-		cr_assert_eq(order_explain(&problem, problem.program, position, &control, reason), OK);
+		cr_assert_eq(order_explainer_at(explainer, position, &control, reason), OK);
 		for (uint32_t item = 0; item < problem.items; item++)
 			bytes[reason[item]] += problem.size[item];
 		int64_t all = problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN] + bytes[ORDER_IN_CUT] + bytes[ORDER_CHOICE];
@@ -113,6 +92,7 @@ Test(order, explains_the_live_bytes_of_an_op)
 		cr_assert_eq(order_cut_at(&network, op, NULL, 0, &control, &cut), OK);
 		cr_assert_leq(problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN], cut);
 		order_cut_free(&network);
+		order_explainer_free(explainer);
 		problem_free(&problem);
 	}
 }
@@ -132,7 +112,10 @@ Test(order, reasons_position_by_position_are_those_of_each_alone)
 		for (uint32_t i = 0; i < 3 * ops; i++) {
 			uint32_t position = random_below(&state, ops);
 			cr_assert_eq(order_explainer_at(explainer, position, &control, kept), OK);
-			cr_assert_eq(order_explain(&problem, problem.program, position, &control, alone), OK);
+			struct order_explainer *fresh = order_explainer_new(&problem, problem.program);
+			cr_assert_not_null(fresh);
+			cr_assert_eq(order_explainer_at(fresh, position, &control, alone), OK);
+			order_explainer_free(fresh);
 			cr_assert_eq(memcmp(kept, alone, problem.items * sizeof *kept), 0, "seed %lu position %u", seed, position);
 		}
 		order_explainer_free(explainer);

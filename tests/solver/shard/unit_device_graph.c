@@ -106,6 +106,43 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 	rules_free(rules);
 }
 
+static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
+{
+	if (draft_op(draft, &graph->op[op]) == NONE)
+		return false;
+	FOR_ROW(i, &graph->reads, op)
+		if (draft_read(draft, op, graph->reads.item[i]) != OK)
+			return false;
+	FOR_ROW(i, &graph->writes, op)
+		if (draft_write(draft, op, graph->writes.item[i]) != OK)
+			return false;
+	FOR_ROW(i, &graph->after, op)
+		if (draft_after(draft, op, graph->after.item[i]) != OK)
+			return false;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (draft_inplace(draft, op, graph->inplace[i].out, graph->inplace[i].in) != OK)
+			return false;
+	return true;
+}
+
+/* The graph as a draft again, to be changed. */
+static struct draft *draft_of(const struct graph *graph)
+{
+	struct draft *draft = draft_new();
+	if (!draft || draft_describe(draft, graph->name, graph->source, graph->extra) != OK)
+		goto failed;
+	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
+		if (draft_tensor(draft, &graph->tensor[tensor]) == NONE)
+			goto failed;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (!copy_op(draft, graph, op))
+			goto failed;
+	return draft;
+failed:
+	draft_free(draft);
+	return NULL;
+}
+
 /* A graph of a device with one thing wrong: the size of a tensor, or what a collective is or says. */
 static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *random)
 {

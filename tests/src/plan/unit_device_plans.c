@@ -9,6 +9,7 @@
 #include "solver/shard/find.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
+#include "tests/common/strategy_names.h"
 
 /* An op's share of a picosecond for each floating-point operation, and of its start. */
 static int64_t op_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
@@ -88,7 +89,7 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {
 			char what[80];
-			snprintf(what, sizeof what, "SEED=%lu round %u, %s", (unsigned long)seed, round, shard_strategy_names[strategy]);
+			snprintf(what, sizeof what, "SEED=%lu round %u, %s", (unsigned long)seed, round, strategy_names[strategy]);
 			find_and_run(&units, &mesh, rules, strategy, what, &tally);
 		}
 		units_free(&units);
@@ -131,7 +132,7 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {
 			struct mesh mesh = square_mesh(2 + 2 * (uint32_t)(m % 2), 1, INT64_C(10000000000000));
 			char what[80];
-			snprintf(what, sizeof what, "%s, %s", tiny[m].name, shard_strategy_names[strategy]);
+			snprintf(what, sizeof what, "%s, %s", tiny[m].name, strategy_names[strategy]);
 			find_and_run(&units, &mesh, rules, strategy, what, &tally);
 		}
 		units_free(&units);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
-#include "src/scenario/scenario.h"
+#include "src/scenario/shard_mesh.h"
 
 Test(devices, presets_are_plausible_and_named_by_the_knob)
 {
@@ -65,6 +65,8 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 static void mesh_of(struct mesh *mesh, enum status expected, const char *const *assignment, int count)
 {
 	struct scenario scenario;
+	struct degrees degrees;
+	struct axis_roles roles[MESH_AXES];
 	struct error error = { 0 };
 	scenario_init(&scenario);
 	for (int i = 0; i < count; i++) {
@@ -75,7 +77,10 @@ static void mesh_of(struct mesh *mesh, enum status expected, const char *const *
 		cr_assert_neq(knob, KNOB_COUNT);
 		cr_assert_eq(knob_parse(knob, equals + 1, &scenario.value[knob], &error), OK);
 	}
-	cr_assert_eq(scenario_mesh(&scenario, mesh, &error), expected, "%s", error.text);
+	scenario.value[K_strategy] = 1 + STRATEGY_DATA;
+	cr_assert_eq(degrees_of_scenario(&scenario, NULL, &degrees, &error), expected, "%s", error.text);
+	if (expected == OK)
+		mesh_of_degrees(&scenario, &degrees, mesh, roles);
 	scenario_done(&scenario);
 }
 #define MESH_OF(mesh, status, ...) do { \
