@@ -14,8 +14,8 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion 
             -Wmissing-prototypes -Wvla -Wformat=2 -Wundef -Wcast-qual -Wwrite-strings -Wdouble-promotion
 OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"$(VERSION)"' -I. -include tests/banned.h \
             -ffile-prefix-map=$(CURDIR)=. -MMD -MP $(WARNINGS) $(if $(DEV),-Werror) $(SANITIZE)
-LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lz -lpthread -lm
-DOT_LIBS := -lgvc -lcgraph -lcdt -ljansson -lz -lm
+LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lunistring -lz -lpthread -lm
+DOT_LIBS := -lgvc -lcgraph -lcdt -ljansson -lunistring -lz -lm
 
 sources = $(sort $(shell find $(1) -name '$(2)'))
 SOLVER := $(call sources,solver,*.c)

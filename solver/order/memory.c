@@ -3,60 +3,54 @@
 
 #include "memory.h"
 
+/* What there is no memory for is forgotten. */
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(size) mem_alloc(1, size)
+#define uthash_free(block, size) mem_free(block)
+#include <uthash.h>
+
 struct order_answer {
 	uint64_t key[2];
-	void *data;            /* NULL: a free slot */
+	UT_hash_handle hh;
 	size_t bytes;
+	unsigned char data[];
 };
 
-static struct order_answer *slot_of(const struct order_memory *memory, const uint64_t key[2])
+static struct order_answer *answer_of(const struct order_memory *memory, const uint64_t key[2])
 {
-	uint32_t mask = memory->slots - 1, i = (uint32_t)key[0] & mask;
-	while (memory->slot[i].data && (memory->slot[i].key[0] != key[0] || memory->slot[i].key[1] != key[1]))
-		i = (i + 1) & mask;
-	return &memory->slot[i];
+	struct order_answer *answer;
+	HASH_FIND(hh, memory->answer, key, sizeof answer->key, answer);
+	return answer;
 }
 
 static size_t find(void *context, const uint64_t key[2], void *data, size_t bytes)
 {
-	const struct order_memory *memory = context;
-	if (memory->count == 0)
-		return 0;
-	const struct order_answer *answer = slot_of(memory, key);
-	if (!answer->data)
-		return 0;
-	size_t copied = answer->bytes < bytes ? answer->bytes : bytes;
-	memcpy(data, answer->data, copied);
+	const struct order_answer *answer = answer_of(context, key);
+	size_t copied = !answer ? 0 : answer->bytes < bytes ? answer->bytes : bytes;
+	if (answer)
+		memcpy(data, answer->data, copied);
 	return copied;
 }
 
-static bool grow(struct order_memory *memory)
+static void drop(struct order_memory *memory, struct order_answer *answer)
 {
-	struct order_memory larger = { .slots = memory->slots ? 2 * memory->slots : 64, .count = memory->count };
-	larger.slot = mem_alloc(larger.slots, sizeof *larger.slot);
-	if (!larger.slot)
-		return false;
-	for (uint32_t i = 0; i < memory->slots; i++)
-		if (memory->slot[i].data)
-			*slot_of(&larger, memory->slot[i].key) = memory->slot[i];
-	mem_free(memory->slot);
-	*memory = larger;
-	return true;
+	if (answer)
+		HASH_DEL(memory->answer, answer);
+	mem_free(answer);
 }
 
 static void keep(void *context, const uint64_t key[2], const void *data, size_t bytes)
 {
 	struct order_memory *memory = context;
-	if (2 * memory->count >= memory->slots && !grow(memory))
+	struct order_answer *answer = mem_alloc(1, sizeof *answer + bytes);
+	if (!answer)
 		return;
-	void *copy = mem_alloc(1, bytes);
-	if (!copy)
-		return;
-	memcpy(copy, data, bytes);
-	struct order_answer *answer = slot_of(memory, key);
-	memory->count += answer->data == NULL;
-	mem_free(answer->data);
-	*answer = (struct order_answer) { { key[0], key[1] }, copy, bytes };
+	memcpy(answer->key, key, sizeof answer->key);
+	memcpy(answer->data, data, answer->bytes = bytes);
+	drop(memory, answer_of(memory, key));
+	HASH_ADD(hh, memory->answer, key, sizeof answer->key, answer);
+	if (!answer->hh.tbl)
+		mem_free(answer);
 }
 
 struct order_store order_memory_store(struct order_memory *memory)
@@ -67,7 +61,6 @@ struct order_store order_memory_store(struct order_memory *memory)
 
 void order_memory_free(struct order_memory *memory)
 {
-	for (uint32_t i = 0; i < memory->slots; i++)
-		mem_free(memory->slot[i].data);
-	mem_free(memory->slot);
+	while (memory->answer)
+		drop(memory, memory->answer);
 }

@@ -5,8 +5,7 @@
 #include "order.h"
 
 struct order_memory {
-	struct order_answer *slot; /* open addressing, a power of two of slots */
-	uint32_t slots, count;
+	struct order_answer *answer; /* a hash table */
 };
 
 /* A store in memory, empty. It forgets what it has no memory for. Free with order_memory_free(). */

@@ -10,6 +10,7 @@
  *   NUL bytes, text that is not UTF-8, 12e          syntax error       refused with a better message
  */
 #include <strings.h>
+#include <unistr.h>
 
 #include "lex.h"
 #include "normal.h"
@@ -191,35 +192,14 @@ static enum status take_token(struct builder *builder, const struct token *token
 
 /* ---- the scan -------------------------------------------------------------------------- */
 
-/* One past a valid UTF-8 character, or NULL. */
-static const char *character_end(const char *at)
-{
-	unsigned char byte = (unsigned char)*at;
-	int more = byte < 0x80 ? 0 : byte >= 0xc2 && byte < 0xe0 ? 1 : byte >= 0xe0 && byte < 0xf0 ? 2 : byte >= 0xf0 && byte < 0xf5 ? 3 : -1;
-	if (more < 0)
-		return NULL;
-	unsigned char second = more ? (unsigned char)at[1] : 0;
-	if ((byte == 0xe0 && second < 0xa0) || (byte == 0xed && second > 0x9f) || (byte == 0xf0 && second < 0x90) || (byte == 0xf4 && second > 0x8f))
-		return NULL;
-	for (at++; more > 0; more--, at++)
-		if (((unsigned char)*at & 0xc0) != 0x80)
-			return NULL;
-	return at;
-}
-
 static enum status check_encoding(struct builder *builder, const char *source, size_t size)
 {
+	const char *nul = memchr(source, '\0', size), *odd = (const char *)u8_check((const uint8_t *)source, size);
+	const char *wrong = nul && (!odd || nul < odd) ? nul : odd;
 	unsigned line = 1;
-	for (const char *at = source; at < source + size; ) {
-		const char *next = character_end(at);
-		if (*at == '\0')
-			return bad(builder, line, "the text contains a NUL byte");
-		if (!next)
-			return bad(builder, line, "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
+	for (const char *at = source; wrong && at < wrong; at++)
 		line += *at == '\n';
-		at = next;
-	}
-	return OK;
+	return !wrong ? OK : bad(builder, line, wrong == nul ? "the text contains a NUL byte" : "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
 }
 
 static enum status count_key(struct builder *builder, const struct token *key)

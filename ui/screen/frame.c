@@ -2,6 +2,7 @@
 #include "frame.h"
 
 #include <stdarg.h>
+#include <unistr.h>
 #include <wchar.h>
 
 #define X(id, name) name,
@@ -113,33 +114,20 @@ void frame_line(struct frame *frame, int x, int y, enum role role)
 
 uint32_t text_next(const char **text)
 {
-	const unsigned char *byte = (const unsigned char *)*text;
-	if (!*byte)
+	ucs4_t code = 0;
+	int length = u8_strmbtouc(&code, (const uint8_t *)*text);
+	*text += length >= 0 ? length : 1;
+	if (length == 0)
 		return 0;
-	int more = *byte < 0x80 ? 0 : *byte >= 0xf0 && *byte < 0xf5 ? 3 : *byte >= 0xe0 ? 2 : *byte >= 0xc2 ? 1 : -1;
-	if (*byte >= 0xf5)
-		more = -1;
-	uint32_t code = more <= 0 ? *byte : *byte & (0x3fu >> more);
-	*text += 1;
-	if (more < 0)
-		return '?';
-	for (int i = 0; i < more; i++) {
-		if ((byte[i + 1] & 0xc0) != 0x80)
-			return '?';
-		code = code << 6 | (byte[i + 1] & 0x3fu);
-	}
-	*text += more;
 	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || code == 0xfeff;
-	return control ? '?' : code;
+	return length < 0 || control ? '?' : code;
 }
 
 int text_encode(uint32_t code, char bytes[5])
 {
-	int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-	for (int i = length - 1; i > 0; i--, code >>= 6)
-		bytes[i] = (char)(0x80 | (code & 0x3f));
-	static const uint32_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	bytes[0] = (char)(lead[length] | code);
+	int length = u8_uctomb((uint8_t *)bytes, code, 4);
+	if (length <= 0)
+		return text_encode('?', bytes);
 	bytes[length] = '\0';
 	return length;
 }
