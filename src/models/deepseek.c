@@ -54,8 +54,7 @@ static uint32_t latent_attention(struct model *model, uint32_t x, uint32_t cosin
 	position = build_reshape(build, "aten.expand.default", position, SHAPE(config->batch, config->heads, config->seq, config->rope_width));
 	uint32_t k = joined(model, last_dim_slice(model, both, config->head_width), position);
 	uint32_t v = layer_map(model, "aten.clone.default", last_dim_slice(model, both, config->value_width));
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, NONE, true);
-	uint32_t result = layer_linear(model, "o_proj", context, config->hidden, false);
+	uint32_t result = layer_causal(model, q, k, v);
 	layer_leave(model, length);
 	return result;
 }
@@ -104,20 +103,12 @@ static uint32_t mixture(struct model *model, uint32_t x)
 	return result;
 }
 
+static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
+{
+	return layer < model->config.dense_layers ? layer_gated(model, "mlp", x, model->config.ffn) : mixture(model, x);
+}
+
 void model_deepseek(struct model *model)
 {
-	const struct model_config *config = &model->config;
-	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;
-	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
-	uint32_t cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, config->rope_width));
-	uint32_t sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, config->rope_width));
-	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &table);
-	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
-		size_t length = layer_enter(model, "layers.%d", (int)layer);
-		x = layer_add(model, x, latent_attention(model, layer_rms_norm(model, "input_layernorm", x), cosine, sine));
-		uint32_t inner = layer_rms_norm(model, "post_attention_layernorm", x);
-		x = layer_add(model, x, layer < config->dense_layers ? layer_gated(model, "mlp", inner, config->ffn) : mixture(model, inner));
-		layer_leave(model, length);
-	}
-	layer_language_head(model, x, labels, table);
+	layer_rotary_decoder(model, model->config.rope_width, latent_attention, feed_forward);
 }

@@ -71,7 +71,7 @@ uint32_t layer_add(struct model *model, uint32_t a, uint32_t b)
 	return broadcast(model, "aten.add.Tensor", a, b);
 }
 
-uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b)
+static uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b)
 {
 	return broadcast(model, "aten.mul.Tensor", a, b);
 }
@@ -316,7 +316,8 @@ void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels
 		SHAPE(batch * rows)));
 }
 
-void layer_language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table)
+/* The end of a language model: norm, projection to the vocabulary (table, where tied), loss; fused as the configuration has it. */
+static void language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table)
 {
 	const struct model_config *config = &model->config;
 	x = layer_rms_norm(model, "norm", x);
@@ -328,4 +329,27 @@ void layer_language_head(struct model *model, uint32_t x, uint32_t labels, uint3
 	} else {
 		layer_next_token_loss(model, logits, labels);
 	}
+}
+
+uint32_t layer_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
+{
+	uint32_t context = model->config.flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, NONE, true);
+	return layer_linear(model, "o_proj", context, model->config.hidden, false);
+}
+
+void layer_rotary_decoder(struct model *model, int64_t width, layer_attends *attention, layer_feeds *feed)
+{
+	const struct model_config *config = &model->config;
+	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;
+	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
+	uint32_t cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, width));
+	uint32_t sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, width));
+	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &table);
+	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
+		size_t length = layer_enter(model, "layers.%d", (int)layer);
+		x = layer_add(model, x, attention(model, layer_rms_norm(model, "input_layernorm", x), cosine, sine));
+		x = layer_add(model, x, feed(model, layer_rms_norm(model, "post_attention_layernorm", x), layer));
+		layer_leave(model, length);
+	}
+	language_head(model, x, labels, table);
 }

@@ -35,7 +35,6 @@ uint32_t layer_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_dropout(struct model *model, uint32_t x);
 uint32_t layer_add(struct model *model, uint32_t a, uint32_t b);
-uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b);
 uint32_t layer_map(struct model *model, const char *type, uint32_t x);
 uint32_t layer_view(struct model *model, uint32_t x, struct shape shape);
 /* The feed-forward layer's non-linearity as the configuration has it: gelu, its tanh form written out, or relu. */
@@ -58,8 +57,12 @@ uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t 
 void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels);
 /* The loss of next-token prediction: logits [b, s, vocab] shifted by one against labels [b, s]. */
 void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels);
-/* The end of a language model: norm, projection to the vocabulary (table, where tied), loss; fused as the configuration has it. */
-void layer_language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table);
+/* Causal attention, in one kernel where the configuration says so, and its output projection. */
+uint32_t layer_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v);
+/* A decoder with RMSNorm and rotary positions of that width: layers of attention and feed-forward, a language model's head. */
+typedef uint32_t layer_attends(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
+typedef uint32_t layer_feeds(struct model *model, uint32_t x, int64_t layer);
+void layer_rotary_decoder(struct model *model, int64_t width, layer_attends *attention, layer_feeds *feed);
 
 /* The families: each writes the forward pass of model->config. */
 void model_gpt(struct model *model);

@@ -26,25 +26,18 @@ static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine,
 	q = layer_rotary(model, q, cosine, sine);
 	k = repeat_heads(model, layer_rotary(model, k, cosine, sine));
 	v = repeat_heads(model, v);
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, NONE, true);
-	uint32_t result = layer_linear(model, "o_proj", context, config->hidden, false);
+	uint32_t result = layer_causal(model, q, k, v);
 	layer_leave(model, length);
 	return result;
 }
 
+static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
+{
+	(void)layer;
+	return layer_gated(model, "mlp", x, model->config.ffn);
+}
+
 void model_llama(struct model *model)
 {
-	const struct model_config *config = &model->config;
-	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;
-	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
-	uint32_t cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, config->head_width));
-	uint32_t sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, config->head_width));
-	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &table);
-	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
-		size_t length = layer_enter(model, "layers.%d", (int)layer);
-		x = layer_add(model, x, self_attention(model, layer_rms_norm(model, "input_layernorm", x), cosine, sine));
-		x = layer_add(model, x, layer_gated(model, "mlp", layer_rms_norm(model, "post_attention_layernorm", x), config->ffn));
-		layer_leave(model, length);
-	}
-	layer_language_head(model, x, labels, table);
+	layer_rotary_decoder(model, model->config.head_width, self_attention, feed_forward);
 }
