@@ -1,6 +1,7 @@
 /* unit_order_merge.c: hill-valley merging of branches, against brute force over all orders. */
 #include <criterion/criterion.h>
 
+#include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
 #include "solver/order/merge.h"
 #include "tests/common/support.h"
@@ -160,6 +161,21 @@ static int64_t merged_peak(const struct problem *problem, bool backward, uint64_
 	return problem_peak(problem, order, NULL, NULL);
 }
 
+/* How many of both directions say that their order is the best: it has to be. */
+static uint32_t check_both_ways(const struct problem *problem, uint64_t seed)
+{
+	int64_t optimum = least_peak(problem);
+	uint32_t recognised = 0;
+	for (int backward = 0; backward < 2; backward++) {
+		bool exact;
+		int64_t peak = merged_peak(problem, backward, seed, &exact);
+		recognised += exact;
+		if (exact)
+			cr_assert_eq(peak, optimum, "seed %lu, backward %d: %ld, not %ld", seed, backward, peak, optimum);
+	}
+	return recognised;
+}
+
 Test(order_merge, series_parallel_problems_are_recognised_and_solved_to_optimality)
 {
 	uint32_t recognised = 0, rounds = 6000;
@@ -167,14 +183,7 @@ Test(order_merge, series_parallel_problems_are_recognised_and_solved_to_optimali
 		uint64_t seed = test_seed() + round, state = seed;
 		struct problem problem;
 		cr_assert(series_parallel_problem(&state, &problem));
-		int64_t optimum = least_peak(&problem);
-		for (int backward = 0; backward < 2; backward++) {
-			bool exact;
-			int64_t peak = merged_peak(&problem, backward, seed, &exact);
-			recognised += exact;
-			if (exact)
-				cr_assert_eq(peak, optimum, "seed %lu, backward %d: %ld, not %ld", seed, backward, peak, optimum);
-		}
+		recognised += check_both_ways(&problem, seed);
 		problem_free(&problem);
 	}
 	cr_assert_gt(recognised, rounds * 2 * 8 / 10, "only %u recognised", recognised);
@@ -186,13 +195,7 @@ Test(order_merge, chains_are_merged_to_optimality)
 		uint64_t seed = test_seed() + round, state = seed;
 		struct problem problem;
 		cr_assert(chains_problem(&state, &problem));
-		int64_t optimum = least_peak(&problem);
-		for (int backward = 0; backward < 2; backward++) {
-			bool exact;
-			int64_t peak = merged_peak(&problem, backward, seed, &exact);
-			cr_assert(exact, "seed %lu: not recognised", seed);
-			cr_assert_eq(peak, optimum, "seed %lu, backward %d: %ld, not %ld", seed, backward, peak, optimum);
-		}
+		cr_assert_eq(check_both_ways(&problem, seed), 2, "seed %lu: not recognised", seed);
 		problem_free(&problem);
 	}
 }
@@ -204,14 +207,7 @@ Test(order_merge, any_problem_gets_a_valid_order_and_no_false_claim)
 		uint64_t seed = test_seed() + round, state = seed;
 		struct problem problem;
 		cr_assert(random_problem(&state, random_below(&state, OPS + 1), &problem));
-		int64_t optimum = least_peak(&problem);
-		for (int backward = 0; backward < 2; backward++) {
-			bool exact;
-			int64_t peak = merged_peak(&problem, backward, seed, &exact);
-			recognised += exact;
-			if (exact)
-				cr_assert_eq(peak, optimum, "seed %lu, backward %d: %ld, not %ld", seed, backward, peak, optimum);
-		}
+		recognised += check_both_ways(&problem, seed);
 		problem_free(&problem);
 	}
 	cr_assert_gt(recognised, 500u, "only %u recognised", recognised);

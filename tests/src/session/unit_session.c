@@ -86,11 +86,14 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	struct error error;
 	session_set_cursor(session, 3, 4);
 	cr_assert_eq(session_command(session, "set order=list", &error), OK);
-	cr_assert_eq(session_command(session, "pin op right_pool before left_pool", &error), session_scenario(session)->pins ? OK : BAD_INPUT);
-	session_command(session, "set alignment=512", &error);
+	cr_assert_eq(session_command(session, "pin op right_pool before left_pool", &error), OK, "%s", error.text);
+	cr_assert_eq(session_command(session, "set alignment=512", &error), OK, "%s", error.text);
+	cr_assert_eq(session_scenario(session)->pins, 1);
 	session_set_cursor(session, 5, 6);
 	cr_assert_eq(session_command(session, "undo", &error), OK);
 	cr_assert_eq(session_scenario(session)->value[K_alignment], 1);
+	cr_assert_eq(session_command(session, "undo", &error), OK);
+	cr_assert_eq(session_scenario(session)->pins, 0);
 	while (session_command(session, "undo", &error) == OK)
 		;
 	cr_assert_eq(session_scenario(session)->value[K_order], ORDER_BEST);
@@ -98,7 +101,7 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	cr_assert(op == 3 && tensor == 4);
 	while (session_command(session, "redo", &error) == OK)
 		;
-	cr_assert_eq(session_scenario(session)->value[K_alignment], 512);
+	cr_assert(session_scenario(session)->value[K_alignment] == 512 && session_scenario(session)->pins == 1);
 	session_cursor(session, &op, &tensor);
 	cr_assert(op == 5 && tensor == 6);
 	session_free(session);
@@ -187,7 +190,7 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	session_preview(session, K_alignment, 512);     /* given up: */
 	preview = *answer(session, K_workspace, 0);
 	cr_assert(preview.known);
-	session_command(session, "set order=program", NULL);
+	cr_assert_eq(session_command(session, "set order=program", NULL), OK);
 	cr_assert_null(session_preview(session, K_workspace, 0), "answers belong to one scenario");
 	cr_assert(settled(session, true));
 	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
