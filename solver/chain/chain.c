@@ -3,8 +3,8 @@
  * A price on usage (Lagrange multiplier) moves along the lower hull of (cost, usage) of all plans: the slope between the two vertices on
  * either side of the limit is the next price, until no plan lies below (Handler, Zang, Networks 10, 1980). Every price is a bound.
  * What could still be better lies between the bound and the best plan. Strategies that no such plan has go as soon as there are a bound and a plan
- * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy). Halves of walks meet for a better plan early on.
- * What is left is enumerated as points of cost and usage, a growing share of it in each round; the ILP takes over where that is too much and it is small.
+ * (reduced cost fixing: exact, as the passes tell the least weight of all plans with a strategy).
+ * What is left is enumerated as points of cost and usage, a growing share of it in each round.
  */
 #include <string.h>
 
@@ -37,7 +37,6 @@ struct run {
 	struct chain_plan *plan;
 	struct error *error;
 	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
-	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
 	int64_t bound;
 	struct price price;        /* of the best bound, alpha 0: there is none yet; */
 	wide weight;               /* and the least weight of a plan at it */
@@ -45,7 +44,6 @@ struct run {
 	int64_t all_bound;
 	size_t all_entries;        /* of that model's tables */
 	bool exhausted;            /* all that could be better has been searched */
-	int64_t met;               /* the cost of the plan that something better was looked for last */
 };
 
 /* ---- choices --------------------------------------------------------------------------------------------------- */
@@ -290,8 +288,8 @@ static void write_node(const struct run *run, const struct chain_choice *found, 
 	}
 }
 
-/* Into the array of a whole plan, which is made where there is none. */
-static enum status write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
+/* Into the plan, whose array is made where there is none. */
+static enum status write_choice(struct run *run, const struct chain_choice *found)
 {
 	struct chain_plan *plan = run->plan;
 	const struct shard_chain *chain = run->chain;
@@ -299,10 +297,10 @@ static enum status write_choice(struct run *run, const struct chain_choice *foun
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
-	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
+	if (!plan->choice && !(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice)))
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		write_node(run, found, node, *choice + plan->start[node]);
+		write_node(run, found, node, plan->choice + plan->start[node]);
 	return OK;
 }
 
@@ -317,9 +315,7 @@ static enum status offer(struct run *run, struct chain_choice *choice, struct ve
 	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
 		run->cost = vertex->cost;
 		run->usage = vertex->usage;
-		status = write_choice(run, choice, &run->plan->choice);
-	} else if (!fits) {
-		status = write_choice(run, choice, &run->over);
+		status = write_choice(run, choice);
 	}
 	chain_choice_free(choice);
 	return status;
@@ -470,25 +466,6 @@ static enum status thin_out(struct run *run)
 	return look_through(run);
 }
 
-/* Something between the best plan and the last one that doesn't fit. */
-static enum status splice(struct run *run)
-{
-	const struct shard_chain *chain = run->chain;
-	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice; i++) {
-		int64_t cost, usage;
-		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
-			return NO_MEMORY;
-		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK || cost >= run->cost)
-			continue;
-		uint32_t *better = run->other;
-		run->other = run->plan->choice;
-		run->plan->choice = better;
-		run->cost = cost;
-		run->usage = usage;
-	}
-	return OK;
-}
-
 /* Between a plan that is too large and one that fits, until none lies below the line through both. */
 static enum status find_price(struct run *run, struct vertex over, struct vertex under)
 {
@@ -504,11 +481,9 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 			return status;
 		wide weight = whole_weight(run, run->search.weight);
 		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
-			return splice(run);
+			return OK;
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
-		status = splice(run);
-		if (status == OK)
-			status = thin_out(run);
+		status = thin_out(run);
 		if (status != OK)
 			return status;
 	}
@@ -518,21 +493,16 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 /* ---- the rest -------------------------------------------------------------------------------------------------- */
 
 /* One round: all plans that weigh up to share above the least. What was left out weighs more. LIMIT: too many. */
-static enum status try_share(struct run *run, int64_t share, bool ilp)
+static enum status try_share(struct run *run, int64_t share)
 {
 	struct chain_choice choice;
 	struct vertex found;
-	bool tried = true;
 	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
 	enum status status = chain_exact(&run->search, most, below, &choice);
-	if (status == LIMIT && ilp && control_status(run->control) == OK)
-		status = chain_ilp(&run->search, most, below, run->cost - run->bound, &choice, &tried, &run->plan->arcs);
 	if (status == OK)
 		status = offer(run, &choice, &found);
 	if (status != OK && status != INFEASIBLE)
 		return status;
-	if (!tried)
-		return LIMIT;
 	int64_t bound = bound_at(run, most + 1);
 	bound = bound < run->cost ? bound : run->cost;
 	run->bound = bound > run->bound ? bound : run->bound;
@@ -570,23 +540,6 @@ static enum status again(struct run *run)
 	return status;
 }
 
-/* Something good before proofs: in each model that is small enough, and again where the plan at hand is another. */
-static enum status meet(struct run *run)
-{
-	struct chain_choice choice;
-	struct vertex found;
-	int64_t most = most_weight(run), before = run->cost;
-	if (run->met == run->cost || most == CHAIN_WEIGHT_MAX)
-		return OK;
-	run->met = run->cost;
-	enum status status = chain_meet(&run->search, most, run->cost - run->model.base_cost, &choice);
-	if (status == LIMIT || status == INFEASIBLE)
-		return OK;
-	if (status == OK)
-		status = offer(run, &choice, &found);
-	return status == OK && run->cost < before ? again(run) : status;
-}
-
 /* Shares of what is between the least weight and the best plan's. */
 static enum status close_gap(struct run *run)
 {
@@ -594,12 +547,7 @@ static enum status close_gap(struct run *run)
 	int64_t growth = GROWTH;
 	enum status status = prepare(run);
 	grant(run, TICKS_LEAST);
-	run->met = CHAIN_COST_MAX;
 	while (status == OK && run->cost > run->bound) {
-		if (done >= 0 || entries(run) < LARGE)
-			status = meet(run);
-		if (status != OK || run->cost <= run->bound)
-			break;
 		wide gap = room_above(run);
 		int64_t before = run->cost;
 		if (gap < 0) {
@@ -610,7 +558,7 @@ static enum status close_gap(struct run *run)
 		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
 		status = control_status(run->control);
 		if (status == OK)
-			status = try_share(run, (int64_t)share, growth == 2);
+			status = try_share(run, (int64_t)share);
 		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
 			growth = growth > 4 ? 4 : 2;
 			status = OK;

@@ -47,7 +47,7 @@ struct chain_plan {
 	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound(). alpha 0: none. */
 	int64_t alpha, beta, priced;
 	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "exhausted search" */
-	uint32_t states, arcs;                 /* of the largest program: states between copies; arcs of the integer program, where one was needed */
+	uint32_t states;                       /* between copies, of the largest model */
 	struct arena arena;
 };
 
@@ -71,7 +71,5 @@ enum status shard_chain_evaluate(const struct shard_chain *chain, const struct c
 /* The bound that a price beta / alpha is, rounded up to a whole cost: with every copy written out, by a plain elimination in integers that knows nothing of
  * the solver's. BAD_INPUT: not a price of this chain. LIMIT: too large for that. O(copies * elimination of one). */
 enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
-/* The same problem with every copy written out (one moment of memory); node's copy k is problem node start[node] + k. */
-enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error);
 
 #endif

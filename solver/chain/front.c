@@ -4,44 +4,11 @@
 
 #include "front.h"
 
-static bool is_open(const struct chain_front *front, const struct chain_bucket *bucket)
-{
-	return bucket->open && !front->given;
-}
-
-static bool is_whole(const struct chain_front *front, const struct chain_bucket *bucket)
-{
-	return is_open(front, bucket) || bucket->var == NONE;
-}
-
-size_t chain_front_rows(const struct chain_front *front, const struct chain_bucket *bucket)
-{
-	return is_whole(front, bucket) ? bucket->size : bucket->rows;
-}
-
-void chain_front_digits(const struct chain_front *front, const struct chain_bucket *bucket, size_t row, uint32_t *value)
-{
-	if (bucket->var == NONE || !is_whole(front, bucket)) {
-		chain_tree_digits(front->tree, bucket, row, value);
-		return;
-	}
-	uint32_t domain = front->tree->graph->domain[bucket->var];
-	value[bucket->var] = (uint32_t)(row % domain);
-	chain_tree_digits(front->tree, bucket, row / domain, value);
-}
-
-/* Links whose points aren't given, and what hangs on them, are somebody else's columns. */
-static bool left_out(const struct chain_front *front, const struct chain_part *part)
-{
-	const struct chain_tree *tree = front->tree;
-	return part->child != NONE ? is_open(front, &tree->bucket[part->child]) : tree->graph->factor[part->factor].weight && !front->given;
-}
-
+/* Links and children that usage depends on. */
 static bool has_points(const struct chain_front *front, const struct chain_part *part)
 {
 	const struct chain_tree *tree = front->tree;
-	return part->child != NONE ? !tree->bucket[part->child].plain && !is_open(front, &tree->bucket[part->child])
-		: tree->graph->factor[part->factor].weight && front->given;
+	return part->child != NONE ? !tree->bucket[part->child].plain : tree->graph->factor[part->factor].weight != NULL;
 }
 
 /* ---- room ------------------------------------------------------------------------------------------------------ */
@@ -93,23 +60,6 @@ static int64_t weight_of(const struct chain_tree *tree, const struct chain_point
 	return tree->alpha * point->cost + tree->beta * point->usage;
 }
 
-uint32_t chain_points_thin(const struct chain_tree *tree, struct chain_point *list, uint32_t count, uint32_t beam)
-{
-	uint32_t kept = 0;
-	uint64_t share = NONE;
-	if (!beam || count <= beam)
-		return count;
-	uint64_t low = (uint64_t)list[0].usage, width = ((uint64_t)list[count - 1].usage - low) / beam + 1;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t here = ((uint64_t)list[i].usage - low) / width;
-		if (kept && here == share && weight_of(tree, &list[i]) >= weight_of(tree, &list[kept - 1]))
-			continue;
-		list[here == share && kept ? kept - 1 : kept++] = list[i];
-		share = here;
-	}
-	return kept;
-}
-
 struct row {
 	struct chain_front *front;
 	const struct chain_bucket *bucket;
@@ -124,7 +74,7 @@ static bool add_plain(const struct row *row, struct chain_point *point)
 	const struct chain_tree *tree = row->front->tree;
 	for (uint32_t i = 0; i < row->bucket->parts; i++) {
 		const struct chain_part *part = &row->bucket->part[i];
-		if (left_out(row->front, part) || has_points(row->front, part))
+		if (has_points(row->front, part))
 			continue;
 		size_t entry = chain_part_entry(row->bucket, part, row->value);
 		const struct chain_factor *factor = part->child == NONE ? &tree->graph->factor[part->factor] : NULL;
@@ -166,7 +116,6 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 	front->other = swap;
 	front->other_room = room;
 	row->count = chain_points_filter(front->list, count);
-	row->count = chain_points_thin(front->tree, front->list, row->count, front->room.beam);
 	return OK;
 }
 
@@ -216,18 +165,17 @@ static enum status keep(struct row *row, uint32_t begin)
 		front->points++;
 	}
 	front->points = begin + chain_points_filter(front->point + begin, front->points - begin);
-	front->points = begin + chain_points_thin(front->tree, front->point + begin, front->points - begin, front->room.beam);
 	return OK;
 }
 
 static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint32_t *value)
 {
 	const struct chain_bucket *bucket = row->bucket;
-	uint32_t begin = row->front->points, domain = is_whole(row->front, bucket) ? 1 : row->front->tree->graph->domain[bucket->var];
+	uint32_t begin = row->front->points, domain = bucket->var == NONE ? 1 : row->front->tree->graph->domain[bucket->var];
 	enum status status = OK;
 	row->room = limit - around;
 	for (uint32_t i = 0; i < domain && status == OK; i++) {
-		if (!is_whole(row->front, bucket))
+		if (bucket->var != NONE)
 			value[bucket->var] = i;
 		status = combine(row);
 		if (status == OK)
@@ -236,47 +184,27 @@ static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint
 	return status;
 }
 
-/* The least weight of the parts that an open bucket's points are made of. */
-static int64_t own_weight(const struct chain_front *front, const struct chain_bucket *bucket, const uint32_t *value)
-{
-	int64_t sum = 0;
-	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (!left_out(front, &bucket->part[i]))
-			sum += chain_part_weight(front->tree, bucket, &bucket->part[i], value);
-	return sum;
-}
-
 static enum status fill_bucket(struct chain_front *front, uint32_t number, int64_t limit, uint32_t *value, struct control *control)
 {
 	const struct chain_tree *tree = front->tree;
 	const struct chain_bucket *bucket = &tree->bucket[number];
 	struct row at = { .front = front, .bucket = bucket, .value = value };
-	size_t rows = chain_front_rows(front, bucket), inner = bucket->size / bucket->rows;
+	size_t rows = bucket->rows;
 	enum status status = OK;
 	front->start[number] = arena_alloc(&front->arena, rows + 1, sizeof **front->start);
 	if (!front->start[number])
 		return NO_MEMORY;
 	for (size_t row = 0; row < rows && status == OK; row++) {
-		bool whole = is_whole(front, bucket);
-		int64_t own = whole ? bucket->table[row] : bucket->up[row], down = bucket->down[whole ? row / inner : row];
 		front->start[number][row] = front->points;
-		if (chain_blocked(own) || chain_blocked(down) || own + down > limit)
+		if (chain_blocked(bucket->up[row]) || chain_blocked(bucket->down[row]) || bucket->up[row] + bucket->down[row] > limit)
 			continue;
-		chain_front_digits(front, bucket, row, value);
-		status = fill_row(&at, whole ? own + down - own_weight(front, bucket, value) : down, limit, value);
+		chain_tree_digits(tree, bucket, row, value);
+		status = fill_row(&at, bucket->down[row], limit, value);
 		if (control_spend(control, 20))
 			status = status == OK ? control_status(control) : status;
 	}
 	front->start[number][rows] = front->points;
 	return status;
-}
-
-static bool has_own(const struct chain_front *front, const struct chain_bucket *bucket)
-{
-	for (uint32_t i = 0; i < bucket->parts; i++)
-		if (!left_out(front, &bucket->part[i]))
-			return true;
-	return false;
 }
 
 enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, struct chain_room room,
@@ -287,7 +215,7 @@ enum status chain_front_build(struct chain_front *front, struct chain_tree *tree
 	uint32_t *value = arena_alloc(&front->arena, tree->graph->vars, sizeof *value);
 	enum status status = front->start && value ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < tree->buckets && status == OK; i++)
-		if (!tree->bucket[i].plain && (!is_open(front, &tree->bucket[i]) || has_own(front, &tree->bucket[i])))
+		if (!tree->bucket[i].plain)
 			status = fill_bucket(front, i, limit, value, control);
 	return status;
 }

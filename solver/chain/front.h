@@ -20,15 +20,13 @@ struct chain_given {
 	const struct chain_point *point;
 };
 
-/* How many points: more than most in all are LIMIT, and more pairs of walks looked at than looks. beam: of a set that has more than so many only some are kept, the least weights of equal shares of the
- * range of usage; 0: all are. */
-struct chain_room { uint32_t most, looks, beam; };
+/* How many points: more than most in all are LIMIT, and more pairs of walks looked at than looks. */
+struct chain_room { uint32_t most, looks; };
 
-/* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a bucket has none.
- * Where links' points aren't given, rows of open buckets and of the root are assignments of the whole scope, and leave out links and open children. */
+/* The points of one bucket: those of a row are point[start[row]] .. point[start[row + 1] - 1]. start is NULL where a bucket has none. */
 struct chain_front {
 	const struct chain_tree *tree;
-	const struct chain_given *given; /* [factors] of links; NULL: left out */
+	const struct chain_given *given; /* [factors] of links; NULL: there are none */
 	uint32_t **start;          /* [buckets] */
 	struct chain_point *point;
 	struct chain_trail { uint32_t before, point; } *trail;
@@ -37,7 +35,6 @@ struct chain_front {
 	size_t point_room, trail_room;
 	struct chain_point *list, *other; /* scratch */
 	size_t list_room, other_room;
-	int64_t *belief;           /* scratch */
 	struct arena arena;
 };
 
@@ -45,16 +42,11 @@ struct chain_front {
 enum status chain_front_build(struct chain_front *front, struct chain_tree *tree, const struct chain_given *given, int64_t limit, struct chain_room room,
 	struct control *control);
 void chain_front_free(struct chain_front *front);
-size_t chain_front_rows(const struct chain_front *front, const struct chain_bucket *bucket);
-/* Values of a row of an open bucket or the root. */
-void chain_front_digits(const struct chain_front *front, const struct chain_bucket *bucket, size_t row, uint32_t *value);
 /* Values of all variables that a point decides, where those of its row are set; taken [factors]: its point of each link, where they are given. */
 void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32_t point, uint32_t *value, uint32_t *taken);
 /* qsort's comparison of points: by usage, then cost; equal ones by what they are made of. */
 int chain_points_by_usage(const void *left, const void *right);
 /* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
 uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
-/* Of points by usage, those of a beam; see above. */
-uint32_t chain_points_thin(const struct chain_tree *tree, struct chain_point *list, uint32_t count, uint32_t beam);
 
 #endif

@@ -38,21 +38,9 @@ struct chain_search {
 	struct arena arena;
 };
 
-/* Fills the choice from an optimum of arc counts over everything that is part of a plan of at most most weight. The choice fits the limit
- * and costs less than below.
- * tried: the search was exhausted: nothing in it is better than the choice (INFEASIBLE: nothing is there at all).
- * unit: about how far costs are apart. LIMIT: too much to search, no choice. */
-enum status chain_ilp(struct chain_search *search, int64_t most, int64_t below, int64_t unit, struct chain_choice *choice, bool *tried,
-	uint32_t *arcs);
-/* The same by elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
+/* By elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
  * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
-/* Something good out of the same, of one link: by some points of each set only. INFEASIBLE: nothing was found. LIMIT: too many states. */
-enum status chain_meet(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
-/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
- * it is above the limit. */
-enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
-	int64_t *cost, int64_t *usage);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);

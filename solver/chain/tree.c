@@ -239,6 +239,17 @@ static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucke
 	}
 }
 
+/* The entry of the root that is least. */
+static size_t chain_tree_best(const struct chain_tree *tree)
+{
+	const struct chain_bucket *root = &tree->bucket[tree->buckets - 1];
+	size_t best = 0;
+	for (size_t i = 1; i < root->size; i++)
+		if (root->table[i] < root->table[best])
+			best = i;
+	return best;
+}
+
 int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, struct control *control)
 {
 	tree->alpha = alpha;
@@ -368,16 +379,6 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most,
 
 /* ---- choices --------------------------------------------------------------------------------------------------- */
 
-size_t chain_tree_best(const struct chain_tree *tree)
-{
-	const struct chain_bucket *root = &tree->bucket[tree->buckets - 1];
-	size_t best = 0;
-	for (size_t i = 1; i < root->size; i++)
-		if (root->table[i] < root->table[best])
-			best = i;
-	return best;
-}
-
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
 {
 	for (uint32_t i = bucket->count - (bucket->var != NONE); i-- > 0;) {
@@ -385,14 +386,6 @@ void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket 
 		value[bucket->scope[i]] = (uint32_t)(row % domain);
 		row /= domain;
 	}
-}
-
-size_t chain_tree_row(const struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *value)
-{
-	size_t row = 0;
-	for (uint32_t i = 0; i < bucket->count - (bucket->var != NONE); i++)
-		row = row * tree->graph->domain[bucket->scope[i]] + value[bucket->scope[i]];
-	return row;
 }
 
 static void decode_bucket(const struct chain_tree *tree, const struct chain_bucket *bucket, uint32_t *value)

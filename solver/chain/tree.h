@@ -93,11 +93,8 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most, int64_t *const *least);
 /* The least of all with this entry of a part (without the part itself), after down, as far as that went: [size of the part's table]. */
 void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around);
-/* The entry of the root that is least. */
-size_t chain_tree_best(const struct chain_tree *tree);
-/* Values of a row of a bucket's scope (without var), and back. */
+/* Values of a row of a bucket's scope (without var). */
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value);
-size_t chain_tree_row(const struct chain_tree *tree, const struct chain_bucket *bucket, const uint32_t *value);
 /* The best values of every variable, given those of the root's scope; or of the variables of one bucket and below. */
 void chain_tree_decode(const struct chain_tree *tree, uint32_t *value);
 void chain_tree_decode_below(const struct chain_tree *tree, uint32_t bucket, uint32_t *value);

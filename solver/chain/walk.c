@@ -7,11 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk.h"
+#include "search.h"
 
 #define POINTS_MOST 60000
 #define LOOKS_MOST 6000000
-#define WIDER 8                /* halves of walks may have so many times the points of other sets */
+
+/* Cost and usage of all walks along a link that can be part of a nearly best plan: the powers of power.h once more, with sets of points as entries. A walk
+ * of twice the length is two walks that meet. Points stay only where the best plan that has them weighs no more than a limit. */
+struct chain_walks {
+	const struct chain_link *link;
+	struct chain_front arcs;   /* of single copies */
+	/* All walks: value and trail are the two that a walk is made of; of a single copy: NONE and a point of arcs. */
+	struct chain_point *point;
+	uint32_t points, points_room;
+	struct chain_room room;
+	struct chain_point *whole; /* those of the link's length, by entry of its factor; value: which of the walks */
+	uint32_t *start;           /* [entries of the factor + 1] */
+	uint32_t wholes, whole_room;
+	struct chain_point *list;  /* scratch */
+	uint32_t list_room;
+	uint64_t looked;
+	struct arena arena;
+};
 
 /* Sets of points of one power, by entry of its matrix. */
 struct sets { uint32_t *start; };
@@ -36,7 +53,6 @@ struct walking {
 	const struct chain_power *power;
 	int64_t limit;
 	uint32_t listed;
-	uint32_t beam;             /* of the sets at hand */
 	bool alone;                /* one state: usage of a run of copies is in its share of low to high, give or take more */
 	int64_t low, high, more;
 	int64_t least, most;       /* of the run at hand */
@@ -108,7 +124,6 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 		if (status != OK)
 			break;
 		walking->listed = walking->alone ? filter_equal(walks->list, walking->listed) : chain_points_filter(walks->list, walking->listed);
-		walking->listed = chain_points_thin(walks->arcs.tree, walks->list, walking->listed, walking->beam);
 		if (walks->points + walking->listed > walks->room.most)
 			status = LIMIT;
 		for (uint32_t i = 0; i < walking->listed && status == OK; i++)
@@ -142,64 +157,26 @@ static enum status copy_arcs(struct walking *walking, uint32_t block, struct set
 	return OK;
 }
 
-/* Squares of the arcs' sets; wider: the one whose sets may be so. */
-static enum status square_sets(struct walking *walking, uint32_t block, struct sets *square, uint32_t count, uint32_t wider)
+/* All walks of the link's length in one block, into last: of squares of the arcs' sets, and their products. */
+static enum status walk_block(struct walking *walking, uint32_t block, struct sets *last)
 {
 	const struct chain_power *power = walking->power;
-	uint32_t beam = walking->walks->room.beam;
-	enum status status = copy_arcs(walking, block, &square[0]);
-	for (uint32_t i = 1; i < count && status == OK; i++) {
+	struct sets *square = arena_alloc(&walking->walks->arena, power->squares, sizeof *square);
+	uint32_t length = 0;
+	enum status status = square ? copy_arcs(walking, block, &square[0]) : NO_MEMORY;
+	for (uint32_t i = 1; i < power->squares && status == OK; i++) {
 		set_range(walking, 1u << i);
-		walking->beam = i == wider ? WIDER * beam : beam;
 		status = multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1], power->square_around[i], &square[i]);
 	}
-	return status;
-}
-
-/* Walks of the length of the first products, into last. */
-static enum status multiply_sets(struct walking *walking, const struct sets *square, uint32_t products, uint32_t wider, struct sets *last)
-{
-	const struct chain_power *power = walking->power;
-	uint32_t length = 0, beam = walking->walks->room.beam;
-	enum status status = OK;
-	for (uint32_t i = 0; i < products && status == OK; i++) {
+	for (uint32_t i = 0; i < power->products && status == OK; i++) {
 		struct sets before = *last;
 		*last = square[power->bit[i]];
 		set_range(walking, length += 1u << power->bit[i]);
-		walking->beam = i == wider ? WIDER * beam : beam;
 		if (i)
 			status = multiply(walking, power->product[i - 1], &before, power->square[power->bit[i]], &square[power->bit[i]],
 				power->product_around[i], last);
 	}
 	return status;
-}
-
-/* All walks of the link's length in one block. */
-static enum status walk_block(struct walking *walking, uint32_t block, struct sets *last)
-{
-	const struct chain_power *power = walking->power;
-	struct sets *square = arena_alloc(&walking->walks->arena, power->squares, sizeof *square);
-	enum status status = square ? square_sets(walking, block, square, power->squares, NONE) : NO_MEMORY;
-	return status == OK ? multiply_sets(walking, square, power->products, NONE, last) : status;
-}
-
-/* Two halves of them: the last product's factors, or those of the last square. */
-static enum status walk_halves(struct walking *walking, uint32_t block)
-{
-	const struct chain_power *power = walking->power;
-	struct chain_walks *walks = walking->walks;
-	uint32_t products = power->products, top = power->squares - 1;
-	struct sets *square = arena_alloc(&walks->arena, power->squares, sizeof *square), last = { NULL };
-	enum status status = !square ? NO_MEMORY : square_sets(walking, block, square, products > 1 || !top ? top + 1 : top, products > 1 ? top : top - 1);
-	if (status == OK && products > 1)
-		status = multiply_sets(walking, square, products - 1, products - 2, &last);
-	if (status != OK)
-		return status;
-	uint32_t half = products > 1 || !top ? top : top - 1;
-	walks->right[block] = (struct chain_half) { products > 1 || top ? square[half].start : NULL, power->square[half] };
-	walks->left[block] = products > 1 ? (struct chain_half) { last.start, power->product[products - 2] }
-		: (struct chain_half) { square[half].start, power->square[half] };
-	return OK;
 }
 
 /* What copies and everything else use at most, where all is a part of some plan. */
@@ -253,7 +230,7 @@ static bool within(const struct chain_copy *copy, const struct chain_power *powe
 	return false;
 }
 
-static enum status look_at_block(struct walking *walking, uint32_t number, uint32_t block, int64_t below, bool halves, struct sets *last)
+static enum status look_at_block(struct walking *walking, uint32_t number, uint32_t block, int64_t below, struct sets *last)
 {
 	struct chain_search *search = walking->search;
 	struct chain_copy *copy = &search->copy[number];
@@ -263,11 +240,11 @@ static enum status look_at_block(struct walking *walking, uint32_t number, uint3
 		return status;
 	chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
 	find_range(walking, number, block, below);
-	return halves ? walk_halves(walking, block) : walk_block(walking, block, last);
+	return walk_block(walking, block, last);
 }
 
-enum status chain_walks_build(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit, int64_t below, struct chain_room room,
-	bool halves)
+/* After passes up and down. limit: of the weight of a whole plan, below: of its cost. Free in any case. */
+static enum status build_walks(struct chain_walks *walks, struct chain_search *search, uint32_t number, int64_t limit, int64_t below, struct chain_room room)
 {
 	const struct chain_link *link = &search->model->link[number];
 	struct chain_copy *copy = &search->copy[number];
@@ -275,15 +252,13 @@ enum status chain_walks_build(struct chain_walks *walks, struct chain_search *se
 	*walks = (struct chain_walks) { .link = link, .room = room };
 	enum status status = chain_front_build(&walks->arcs, &copy->tree, NULL, limit, room, search->control);
 	walks->start = arena_alloc(&walks->arena, link->blocks * square + 1, sizeof *walks->start);
-	walks->left = arena_alloc(&walks->arena, link->blocks, sizeof *walks->left);
-	walks->right = arena_alloc(&walks->arena, link->blocks, sizeof *walks->right);
-	if (!walks->start || !walks->left || !walks->right)
+	if (!walks->start)
 		return NO_MEMORY;
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++) {
 		struct walking walking = { .walks = walks, .search = search, .power = &copy->power[block], .limit = limit };
 		struct sets last = { NULL };
 		if (within(copy, walking.power, block, limit))
-			status = look_at_block(&walking, number, block, below, halves, &last);
+			status = look_at_block(&walking, number, block, below, &last);
 		for (size_t entry = 0; entry < square && status == OK; entry++) {
 			walks->start[block * square + entry] = walks->wholes;
 			for (uint32_t i = last.start ? last.start[entry] : 0; last.start && i < last.start[entry + 1] && status == OK; i++) {
@@ -297,7 +272,7 @@ enum status chain_walks_build(struct chain_walks *walks, struct chain_search *se
 	return status;
 }
 
-void chain_walks_free(struct chain_walks *walks)
+static void free_walks(struct chain_walks *walks)
 {
 	chain_front_free(&walks->arcs);
 	mem_free(walks->point);
@@ -333,12 +308,13 @@ static enum status arc_values(const struct chain_walks *walks, uint32_t arc, uin
 	*value = arena_alloc(arena, walks->link->graph.vars, sizeof **value);
 	if (!*value)
 		return NO_MEMORY;
-	chain_front_digits(&walks->arcs, root, low, *value);
+	chain_tree_digits(tree, root, low, *value);
 	chain_front_decode(&walks->arcs, tree->buckets - 1, arc, *value, NULL);
 	return OK;
 }
 
-enum status chain_walks_path(const struct chain_walks *walks, const uint32_t *walk, uint32_t count, struct chain_path *path, struct arena *arena)
+/* The copies of a walk of the link's length, one after the other; what it needs lies in the arena. OK or NO_MEMORY. */
+static enum status walk_path(const struct chain_walks *walks, uint32_t walk, struct chain_path *path, struct arena *arena)
 {
 	uint32_t length = walks->link->length, *next;
 	uint32_t *kind = mem_alloc(walks->arcs.points, sizeof *kind);
@@ -346,8 +322,8 @@ enum status chain_walks_path(const struct chain_walks *walks, const uint32_t *wa
 	path->value = arena_alloc(arena, length < walks->arcs.points ? length : walks->arcs.points, sizeof *path->value);
 	path->kinds = 0;
 	enum status status = kind && path->arc && path->value ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < count && status == OK; i++)
-		spell_out(walks, walk[i], &next);
+	if (status == OK)
+		spell_out(walks, walk, &next);
 	for (uint32_t i = 0; i < length && status == OK; i++) {
 		uint32_t arc = path->arc[i];
 		if (!kind[arc]) {
@@ -384,7 +360,7 @@ static enum status read_choice(const struct chain_search *search, const struct c
 	if (status == OK)
 		chain_front_decode(core, core->tree->buckets - 1, best, choice->core, taken);
 	for (uint32_t i = 0; i < model->links && status == OK; i++)
-		status = chain_walks_path(&walks[i], &walks[i].whole[taken[model->link[i].factor]].value, 1, &choice->path[i], &choice->arena);
+		status = walk_path(&walks[i], walks[i].whole[taken[model->link[i].factor]].value, &choice->path[i], &choice->arena);
 	if (status == OK)
 		chain_choice_sum(model, choice);
 	return status;
@@ -392,7 +368,7 @@ static enum status read_choice(const struct chain_search *search, const struct c
 
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice)
 {
-	struct chain_room room = { POINTS_MOST, LOOKS_MOST, 0 };
+	struct chain_room room = { POINTS_MOST, LOOKS_MOST };
 	const struct chain_model *model = search->model;
 	struct arena arena = { 0 };
 	struct chain_front core = { 0 };
@@ -401,7 +377,7 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 	enum status status = walks && given ? OK : NO_MEMORY;
 	*choice = (struct chain_choice) { 0 };
 	for (uint32_t i = 0; i < model->links && status == OK; i++) {
-		status = chain_walks_build(&walks[i], search, i, most, below, room, false);
+		status = build_walks(&walks[i], search, i, most, below, room);
 		given[model->link[i].factor] = (struct chain_given) { walks[i].start, walks[i].whole };
 	}
 	if (status == OK)
@@ -411,7 +387,7 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 		status = best == NONE ? INFEASIBLE : read_choice(search, &core, best, walks, choice);
 	}
 	for (uint32_t i = 0; i < model->links && walks; i++)
-		chain_walks_free(&walks[i]);
+		free_walks(&walks[i]);
 	chain_front_free(&core);
 	arena_free(&arena);
 	if (status != OK)
