@@ -1,5 +1,6 @@
 /* complain.c: what goes wrong, on standard error. */
 #include "complain.h"
+#include "safe_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,23 +16,41 @@ static int exit_status(enum status status)
 	}
 }
 
+void complain_line(const char *format, ...)
+{
+	char text[4000];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	fputs("tidemark: ", stderr);
+	text_write_clean(stderr, text, "\n");
+	putc('\n', stderr);
+}
+
 int complain(const char *file, const struct error *error, enum status status)
 {
 	fputs("tidemark: ", stderr);
-	if (file)
-		fprintf(stderr, "%s:", file);
+	if (file) {
+		text_write_clean(stderr, file, "");
+		putc(':', stderr);
+	}
 	if (file && error->line)
 		fprintf(stderr, "%u:", error->line);
-	fprintf(stderr, "%s%s\n", file ? " " : "", error->text);
+	fputs(file ? " " : "", stderr);
+	text_write_clean(stderr, error->text, "\n");
+	putc('\n', stderr);
 	return exit_status(status);
 }
 
 int usage_error(const char *command, const char *format, ...)
 {
+	char text[2000];
 	va_list arguments;
 	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
 	fputs("tidemark: ", stderr);
-	vfprintf(stderr, format, arguments);
+	text_write_clean(stderr, text, "\n");
 	fprintf(stderr, "\nTry 'tidemark %s%s--help'.\n", command, *command ? " " : "");
 	va_end(arguments);
 	return EXIT_USAGE;

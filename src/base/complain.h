@@ -7,6 +7,10 @@
 /* Exit statuses (tidemark(1)). */
 enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 
+/* What goes to standard error is made clean: names in it come from files. */
+
+/* Prints `tidemark: text`. */
+void complain_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns the exit status that it stands for. */
 int complain(const char *file, const struct error *error, enum status status);
 /* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */

@@ -1,21 +1,23 @@
 /* dot_text.c: writes and reads texts in DOT strings. */
 #include "dot_text.h"
+#include "safe_text.h"
 
 void dot_write_part(FILE *stream, const char *text, const char *more)
 {
 	if (!*text)
 		fputs("&empty;", stream);
 	/* libcgraph keeps names that begin with % for nameless things. */
-	for (const char *at = text; *at; at++) {
-		unsigned char byte = (unsigned char)*at;
-		if (byte == '&')
+	const char *begin = text, *at = text;
+	for (uint32_t character; (character = text_next(&text)) != 0; at = text) {
+		bool asked = more && character < 0x80 && strchr(more, (int)character);
+		if (character == '&')
 			fputs("&amp;", stream);
-		else if (byte == '"')
+		else if (character == '"')
 			fputs("\\\"", stream);
-		else if (byte < 0x20 || byte == '\\' || (byte == '%' && at == text) || (more && strchr(more, byte)))
-			fprintf(stream, "&#%d;", byte);
+		else if (text_hidden(character) || character == '\\' || (character == '%' && at == begin) || asked)
+			fprintf(stream, "&#%u;", character);
 		else
-			putc(byte, stream);
+			text_put(stream, character);
 	}
 }
 
@@ -26,10 +28,10 @@ void dot_write_text(FILE *stream, const char *text, const char *more)
 	putc('"', stream);
 }
 
-/* One past the entity at text ("&...;") with its character, an ASCII one, in *c; NULL where it is none of ours. */
-static const char *entity(const char *text, char *c)
+/* One past the entity at text ("&...;") with its character in *c; NULL where it is none of ours. */
+static const char *entity(const char *text, uint32_t *c)
 {
-	static const struct { const char *name; char c; } table[] = {
+	static const struct { const char *name; uint32_t c; } table[] = {
 		{ "&amp;", '&' }, { "&lt;", '<' }, { "&gt;", '>' }, { "&quot;", '"' },
 	};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -39,13 +41,14 @@ static const char *entity(const char *text, char *c)
 		}
 	if (text[1] != '#')
 		return NULL;
-	int value = 0;
+	uint32_t value = 0;
 	const char *at = text + 2;
-	for (; *at >= '0' && *at <= '9' && value < 128; at++)
-		value = value * 10 + (*at - '0');
-	if (*at != ';' || value == 0 || value >= 128)
+	for (; *at >= '0' && *at <= '9' && value < 0x10000; at++)
+		value = value * 10 + (uint32_t)(*at - '0');
+	/* ASCII, and what dot_write_part() writes so; other characters stay entities, which are shorter in no encoding. */
+	if (*at != ';' || value == 0 || (value >= 0x80 && !text_hidden(value)))
 		return NULL;
-	*c = (char)value;
+	*c = value;
 	return at + 1;
 }
 
@@ -55,9 +58,14 @@ void dot_decode(char *text)
 		*text = '\0';
 	char *to = text;
 	for (const char *from = text; *from; ) {
-		char c;
+		uint32_t c;
 		const char *end = *from == '&' ? entity(from, &c) : NULL;
-		*to++ = end ? c : *from;
+		char bytes[5];
+		if (end)
+			for (int i = 0, length = text_encode(c, bytes); i < length; i++)
+				*to++ = bytes[i];
+		else
+			*to++ = *from;
 		from = end ? end : from + 1;
 	}
 	*to = '\0';

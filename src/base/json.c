@@ -1,28 +1,24 @@
 /* json.c: a stack of open brackets, and one place that puts what stands between items. */
 #include "json.h"
+#include "safe_text.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
+/* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no UTF-8 can't. */
 static void quote(FILE *stream, const char *text)
 {
+	static const char short_form[] = "\"\\\n\t\r\b\f", letter[] = "\"\\ntrbf";
 	putc('"', stream);
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-		switch (byte) {
-		case '"': fputs("\\\"", stream); break;
-		case '\\': fputs("\\\\", stream); break;
-		case '\n': fputs("\\n", stream); break;
-		case '\t': fputs("\\t", stream); break;
-		case '\r': fputs("\\r", stream); break;
-		case '\b': fputs("\\b", stream); break;
-		case '\f': fputs("\\f", stream); break;
-		default:
-			if (byte < 0x20)
-				fprintf(stream, "\\u%04x", byte);
-			else
-				putc(byte, stream);
-		}
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		const char *found = character < 0x80 ? strchr(short_form, (int)character) : NULL;
+		if (found)
+			fprintf(stream, "\\%c", letter[found - short_form]);
+		else if (text_hidden(character))
+			fprintf(stream, "\\u%04x", character);
+		else
+			text_put(stream, character);
 	}
 	putc('"', stream);
 }

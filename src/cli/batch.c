@@ -26,7 +26,7 @@ int batch_set_lines(const char *path, int (*set)(void *context, const char *assi
 		for (size_t length = strlen(begin); length > 0 && begin[length - 1] == ' ';)
 			begin[--length] = '\0';
 		if (*begin && (code = *begin == '@' ? EXIT_USAGE : set(context, begin)) != EXIT_FINE)
-			fprintf(stderr, "tidemark: %s:%u: \"%s\" was to be set\n", path, error.line, begin);
+			complain_line("%s:%u: \"%s\" was to be set", path, error.line, begin);
 	}
 	fclose(file);
 	return code;
@@ -140,10 +140,10 @@ int plan_exit(const struct plan *plan)
 	int64_t budget = plan_budget(plan);
 	char arena[32], cap[32], change[400];
 	if (budget >= 0 && plan->arena_bytes > budget) {
-		fprintf(stderr, "tidemark: the plan needs %s, above the memory cap of %s\n", bytes_text(plan->arena_bytes, arena, sizeof arena),
+		complain_line("the plan needs %s, above the memory cap of %s", bytes_text(plan->arena_bytes, arena, sizeof arena),
 			bytes_text(budget, cap, sizeof cap));
 		if (plan->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
-			fprintf(stderr, "tidemark: the smallest change that fits: %s\n", change);
+			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}
 	return batch_signal();

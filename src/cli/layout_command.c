@@ -12,6 +12,7 @@
 #include "src/read/buffers_csv.h"
 #include "src/base/complain.h"
 #include "src/base/output.h"
+#include "src/base/safe_text.h"
 #include "solver/layout/pools/pools.h"
 #include "subcommands.h"
 #include "src/read/input.h"
@@ -80,7 +81,7 @@ static int parse_strategy(const char *text)
 	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
 		if (strcmp(text, layout_strategy_names[i]) == 0)
 			return i;
-	fprintf(stderr, "tidemark: layout: no strategy %s; there are:\n", text);
+	complain_line("layout: no strategy %s; there are:", text);
 	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
 		fprintf(stderr, "  %-12s%s\n", layout_strategy_names[i], layout_strategy_help[i]);
 	return -1;
@@ -148,7 +149,7 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 		}
 		if (!parse_option(request, option)) {
 			if (option != '?' && option != 's')
-				fprintf(stderr, "tidemark: layout: bad value %s\n", optarg);
+				complain_line("layout: bad value %s", optarg);
 			return EXIT_USAGE;
 		}
 	}
@@ -157,7 +158,7 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (request->pools && request->options.capacity) {
-		fprintf(stderr, "tidemark: layout: pools have their own capacities: --pool NAME:N\n");
+		complain_line("layout: pools have their own capacities: --pool NAME:N");
 		return EXIT_USAGE;
 	}
 	request->path = argv[optind];
@@ -332,7 +333,9 @@ static void count_name(void *context, struct slice id)
 
 static void say_name(void *context, struct slice id)
 {
-	fprintf(context, " %.*s", (int)id.length, id.text);
+	char name[300];
+	snprintf(name, sizeof name, " %.*s", (int)id.length, id.text);
+	text_write_clean(context, name, "");
 }
 
 /* Names buffers in messages as the file does. */
@@ -359,27 +362,27 @@ static void say_why(const char *path, const struct buffers_csv *csv, const struc
 	const struct layout_clash *clash = &result->layout.clash;
 	char reason[300];
 	if (clash->kind == LAYOUT_CLASH_NONE) {
-		fprintf(stderr, "tidemark: %s: %s\n", path, error->text);
+		complain_line("%s: %s", path, error->text);
 		return;
 	}
 	struct slice a = csv->id[clash->buffer[0]], b = csv->id[clash->buffer[1]];
-	fprintf(stderr, "tidemark: %s: %.*s and %.*s %s\n", path, (int)a.length, a.text, (int)b.length, b.text,
+	complain_line("%s: %.*s and %.*s %s", path, (int)a.length, a.text, (int)b.length, b.text,
 		layout_clash_text(clash, reason, sizeof reason));
 }
 
 static int fail_input(const char *path, enum status status, const struct error *error)
 {
 	if (error->line)
-		fprintf(stderr, "tidemark: %s:%u: %s\n", path, error->line, error->text);
+		complain_line("%s:%u: %s", path, error->line, error->text);
 	else
-		fprintf(stderr, "tidemark: %s: %s\n", path, status == NO_MEMORY ? "out of memory" : error->text);
+		complain_line("%s: %s", path, status == NO_MEMORY ? "out of memory" : error->text);
 	return EXIT_INPUT;
 }
 
 /* A wrong layout is worse than none: nothing goes out that the independent checker doesn't confirm. */
 static enum status fail_wrong(const struct request *request, const struct error *error)
 {
-	fprintf(stderr, "tidemark: %s: the layout that was found is wrong, please report it: %s\n", request->path, error->text);
+	complain_line("%s: the layout that was found is wrong, please report it: %s", request->path, error->text);
 	return LIMIT;
 }
 
@@ -403,7 +406,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (!offsets(result))
 		return EXIT_LIMIT;
 	if (capacity > 0 && result->layout.arena > capacity) {
-		fprintf(stderr, "tidemark: %s: no layout found within %" PRId64 " bytes, the best has %" PRId64 "\n", request->path, capacity,
+		complain_line("%s: no layout found within %" PRId64 " bytes, the best has %" PRId64, request->path, capacity,
 			result->layout.arena);
 		return EXIT_CONSTRAINT;
 	}
@@ -466,10 +469,10 @@ static int report_pools(const struct request *request, const struct buffers_csv 
 		return 128 + signal_number;
 	if (result->offset)
 		return EXIT_FINE;
-	fprintf(stderr, "tidemark: %s: %s\n", request->path, error->text);
+	complain_line("%s: %s", request->path, error->text);
 	if (result->overflow != NONE) {
 		struct slice name = csv->pool[result->overflow];
-		fprintf(stderr, "tidemark: layout: pool %.*s would have to hold %" PRId64 " bytes at %" PRId64 ", and has %" PRId64 "\n",
+		complain_line("layout: pool %.*s would have to hold %" PRId64 " bytes at %" PRId64 ", and has %" PRId64,
 			(int)name.length, name.text, result->overflow_bytes, result->overflow_step, request->room[result->overflow]);
 	}
 	return EXIT_CONSTRAINT;
@@ -552,7 +555,7 @@ int layout_command(int argc, char **argv)
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);
 	} else if (csv.pools && request.options.capacity) {
-		fprintf(stderr, "tidemark: %s: pools have their own capacities: --pool NAME:N\n", request.path);
+		complain_line("%s: pools have their own capacities: --pool NAME:N", request.path);
 		exit_status = EXIT_USAGE;
 	} else {
 		arm(request.time);

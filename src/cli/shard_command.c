@@ -180,7 +180,7 @@ static int report(const struct request *request, const struct shard_problem *pro
 		return batch_signal();
 	if (plan->choice)
 		return EXIT_FINE;
-	fprintf(stderr, "tidemark: %s: no choice within the usage limit was found\n", request->problem);
+	complain_line("%s: no choice within the usage limit was found", request->problem);
 	return EXIT_LIMIT;
 }
 

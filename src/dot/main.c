@@ -6,6 +6,7 @@
 
 #include "attributes.h"
 #include "src/base/output.h"
+#include "src/base/safe_text.h"
 #include "guard.h"
 #include "parse.h"
 #include "read.h"
@@ -113,7 +114,7 @@ static enum status convert_dot(const struct options *options, const char *conten
 	if (status == OK && options->format > OUTPUT_DOT) {
 		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
 		if (*parse_messages())
-			fprintf(stderr, "tidemark-dot: %s: %s", options->input, parse_messages());
+			fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
 	} else if (status == OK) {
 		struct graph *graph = read_dot(dot, &normal, error);
 		status = graph ? OK : error->status;
@@ -202,10 +203,13 @@ static int report(const struct options *options, enum status status, const struc
 {
 	if (status == OK)
 		return EXIT_FINE;
+	char text[2000];
 	if (error->line)
-		fprintf(stderr, "tidemark-dot: %s:%u: %s\n", options->input, error->line, error->text);
+		snprintf(text, sizeof text, "tidemark-dot: %s:%u: %s", options->input, error->line, error->text);
 	else
-		fprintf(stderr, "tidemark-dot: %s: %s\n", options->input, error->text);
+		snprintf(text, sizeof text, "tidemark-dot: %s: %s", options->input, error->text);
+	text_write_clean(stderr, text, "\n");
+	putc('\n', stderr);
 	return status == BAD_INPUT ? EXIT_INPUT : EXIT_LIMIT;
 }
 

@@ -1,5 +1,6 @@
 /* canvas.c: the two ways to write a figure. */
 #include "canvas.h"
+#include "src/base/safe_text.h"
 
 enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height)
 {
@@ -10,13 +11,13 @@ enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double wid
 
 static void xml_text(FILE *stream, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		switch (character) {
 		case '&': fputs("&amp;", stream); break;
 		case '<': fputs("&lt;", stream); break;
 		case '>': fputs("&gt;", stream); break;
 		case '"': fputs("&quot;", stream); break;
-		default: putc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
+		default: text_put(stream, character < 0x20 ? ' ' : text_hidden(character) ? UNREADABLE : character);
 		}
 	}
 }

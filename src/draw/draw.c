@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "src/base/dot_text.h"
+#include "src/base/safe_text.h"
 #include "draw.h"
 #include "groups.h"
 #include "place.h"
@@ -36,24 +37,26 @@ struct writer {
 /* Text inside an HTML label, cut after so many characters. */
 static void html_text(FILE *stream, const char *text, int most)
 {
-	for (; *text && most > 0; text++) {
-		unsigned char byte = (unsigned char)*text;
-		if (byte == '&')
+	for (; *text && most > 0; most--) {
+		uint32_t character = text_next(&text);
+		if (character == '&')
 			fputs("&amp;", stream);
-		else if (byte == '<')
+		else if (character == '<')
 			fputs("&lt;", stream);
-		else if (byte == '>')
+		else if (character == '>')
 			fputs("&gt;", stream);
-		else if (byte < 0x20)
-			putc(' ', stream);
 		else
-			putc(byte, stream);
-		most -= (byte & 0xc0) != 0x80;
+			text_put(stream, character < 0x20 ? ' ' : text_hidden(character) ? UNREADABLE : character);
 	}
-	while (((unsigned char)*text & 0xc0) == 0x80)
-		putc(*text++, stream);
 	if (*text)
 		fputs("…", stream);
+}
+
+/* A name in a DOT string. A picture shows it: what is hidden can't be an entity there. */
+static void clean_name(FILE *stream, const char *name)
+{
+	char text[400];
+	dot_write_text(stream, text_clean(name, text, sizeof text), NULL);
 }
 
 /* "aten.native_layer_norm.default" is native_layer_norm. */
@@ -161,7 +164,7 @@ static void write_node(const struct writer *writer, uint32_t id)
 	else if (node->bytes == 0)
 		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
 	fputs(", tooltip=", writer->stream);
-	dot_write_text(writer->stream, drawing->graph->op[node->main].name, NULL);
+	clean_name(writer->stream, drawing->graph->op[node->main].name);
 	if (writer->place)
 		fprintf(writer->stream, ", pos=\"%.0f,%.0f\"", writer->place[id].x, writer->place[id].y);
 	fputs("];\n", writer->stream);
@@ -283,7 +286,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 		char text[32];
 		fprintf(writer->stream, "penwidth=%.2f, color=\"%s\", tooltip=", width_of(writer, edge->bytes),
 			edge->alive ? ALARM : phase_colour[from].line);
-		dot_write_text(writer->stream, drawing->graph->tensor[edge->tensor].name, NULL);
+		clean_name(writer->stream, drawing->graph->tensor[edge->tensor].name);
 		if (drawing->ops && drawing->selected <= 60)
 			fprintf(writer->stream, ", label=\" %s\"", bytes_of(edge->bytes, text));
 		if (saved)
@@ -391,7 +394,7 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 static void head(const struct writer *writer)
 {
 	fputs("digraph ", writer->stream);
-	dot_write_text(writer->stream, writer->drawing->graph->name, NULL);
+	clean_name(writer->stream, writer->drawing->graph->name);
 	fputs(" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=0.28, nodesep=0.22, pad=0.15, compound=true];\n"
 		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,0.045\", height=0.3];\n"
 		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", writer->stream);

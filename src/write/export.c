@@ -1,5 +1,6 @@
 /* export.c: the table of exports. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export.h"
@@ -10,6 +11,7 @@
 #include "pipeline.h"
 #include "shard.h"
 #include "src/base/output.h"
+#include "src/base/safe_text.h"
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -46,11 +48,19 @@ WRITER(write_json)
 	return OK;
 }
 
+/* People read the report on a terminal: the names in it are made clean, with all the rest. */
 WRITER(write_text)
 {
 	UNUSED;
-	report_write(plan, options->utf8, stream);
-	return OK;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *report = open_memstream(&text, &length);
+	bool written = report && report_write(plan, options->utf8, report);
+	written = report && fclose(report) == 0 && written;
+	if (written)
+		text_write_clean(stream, text, "\n");
+	free(text);
+	return written ? OK : fail_memory(error);
 }
 
 WRITER(write_csv)

@@ -6,6 +6,7 @@
  *   no event has a category.
  */
 #include "data.h"
+#include "src/base/safe_text.h"
 
 #define BASE  INT64_C(0x7f0000000000)   /* of the addresses */
 #define BLOCK 1000u
@@ -24,9 +25,11 @@ static void put_32(struct pickle *pickle, uint32_t value)
 
 static void put_text(struct pickle *pickle, const char *text)
 {
+	char clean[1000];
+	text_clean(text, clean, sizeof clean);
 	putc('X', pickle->stream);
-	put_32(pickle, (uint32_t)strlen(text));
-	fputs(text, pickle->stream);
+	put_32(pickle, (uint32_t)strlen(clean));
+	fputs(clean, pickle->stream);
 }
 
 /* A text of ours, written out once. */

@@ -2,21 +2,22 @@
 #include <inttypes.h>
 
 #include "data.h"
+#include "src/base/safe_text.h"
 
 void csv_text(FILE *stream, const char *text)
 {
 	bool quoted = strpbrk(text, ",\"\n\r") != NULL;
-	if (!quoted) {
-		fputs(text, stream);
-		return;
+	if (quoted)
+		putc('"', stream);
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		if (character == '"')
+			putc('"', stream);
+		/* Breaks of lines are what a field in quotes may hold; it knows no escapes for the rest. */
+		bool kept = character == '\n' || character == '\r' || character == '\t';
+		text_put(stream, text_hidden(character) && !kept ? UNREADABLE : character);
 	}
-	fputc('"', stream);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', stream);
-		fputc(*text, stream);
-	}
-	fputc('"', stream);
+	if (quoted)
+		putc('"', stream);
 }
 
 enum status export_minimalloc(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,

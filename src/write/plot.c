@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "data.h"
+#include "src/base/safe_text.h"
 #include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 
@@ -54,12 +55,24 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, FILE *
 
 /* ---- pgfplots ----------------------------------------------------------------------------- */
 
+#define LATIN 0x17fu   /* pdflatex stops at what its fonts don't have */
+
 static void tex_text(FILE *stream, const char *text)
 {
-	for (; *text; text++) {
-		if (strchr("_&%$#{}", *text))
-			putc('\\', stream);
-		putc(strchr("\\^~", *text) ? '-' : *text, stream);
+	static const struct { char c; const char *tex; } table[] = {
+		{ '\\', "\\textbackslash{}" }, { '^', "\\textasciicircum{}" }, { '~', "\\textasciitilde{}" }, { '<', "\\textless{}" },
+		{ '>', "\\textgreater{}" }, { '|', "\\textbar{}" }, { '"', "\\textquotedbl{}" }, { '`', "\\textasciigrave{}" }, { '\'', "\\textquotesingle{}" },
+	};
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		size_t i = 0;
+		while (i < sizeof table / sizeof *table && (uint32_t)table[i].c != character)
+			i++;
+		if (i < sizeof table / sizeof *table)
+			fputs(table[i].tex, stream);
+		else if (character < 0x80 && strchr("_&%$#{}", (int)character))
+			fprintf(stream, "\\%c", (int)character);
+		else
+			text_put(stream, character < 0x20 ? ' ' : text_hidden(character) || character > LATIN ? '?' : character);
 	}
 }
 
@@ -67,7 +80,7 @@ static void tikz_head(const struct plan *plan, const char *unit, const char *lab
 {
 	char text[32];
 	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
-		"\\documentclass[border=2pt]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}\n", stream);
+		"\\documentclass[border=2pt]{standalone}\n\\usepackage[T1]{fontenc}\n\\usepackage{textcomp}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}\n", stream);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
 	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[width=14cm, height=7cm, title={", stream);
@@ -138,15 +151,20 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 
 /* ---- gnuplot ---------------------------------------------------------------------------------- */
 
+#define APOSTROPHE 0x2019u
+
+/* In single quotes nothing is special to gnuplot but the quote itself, and two of them are a quote but at the beginning: another sign stands
+ * for it. In double quotes gnuplot would run what stands in backticks. */
 static void gnuplot_text(FILE *stream, const char *text)
 {
-	putc('"', stream);
-	for (; *text; text++) {
-		if (strchr("\"\\", *text))
-			putc('\\', stream);
-		putc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
+	putc('\'', stream);
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		if (character == '\'')
+			text_put(stream, APOSTROPHE);
+		else
+			text_put(stream, character < 0x20 ? ' ' : text_hidden(character) ? UNREADABLE : character);
 	}
-	putc('"', stream);
+	putc('\'', stream);
 }
 
 static void gnuplot_head(const struct plan *plan, const char *unit, const char *label, FILE *stream)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "src/base/dot_text.h"
+#include "src/base/safe_text.h"
 #include "data.h"
 #include "segments.h"
 
@@ -23,7 +24,7 @@ enum status segments_text(const struct plan *plan, const struct export_options *
 	(void)options;
 	(void)kind;
 	const struct order_roam *roam = plan->roam;
-	char text[32];
+	char text[32], name[400];
 	enum status status = need_segments(plan, error);
 	if (status != OK)
 		return status;
@@ -32,12 +33,13 @@ enum status segments_text(const struct plan *plan, const struct export_options *
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		const struct order_segment *segment = &roam->segment[i];
 		fprintf(stream, "%7u  %5u-%-5u  %-8s  %11s  %-9s  %s\n", i, segment->first + 1, segment->last + 1, phase_names[segment->phase],
-			bytes_text(segment->peak, text, sizeof text), segment->exact ? "exact" : "heuristic", waist_name(plan, segment));
+			bytes_text(segment->peak, text, sizeof text), segment->exact ? "exact" : "heuristic",
+			text_clean(waist_name(plan, segment), name, sizeof name));
 	}
 	fputs("\nbranch of                       ops  ready in  runs in  latest  why there\n", stream);
 	for (uint32_t i = 0; i < roam->branches; i++) {
 		const struct order_branch *branch = &roam->branch[i];
-		fprintf(stream, "%-30.30s %4u  %8u  %7u  %6u  %s\n", plan->graph->op[branch->op].name, branch->ops, branch->earliest,
+		fprintf(stream, "%-30.30s %4u  %8u  %7u  %6u  %s\n", text_clean(plan->graph->op[branch->op].name, name, sizeof name), branch->ops, branch->earliest,
 			branch->segment, branch->latest, order_branch_reasons[branch->why]);
 	}
 	return OK;
@@ -105,10 +107,10 @@ static void segment_node(const struct plan *plan, uint32_t number, FILE *stream)
 	static const char *const fill[PHASE_COUNT] = { "#dcecf7", "#f7e6ef", "#ddf3ea", "#fff4d6" };
 	const struct order_segment *segment = &plan->roam->segment[number];
 	bool peak = plan->peak_position >= segment->first && plan->peak_position <= segment->last;
-	char text[32];
+	char text[32], name[400];
 	fprintf(stream, "  s%u [label=<<b>%u</b>: ops %u&#8211;%u<br/>%s<br/><font point-size=\"9\">", number, number, segment->first + 1,
 		segment->last + 1, bytes_text(segment->peak, text, sizeof text));
-	dot_write_part(stream, segment->waist == NONE ? "end" : waist_name(plan, segment), "<>");
+	dot_write_part(stream, segment->waist == NONE ? "end" : text_clean(waist_name(plan, segment), name, sizeof name), "<>");
 	fputs("</font>", stream);
 	branch_lines(plan, number, stream);
 	fprintf(stream, "> fillcolor=\"%s\" color=\"%s\" penwidth=%d style=\"rounded,filled%s\"];\n", fill[segment->phase],
@@ -117,12 +119,13 @@ static void segment_node(const struct plan *plan, uint32_t number, FILE *stream)
 
 enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error)
 {
+	char name[400];
 	enum status status = need_segments(plan, error);
 	if (status != OK)
 		return status;
 	fputs("digraph segments {\n  graph [rankdir=TB ranksep=0.25 nodesep=0.3 fontname=Helvetica];\n"
 	      "  node [shape=box style=\"rounded,filled\" fontname=Helvetica fontsize=11];\n  edge [arrowsize=0.6];\n  label=<<font point-size=\"11\"><b>", stream);
-	dot_write_part(stream, plan->input->name, "<>");
+	dot_write_part(stream, text_clean(plan->input->name, name, sizeof name), "<>");
 	fprintf(stream, "</b>: %u segments, %u branches; the thick frame holds the peak, dashed frames were not solved exactly<br/>"
 		"below a segment's peak: the waist that ends it; in green: the branches that run in it</font>>;\n", plan->roam->segments, plan->roam->branches);
 	for (uint32_t i = 0; i < plan->roam->segments; i++) {

@@ -2,7 +2,6 @@
 #include "frame.h"
 
 #include <stdarg.h>
-#include <unistr.h>
 #include <wchar.h>
 
 #define X(id, name) name,
@@ -112,24 +111,11 @@ void frame_line(struct frame *frame, int x, int y, enum role role)
 
 /* ---- text ---------------------------------------------------------------------- */
 
-uint32_t text_next(const char **text)
+/* The next character as it is shown. */
+static uint32_t shown(const char **text)
 {
-	ucs4_t code = 0;
-	int length = u8_strmbtouc(&code, (const uint8_t *)*text);
-	*text += length >= 0 ? length : 1;
-	if (length == 0)
-		return 0;
-	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || code == 0xfeff;
-	return length < 0 || control ? '?' : code;
-}
-
-int text_encode(uint32_t code, char bytes[5])
-{
-	int length = u8_uctomb((uint8_t *)bytes, code, 4);
-	if (length <= 0)
-		return text_encode('?', bytes);
-	bytes[length] = '\0';
-	return length;
+	uint32_t code = text_next(text);
+	return code == UNREADABLE || text_hidden(code) ? '?' : code;
 }
 
 /* Cells of one character: 0 for combining ones, which are left out; where the C library doesn't know it, 1. */
@@ -144,7 +130,7 @@ static int cells(uint32_t code)
 int text_cells(const char *text)
 {
 	int sum = 0;
-	for (uint32_t code; (code = text_next(&text)) != 0; )
+	for (uint32_t code; (code = shown(&text)) != 0; )
 		sum += cells(code);
 	return sum;
 }
@@ -164,7 +150,7 @@ static bool put_text(struct frame *frame, int *x, int end, int y, uint32_t code,
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text)
 {
 	int column = x;
-	for (uint32_t code; (code = text_next(&text)) != 0; )
+	for (uint32_t code; (code = shown(&text)) != 0; )
 		if (!put_text(frame, &column, x + width, y, code, role))
 			break;
 	return column - x;
@@ -179,7 +165,7 @@ int frame_name(struct frame *frame, int x, int y, int width, enum role role, con
 	int used = frame_text(frame, x, y, head, role, name);
 	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
 	for (int skip = whole - tail; skip > 0; )
-		skip -= cells(text_next(&name));
+		skip -= cells(shown(&name));
 	return used + 1 + frame_text(frame, x + used + 1, y, tail, role, name);
 }
 
@@ -219,7 +205,7 @@ static size_t row_length(const char *text, int width)
 		if (*at == ' ' || *at == '\0')
 			fits = (size_t)(at - text);
 		const char *next = at;
-		uint32_t code = text_next(&next);
+		uint32_t code = shown(&next);
 		used += code ? cells(code) : 0;
 		if (code == 0 || used > width)
 			break;

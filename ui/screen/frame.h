@@ -8,6 +8,7 @@
 #define TIDEMARK_SCREEN_FRAME_H
 
 #include "solver/graph/graph.h"
+#include "src/base/safe_text.h"
 
 struct rect { int x, y, width, height; };
 
@@ -98,13 +99,8 @@ void frame_box(struct frame *frame, struct rect rect, const char *title);
 /* Adds marks to cells that are drawn already. */
 void frame_mark(struct frame *frame, struct rect rect, enum mark mark);
 
-/* Cells that the text takes, without clipping. */
+/* Cells that the text takes, without clipping. What is hidden or malformed takes one, a question mark. */
 int text_cells(const char *text);
-/* The next character of UTF-8 text; malformed bytes and controls come out as '?', 0 at the end. */
-uint32_t text_next(const char **text);
-/* Appends a character's UTF-8 bytes, and a terminator; returns their number. */
-int text_encode(uint32_t code, char bytes[5]);
-
 /* The cells as UTF-8 lines without trailing blanks; of the roles as letters. Freed by the caller with mem_free; NULL when
  * out of memory. */
 char *frame_dump(const struct frame *frame);

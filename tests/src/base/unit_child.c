@@ -7,6 +7,7 @@
 #include "src/base/child.h"
 #include "src/read/dot_child.h"
 #include "src/base/dot_text.h"
+#include "src/base/safe_text.h"
 #include "tests/common/support.h"
 
 static double now(void)
@@ -128,14 +129,32 @@ Test(dot_child, draws, .init = find_programs)
 	mem_free(picture);
 }
 
+Test(safe_text, passes_one_byte_that_is_no_utf8)
+{
+	static const struct { const char *text; uint32_t character; int length; } cases[] = {
+		{ "a", 'a', 1 }, { "é", 0xe9, 2 }, { "日", 0x65e5, 3 }, { "\U0001f600", 0x1f600, 4 }, { "\xc3", UNREADABLE, 1 }, { "\x80x", UNREADABLE, 1 },
+		{ "\xc0\x80", UNREADABLE, 1 }, { "\xe0\x80\x80", UNREADABLE, 1 }, { "\xed\xa0\x80", UNREADABLE, 1 }, { "\xf4\x90\x80\x80", UNREADABLE, 1 },
+		{ "\xff", UNREADABLE, 1 }, { "", 0, 0 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *at = cases[i].text;
+		cr_expect_eq(text_next(&at), cases[i].character, "case %zu", i);
+		cr_expect_eq(at - cases[i].text, cases[i].length, "case %zu", i);
+	}
+	char buffer[8];
+	cr_expect_str_eq(text_clean("a\x1b日", buffer, sizeof buffer), "a\ufffd日");
+	cr_expect_str_eq(text_clean("a\x1b日", buffer, 7), "a\ufffd");
+}
+
 Test(dot_text, reads_what_it_writes)
 {
 	uint64_t seed = test_seed(), state = seed;
 	for (int round = 0; round < 20000; round++) {
-		static const char alphabet[] = "ab&;#%\\\":,<> \n\t\x01" "amp" "é" "empty39";
-		char text[20] = { 0 }, *written = NULL;
-		for (uint64_t i = 0, length = random_next(&state) % sizeof text; i < length; i++)
-			text[i] = alphabet[random_next(&state) % (sizeof alphabet - 1)];
+		static const char *const alphabet[] = { "a", "b", "&", ";", "#", "%", "\\", "\"", ":", ",", "<", ">", " ", "\n", "\t", "\x01", "\x7f", "amp", "é",
+			"empty", "39", "\u202e", "\xc2\x9b", "\u2028", "日", "8238" };
+		char text[200] = "", *written = NULL;
+		for (uint64_t i = 0, used = 0, length = random_next(&state) % 20; i < length; i++)
+			used += (uint64_t)snprintf(text + used, sizeof text - used, "%s", alphabet[random_next(&state) % (sizeof alphabet / sizeof *alphabet)]);
 		size_t size;
 		FILE *stream = open_memstream(&written, &size);
 		dot_write_part(stream, text, round % 2 ? ":," : NULL);
