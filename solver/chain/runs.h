@@ -1,6 +1,6 @@
 /* runs.h: a chain written out as a problem whose size doesn't depend on the copies: a node stands for a run of copies.
  *
- * The first and the last copies are runs of one; the inner copies of a segment are few runs, whose copies choose alike. A sum over
+ * The first and the last copies are runs of one; the inner copies of a segment are few runs, and all copies of a run get the same choice. A sum over
  * the choices of such a problem is one of the chain, so its plans are plans of the chain. For bounds the steps from copy to copy are
  * cut: where they lead to the next copy, they lead to twins of its nodes, and prices ("potentials") are paid at a node and refunded at its
  * twin, or the other way round. All potentials in a sum over copies cancel, so the least of the cut problem is never more than that of the chain.

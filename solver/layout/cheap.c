@@ -1,10 +1,12 @@
 /* cheap.c: dives and fits in one order after another; the first that is good enough will do. */
 #include "steps.h"
 
+/* Names say by what buffers are sorted (layout_rank()); load: the most that is alive in their life. A tight
+ * dive takes first what is alive where the arena would reach highest. */
 const struct layout_recipe layout_dives[LAYOUT_DIVES] = {
-	{ "EW", "critical dive EW", true }, { "TAW", "dive TAW", false }, { "AWT", "dive AWT", false },
-	{ "OTA", "critical dive OTA", true }, { "AWT", "critical dive AWT", true }, { "ZTW", "dive ZTW", false },
-	{ "TWA", "dive TWA", false }, { "TWA", "critical dive TWA", true }, { "OTA", "dive OTA", false },
+	{ "EW", "tight dive by start", true }, { "TAW", "dive by load and area", false }, { "AWT", "dive by area", false },
+	{ "OTA", "tight dive by overlaps", true }, { "AWT", "tight dive by area", true }, { "ZTW", "dive by size", false },
+	{ "TWA", "dive by load and life", false }, { "TWA", "tight dive by load and life", true }, { "OTA", "dive by overlaps", false },
 };
 static const struct layout_recipe fits[] = {
 	{ "ZW", "first fit by size", false }, { "WZ", "first fit by lifetime", false },

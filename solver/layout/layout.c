@@ -220,7 +220,7 @@ static enum status try_wheel(struct attempt *attempt, const struct layout_recipe
 		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
 				      &attempt->height, control);
 	if (attempt->height < height)
-		attempt->strategy = "squeaky wheel";
+		attempt->strategy = "repeated dives";
 	return status;
 }
 

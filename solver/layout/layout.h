@@ -42,7 +42,7 @@ struct buffers {
 	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
 	X(DIVE, "dive", "lowest offset first in the best of several orders") \
 	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
-	X(WHEEL, "wheel", "dives, each time moving forward in the order what sticks out")
+	X(WHEEL, "wheel", "dives again and again; each time what stuck out moves forward in the order")
 
 #define X(id, name, help) LAYOUT_##id,
 enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };

@@ -9,10 +9,10 @@
 /* X(id, name, help) */
 #define SHARD_STRATEGIES(X) \
 	X(DATA, "data", "every axis splits the batch") \
-	X(MEGATRON, "megatron", "data parallel outside, heads, ffn and vocabulary on the tensor axis") \
-	X(ZERO, "zero", "data parallel with optimizer state, gradients and parameters cut") \
-	X(TAP, "tap", "frequent subgraphs, every pattern of their weights, least communication") \
-	X(MINRED, "minred", "least redundant memory, then least time") \
+	X(MEGATRON, "megatron", "data parallel; tp splits heads, feed-forward layers and vocabulary") \
+	X(ZERO, "zero", "data parallel; optimizer state, gradients and parameters are split, too") \
+	X(TAP, "tap", "every pattern of weights of the repeated subgraphs, least communication") \
+	X(MINRED, "minred", "least memory in extra copies, then least time") \
 	X(AUTO, "auto", "least step time under the memory cap")
 #define X(id, name, help) STRATEGY_##id,
 enum shard_strategy { SHARD_STRATEGIES(X) STRATEGY_COUNT };

@@ -74,7 +74,7 @@ static enum status read_rank(struct check *check)
 	if (!scenario_pipelines(&check->scenario))
 		return OK;
 	if (!json_is_integer(rank) || json_integer_value(rank) < 0 || json_integer_value(rank) > knobs[K_rank].maximum)
-		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline.rank is no rank");
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline.rank must be the number of a rank");
 	if (check->scenario.value[K_rank] != KNOB_GIVEN && check->scenario.value[K_rank] != json_integer_value(rank))
 		return check_wrong(check, "the plan is of another pipeline rank than the scenario asks for");
 	check->scenario.value[K_rank] = json_integer_value(rank);

@@ -5,7 +5,7 @@
 /* X(name, synopsis, help) */
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json [--factors]|--csv|--text|--as KIND [--view V]] [-o F]", "plan once and print the plan") \
-	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--shard I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
+	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--part I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
 	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--pin '...']... [--rules F] [--time S] [-o F] | " \
 		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [--pin '...']... [--rules F] [-o F]", \
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \

@@ -34,7 +34,7 @@ struct sweep {
 	struct varied varied[VARIED_MAX];
 	int count;
 	uint64_t total;
-	uint64_t shard, shards;
+	uint64_t part, parts;
 	int jobs, descriptor;
 	bool resume, helped;
 	const char *path, *output, *rules_file;
@@ -91,11 +91,11 @@ static bool number(const char *text, char until, uint64_t *value, const char **e
 	return errno == 0 && stop != text && *text >= '0' && *text <= '9' && *stop == until;
 }
 
-static int shard(struct sweep *sweep, const char *text)
+static int part(struct sweep *sweep, const char *text)
 {
 	const char *end;
-	if (!number(text, '/', &sweep->shard, &end) || !number(end + 1, '\0', &sweep->shards, &end) || sweep->shard >= sweep->shards)
-		return usage_error("sweep", "--shard %s: expected I/N with I from 0 to N-1", text);
+	if (!number(text, '/', &sweep->part, &end) || !number(end + 1, '\0', &sweep->parts, &end) || sweep->part >= sweep->parts)
+		return usage_error("sweep", "--part %s: expected I/N with I from 0 to N-1", text);
 	return EXIT_FINE;
 }
 
@@ -111,7 +111,7 @@ static int jobs(struct sweep *sweep, const char *text)
 
 static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "vary", required_argument, NULL, 'v' },
-	{ "jobs", required_argument, NULL, 'j' }, { "shard", required_argument, NULL, 'S' }, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
+	{ "jobs", required_argument, NULL, 'j' }, { "part", required_argument, NULL, 'S' }, { "shard", required_argument, NULL, 'S' } /* its older name */, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
 	{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
 
@@ -122,7 +122,7 @@ static int take_option(struct sweep *sweep, int letter)
 	case 'p': return batch_pin(&sweep->base, optarg);
 	case 'v': return vary(sweep, optarg);
 	case 'j': return jobs(sweep, optarg);
-	case 'S': return shard(sweep, optarg);
+	case 'S': return part(sweep, optarg);
 	case 'r': sweep->resume = true; return EXIT_FINE;
 	case 'R': sweep->rules_file = optarg; return EXIT_FINE;
 	case 'o': sweep->output = optarg; return EXIT_FINE;
@@ -261,7 +261,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 	enum { WIDTH = 40 };
 	if (!isatty(STDERR_FILENO))
 		return;
-	uint64_t finished = atomic_load(&shared->finished), total = (sweep->total + sweep->shards - 1 - sweep->shard) / sweep->shards;
+	uint64_t finished = atomic_load(&shared->finished), total = (sweep->total + sweep->parts - 1 - sweep->part) / sweep->parts;
 	int full = total ? (int)(finished * WIDTH / total) : WIDTH;
 	fprintf(stderr, "\r[%.*s%*s] %" PRIu64 " of %" PRIu64, full, "########################################", WIDTH - full, "", finished, total);
 	if (finished == total)
@@ -278,8 +278,8 @@ static int work(const struct sweep *sweep, struct shared *shared)
 		if (first >= sweep->total)
 			break;
 		for (uint64_t i = first; i < first + RUN && i < sweep->total && code == EXIT_FINE; i++) {
-			/* Scenarios are dealt to shards in turn, so that hard neighbours are spread. */
-			if (i % sweep->shards != sweep->shard)
+			/* Scenarios are dealt to parts in turn, so that hard neighbours are spread. */
+			if (i % sweep->parts != sweep->part)
 				continue;
 			if (!sweep->done[i])
 				code = plan_one(sweep, &planner, i);
@@ -361,7 +361,7 @@ static int open_output(struct sweep *sweep)
 
 int sweep_command(int argc, char **argv)
 {
-	struct sweep sweep = { .jobs = 1, .shards = 1, .descriptor = -1 };
+	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
 	scenario_init(&sweep.base);
 	int code = parse(&sweep, argc, argv);
 	if (code == EXIT_FINE && !sweep.helped) {

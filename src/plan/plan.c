@@ -5,7 +5,7 @@
 #include "plan.h"
 #include "transform.h"
 
-const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "in the cut", "by this order" };
+const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" };
 
 struct plan *plan_retain(struct plan *plan)
 {

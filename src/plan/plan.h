@@ -117,6 +117,6 @@ enum alive_reason {
  * (*kept NULL), freed by order_explainer_free(); or NULL. O(graph + count) and a max-flow. */
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
 	enum alive_reason *reason);
-extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "in the cut", "by this order" */
+extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" */
 
 #endif

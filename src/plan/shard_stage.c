@@ -42,7 +42,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 					mesh->axis[a].name, mesh->axis[a].size);
 		}
 		if (!any && roles[a].role[0] == ROLE_BATCH)
-			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts nothing but states of parameters",
+			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of parameters",
 				mesh->axis[a].name, mesh->axis[a].size);
 		else if (!any)
 			note(notes, "nothing in the graph is for %s to split", mesh->axis[a].name);
@@ -400,7 +400,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	enum status status = search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
-		note(job->notes, "by the search's estimate no sharding over this mesh fits the cap with what comes and goes beside what stays: this one comes nearest");
+		note(job->notes, "the search estimates that no sharding over this mesh fits the cap, short-lived tensors included: this one comes nearest");
 	else if (nearest && !found.split && options.strategy == STRATEGY_TAP)
 		note(job->notes, "an expert's sharding, as the search found none: %s", job->error->text);
 	status = nearest || (status == CANCELLED && found.split) ? OK : status;

@@ -1,4 +1,4 @@
-/* shard_why.h: why a tensor lies as it does: what each other place on an axis would cost, all else as it is. */
+/* shard_why.h: why a tensor lies as it does: what each other placement on an axis would cost, if nothing else changed. */
 #ifndef TIDEMARK_PLAN_SHARD_WHY_H
 #define TIDEMARK_PLAN_SHARD_WHY_H
 

@@ -43,47 +43,47 @@ enum knob_type {
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
-	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset: memory, peak FLOP/s, memory bandwidth and links of a device; none: any memory, else an a100-80gb") \
-	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap per device: a plan above it breaks a constraint") \
+	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory") \
+	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it breaks a constraint") \
 	X(reserve, "devices", BYTES, NULL, 0, BYTES_MAX, 0, SHARD, "memory kept free for contexts, libraries and fragmentation") \
 	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \
 	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
-	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop within a node") \
-	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of a hop between nodes") \
-	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's: tidemark search --calibrate finds it") \
-	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel in estimates of whole steps, in thousandths of the preset's") \
-	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops in estimates of whole steps, in thousandths of the preset's") \
+	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
+	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
+	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
+	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's; used in estimates of whole steps") \
+	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths of the preset's; used in estimates of whole steps") \
 	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
 	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \
 	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "pipeline parallel degree") \
 	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "context parallel degree") \
 	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
-	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism of the parts that tensor parallelism leaves whole") \
-	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut what doesn't divide, as 50257 words or 25 heads by 8, into pieces of which the last are smaller; every device counts the largest") \
-	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 parameters too") \
-	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "microbatches a step's batch is cut into") \
+	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism leaves whole") \
+	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by 8; the last pieces are smaller, and every device counts the largest") \
+	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters") \
+	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut into") \
 	X(schedule, "parallelism", CHOICE, "gpipe|1f1b|interleaved", 0, 2, 1, SHARD, "pipeline schedule") \
-	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank of the interleaved schedule; auto: 2") \
-	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank whose device is planned; worst: the one with the largest arena") \
-	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest plan is allowed in exchange for memory") \
-	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "minred: also the least time at each amount of memory, a few searches more") \
-	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make backward pass and weight update from the forward ops, saving what PyTorch saves or only what derivatives need") \
+	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \
+	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank that the plan shows; worst is the one with the largest arena") \
+	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest a plan may be to save memory") \
+	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "with minred, also find the least time at each amount of memory; takes a few more searches") \
+	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make the backward pass and the weight update by rules; eager saves what PyTorch saves, ideal only what derivatives need") \
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
 	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
-	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, and with it the state per parameter") \
-	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "which activations are computed again in the backward pass instead of kept") \
-	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "gradient accumulation steps") \
+	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, which decides the state of each parameter") \
+	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
+	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
-	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order: each step is about four times the one before") \
-	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into their input's memory where the graph says so") \
-	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops where it is known") \
+	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order; one more is about four times the work") \
+	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says so") \
+	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops, where it is known") \
 	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, "how offsets are chosen") \
-	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout: each step is about four times the one before") \
-	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "sizes are rounded up to it in peak, bound and arena alike") \
+	X(layout_effort, "layout", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, LAYOUT, "work spent on the layout; one more is about four times the work") \
+	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
 	X(expandable, "layout", SWITCH, NULL, 0, 1, 0, LAYOUT, "simulate the caching allocator with expandable segments") \
-	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, "memory for results that are kept, so that going back costs nothing")
+	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, "memory for kept results, so that going back costs nothing")
 
 #define X(id, group, type, words, minimum, maximum, normal, stage, help) K_##id,
 enum knob_id { KNOBS(X) KNOB_COUNT };

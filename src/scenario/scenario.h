@@ -12,7 +12,7 @@
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
-	X(OFFLOAD, "offload T", "tensor T waits in host memory between its uses")
+	X(OFFLOAD, "offload T", "tensor T waits in host memory between uses")
 #define X(id, syntax, help) PIN_##id,
 enum pin_kind { PINS(X) PIN_KINDS };
 #undef X

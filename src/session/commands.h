@@ -28,19 +28,19 @@ enum context {
 	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
-	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op: what it allocates, what it frees, why it and not another") \
+	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op; see what it allocates, what it frees and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \
-	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, by hand, and see the peak") \
-	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, by hand, and see the peak") \
+	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
+	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
-	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose among the ops that can run, Enter runs one, comma takes it back") \
-	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: what the best order that is still possible runs next, and why") \
-	X(PANE, "pane", "v", "pane", IN_RUNS, "", "what stands below the runs: the differences, the plot of memory against work, the solver's log") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, comma takes it back") \
+	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: which op to run next, and why") \
+	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory against work, or the solver's log") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
 	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, differences") \
 	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
-	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "evaluate every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; ranked in the Devices view") \
+	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
@@ -52,7 +52,7 @@ enum context {
 	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
 	X(UP, "up", "k up wheel-up", "", IN_ANY, "", "move up") \
 	X(DOWN, "down", "j down wheel-down", "", IN_ANY, "", "move down") \
-	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, run the footer's command; again: change it") \
+	X(CLICK, "click", "click", "", IN_ANY, "", "go to the tab, row, column or knob under the mouse, or run the footer's command; a second click changes it") \
 	X(LEFT, "left", "h left", "", IN_ANY, "", "move left: one op earlier, or a knob's value down") \
 	X(RIGHT, "right", "l right", "", IN_ANY, "", "move right: one op later, or a knob's value up") \
 	X(COLUMN_LEFT, "column-left", "( S-left", "", IN_OVERVIEW | IN_MAP | IN_ORDER | IN_DEVICES, "", "move by 1/64 of what is shown to the left") \
@@ -63,11 +63,11 @@ enum context {
 	X(LAST, "last", "G End", "", IN_ANY, "", "go to the last op or row") \
 	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
 	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
-	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "pin this plan as the baseline that others are compared with") \
+	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "make this plan the baseline that others are compared with") \
 	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \
 	X(DEVICES_DOWN, "devices-down", "d", "", IN_ANY, "", "halve the devices") \
-	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen: what is seen now, as text or SVG") \
+	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [--view V]", "write the plan or a drawing: native, json, csv, dot, svg, ...; screen writes what you see now, as text or SVG") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \

@@ -37,10 +37,10 @@ static void write_time(const struct plan *plan, FILE *stream)
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
 		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
-	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: part by part, without the order\n", "step, estimated",
+	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: a sum over all ops, in no order\n", "step, estimated",
 		(double)plan->sharded->cost.total * 1e-9);
 	if (plan->time->model.ahead > 0)
-		fprintf(stream, "  %-22s %12s    beside the plan: parameters gathered a layer ahead\n", "gathered ahead",
+		fprintf(stream, "  %-22s %12s    in addition to the plan: parameters gathered a layer ahead\n", "gathered ahead",
 			bytes_text(plan->time->model.ahead, text, sizeof text));
 }
 
@@ -66,9 +66,9 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	if (!sharded)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
-	line(stream, "redundant", sharded->cost.redundant, "of what stays: what a device holds beyond its share of one copy");
-	line(stream, "sent by each device", plan->traffic.bytes, plan->pipelined ? "for a microbatch, on all ranks, without what goes between these" : "");
-	line(stream, "stays on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
+	line(stream, "extra copies", sharded->cost.redundant, "of what is kept: what a device holds beyond its share of one copy");
+	line(stream, "sent by each device", plan->traffic.bytes, plan->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" : "");
+	line(stream, "kept on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		write_time(plan, stream);
 	write_search(sharded, stream);
@@ -112,7 +112,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
 		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
 	line(stream, "caching allocator", plan->caching_bytes, remark);
-	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: no order does, by the bound", "THE PLAN DOES NOT FIT; whether another does is not known" };
+	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: the bound shows that no order does", "THIS PLAN DOES NOT FIT; another may" };
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
 		line(stream, "memory cap", budget, fits[plan_fits(plan)]);

@@ -109,7 +109,7 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "sends %s", bytes_text(plan->traffic.bytes, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "redundant %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
+	snprintf(text, sizeof text, "extra copies %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 

@@ -11,7 +11,7 @@ enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
 
 /* The list of placements. */
-#define PLACE_SORTS(X) X(REDUNDANT, "redundant") X(BYTES, "per device") X(NAME, "name")
+#define PLACE_SORTS(X) X(REDUNDANT, "extra copies") X(BYTES, "per device") X(NAME, "name")
 #define X(id, name) SORT_##id,
 enum place_sort { PLACE_SORTS(X) SORT_COUNT };
 #undef X

@@ -91,7 +91,7 @@ static void draw_header(struct frame *frame, const struct place_list *list, int 
 	int right = frame->window.width;
 	frame_text(frame, 1, 0, name, list->sort == SORT_NAME ? ROLE_TITLE : ROLE_LABEL, "tensor");
 	frame_text(frame, name + 2, 0, PLACE, ROLE_LABEL, "placement");
-	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "redundant");
+	frame_right(frame, right - (kinds ? AMOUNT : 0), 0, list->sort == SORT_REDUNDANT ? ROLE_TITLE : ROLE_LABEL, "copies");
 	if (right >= BYTES_WIDE)
 		frame_right(frame, right - AMOUNT - (kinds ? AMOUNT : 0), 0, list->sort == SORT_BYTES ? ROLE_TITLE : ROLE_LABEL, "per device");
 	if (kinds)
@@ -116,7 +116,7 @@ static void draw_row(struct frame *frame, int y, const struct sharded *sharded, 
 		frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(bytes_here(sharded, tensor), text, sizeof text));
 }
 
-/* One alternative: what it holds, what stays twice, what its collectives take. */
+/* One placement: its bytes, and the time of its collectives, beside those of the plan. */
 static void draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
 	const struct place_choice *now)
 {
@@ -129,7 +129,7 @@ static void draw_choice(struct frame *frame, int y, const struct sharded *sharde
 	snprintf(text, sizeof text, "%s%s", choice->chosen ? "" : time < 0 ? "-" : "+", choice->chosen ? time_text(choice->time, change, sizeof change) : word);
 	frame_right(frame, x + 2 * AMOUNT + 1, y, time < 0 ? ROLE_GOOD : time > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	x += 2 * AMOUNT + 3;
-	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, choice->chosen ? "as it lies" : choice->on == PLACE_PARTIAL ? "partial sums" : "");
+	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, choice->chosen ? "as planned" : choice->on == PLACE_PARTIAL ? "partial sums" : "");
 }
 
 /* The places on an axis that the tensor can't have, in one row. */
@@ -151,8 +151,8 @@ static void draw_why(struct frame *frame, int y, const struct model *model, uint
 	int end = frame->window.height, x = 1;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
-	const char *label = "elsewhere, all else as it is: bytes, time of collectives";
-	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, x + text_cells(label) > frame->window.width ? "elsewhere" : label);
+	const char *label = "in other placements, if nothing else changed: bytes, time of collectives";
+	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL, x + text_cells(label) > frame->window.width ? "in other placements" : label);
 	y += 2;
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++) {
 		struct place_choice choice[PLACE_CHOICES];

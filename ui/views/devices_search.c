@@ -34,7 +34,7 @@ static int draw_proof(struct frame *frame, const struct sharded *sharded)
 	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {
 		char priced[32];
 		double per_gib = (double)price->beta / (double)price->alpha * GIB;
-		snprintf(text, sizeof text, "with a GiB that stays priced at %s, nothing within %s takes less than %s",
+		snprintf(text, sizeof text, "with each GiB kept priced at %s, nothing within %s takes less than %s",
 			 time_text(per_gib < (double)INT64_MAX / 2 ? (int64_t)per_gib : INT64_MAX, priced, sizeof priced),
 			 bytes_text(price->limit, bound, sizeof bound), time_text(price->priced, cost, sizeof cost));
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
@@ -51,7 +51,7 @@ static int draw_estimates(struct frame *frame, int y, const struct plan *plan)
 {
 	char text[300], step[32], peak[32];
 	snprintf(text, sizeof text, "estimates of the search%s; planned: step %s, peak %s",
-		 frame->window.height < EXPLAINED_FROM ? "" : "; stays: parameters, state, what is saved for the backward pass, gradients",
+		 frame->window.height < EXPLAINED_FROM ? "" : "; kept: parameters, state, what is saved for the backward pass, gradients",
 		 time_text(plan_step_time(plan), step, sizeof step), bytes_text(plan->peak_bytes, peak, sizeof peak));
 	return draw_sentence(frame, y, ROLE_FAINT, text);
 }
@@ -69,7 +69,7 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 {
 	char text[40];
 	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
-	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "stays");
+	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "kept");
 	frame_text(frame, BYTES_AT + 2, y++, frame->window.width, ROLE_LABEL, "candidate");
 	*top = scroll_to(*top, *top, sharded->candidates, end - y);
 	for (uint32_t i = *top; i < sharded->candidates && y < end; i++, y++) {
@@ -111,7 +111,7 @@ static int draw_curve(struct frame *frame, int y, const struct sharded *sharded)
 	frame_repeat(frame, 12, y + high, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	frame_text(frame, 12, y + high + 1, width, ROLE_LABEL, bytes_text(least, text, sizeof text));
 	frame_right(frame, 12 + width, y + high + 1, ROLE_LABEL, bytes_text(most, text, sizeof text));
-	frame_text(frame, 12 + width / 2 - 8, y + high + 1, 20, ROLE_LABEL, "redundant memory");
+	frame_text(frame, 12 + width / 2 - 8, y + high + 1, 20, ROLE_LABEL, "extra copies");
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
 		frame_glyph(frame, 12 + place_of(point->redundant, least, most, width), y + high - 1 - place_of(point->time, fast, slow, high),
@@ -124,8 +124,8 @@ static int draw_points(struct frame *frame, int y, int end, const struct sharded
 {
 	char text[40];
 	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
-	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "stays");
-	frame_right(frame, BYTES_AT + 12, y, ROLE_LABEL, "redundant");
+	frame_right(frame, BYTES_AT, y, ROLE_LABEL, "kept");
+	frame_right(frame, BYTES_AT + 12, y, ROLE_LABEL, "copies");
 	frame_text(frame, BYTES_AT + 14, y++, frame->window.width, ROLE_LABEL, "above the least");
 	for (uint32_t i = 0; i < sharded->points && y < end; i++, y++) {
 		const struct sharding_point *point = &sharded->curve[i];

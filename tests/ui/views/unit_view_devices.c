@@ -44,8 +44,8 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
 	press(&fixture, DEVICES, COMMAND_PART);
-	expect(&fixture, DEVICES, "elsewhere, all else as it is");
-	expect(&fixture, DEVICES, "as it lies");
+	expect(&fixture, DEVICES, "in other placements, if nothing else changed");
+	expect(&fixture, DEVICES, "as planned");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "mlp.c_fc.weight");
 	expect(&fixture, DEVICES, "h.0.mlp.c_fc.weight");
 	expect(&fixture, DEVICES, "[R, S(0)]");
