@@ -3,6 +3,15 @@
  * The solver keeps no global state, prints nothing and reads no clock. Work is
  * counted in ticks (about one memory access that misses the cache each), so that
  * the same input gives the same plan on every machine.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     base      statuses, errors, arenas, control, rows of lists
+ *     memory    the allocator; tests put one that fails in its place
+ *     names     unique names to dense numbers
+ *     heap      a heap with keys that change
+ *     max_flow  maximum flow and minimum cut
+ *     milp      integer programs; the only file that knows GLPK
+ *     proof     value, bound and gap of a result, in one form
  */
 #ifndef TIDEMARK_BASE_BASE_H
 #define TIDEMARK_BASE_BASE_H

@@ -2,6 +2,22 @@
  *
  * A node has strategies with a cost and a usage of memory; an edge has a cost for each pair of strategies of its two ends. Nodes
  * of a segment stand for copies equal layers. The choice minimises the sum of costs; the sum of usages is at most limit.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     chain    the problem, its plan, the run over prices
+ *     reduce   strategies without a partner go
+ *     classes  strategies that look alike from outside
+ *     model    the problem as factor graphs
+ *     order    in which order variables go
+ *     tree     elimination and its two passes
+ *     power    min-plus powers: walks of a given length
+ *     front    elimination with sets of cost and usage
+ *     walk     powers of such sets
+ *     search   what the steps that close the gap share
+ *     runs     copies as few runs: a problem of fixed size
+ *     rough    chains too wide for elimination
+ *     bound    checks the bound of a price, all copies written out
+ *     check    checks a plan, all copies written out
  */
 #ifndef TIDEMARK_CHAIN_CHAIN_H
 #define TIDEMARK_CHAIN_CHAIN_H

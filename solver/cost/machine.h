@@ -2,6 +2,17 @@
  *
  * A roofline: an op takes the longer of its arithmetic and its memory traffic, each at the share of the peak that ops of its size
  * reach, and never less than a launch. Efficiency by size as in Calculon (Isaev et al., SC 2023, section 4), but interpolated.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     mesh          the grid of devices; times of collectives
+ *     machine       what a device can do; the time of an op
+ *     op_time       the time of a device's share of an op
+ *     placement     how tensors lie on a mesh
+ *     reshard       the cheapest way from one placement to another
+ *     reshard_memo  the same, found once for tensors that are alike
+ *     step_time     a step on streams, computation beside collectives
+ *     step_model    from a device's graph to what its streams do
+ *     step_check    checks a played step start by start
  */
 #ifndef TIDEMARK_COST_MACHINE_H
 #define TIDEMARK_COST_MACHINE_H

@@ -6,6 +6,18 @@
  * Ops are numbered in program order, which is topological: every predecessor of
  * an op has a smaller number. A storage is the memory behind one or more tensors
  * (views and in-place results share it).
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     graph        the graph and its rules; drafts become graphs here
+ *     draft        inside of a draft
+ *     problem      what an orderer sees of a graph; live bytes, peak and lifetimes of an order
+ *     inplace      the graph without writes in place
+ *     collective   collectives and placements, as ops and tensors carry them
+ *     fold         equal layers: segments and their copies
+ *     fold_steps   what the next three share
+ *     fold_match   maps every op to the equal one of the next copy
+ *     fold_place   where copies begin
+ *     fold_verify  compares every copy with the one in the middle
  */
 #ifndef TIDEMARK_GRAPH_GRAPH_H
 #define TIDEMARK_GRAPH_GRAPH_H

@@ -7,6 +7,40 @@
  * A buffer is one rectangle, steps [lower, upper) x bytes [offset, offset + size), or, where it comes and
  * goes, several pieces that share the one offset: gaps, windows, contiguous groups and memory that is
  * reused in place are all said in pieces.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     layout        buffers, strategies, results; from buffers to offsets
+ *     model         sections of time, and units that share an offset
+ *     steps         the algorithms, one function each
+ *     rank          orders in which buffers are tried
+ *     dive          lowest offset first
+ *     fit           first fit and best fit
+ *     skyline       lowest segment first, as LLFB does
+ *     tree          ROAM's layout
+ *     cheap         dives and fits, one order after another
+ *     wheel         moves buffers to the front that a dive placed badly
+ *     boxes         joins buffers that fit together without waste
+ *     peak          the fullest time first, then outwards
+ *     region        places the buffers again that stick out
+ *     windows       buffers whose offset is limited
+ *     moment        what is alive at one moment, as a bound
+ *     reach         how high each section must reach
+ *     nest          which buffer lives within some sections
+ *     search        exact: is there a layout within a capacity?
+ *     search_state  its data
+ *     search_setup  which buffers overlap
+ *     exact         the smallest arena by exact searches
+ *     core          few buffers that alone do not fit, as a bound
+ *     ilp           few buffers as an integer program
+ *     links         groups, and buffers that take another's place
+ *     compounds     what shares an offset becomes one buffer
+ *     linked        layouts of these
+ *     caching       PyTorch's caching allocator, simulated
+ *     clash         why two pins contradict each other
+ *     check         checks a layout
+ *     check_core    checks a core
+ *     check_links   checks groups and places taken
+ *     check_moment  checks the bound of one moment
  */
 #ifndef TIDEMARK_LAYOUT_LAYOUT_H
 #define TIDEMARK_LAYOUT_LAYOUT_H

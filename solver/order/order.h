@@ -3,6 +3,27 @@
  * Every orderer takes a struct problem and returns an order with its peak, a proven lower bound
  * under every order's peak, and the certificate of that bound. Bounds are in the problem's own
  * bytes: problem->base is included in peak and bound alike.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     order       strategies, results, certificates; one run
+ *     model       a problem, the same forward and backward in time
+ *     begin       seeds and first bounds of a run
+ *     seeds       the simple orders
+ *     tournament  the best ready op among those that fit
+ *     bound       the bound of what is certainly alive (LB2)
+ *     cut         the bound of the cheapest state of an op (T2)
+ *     best        strategy best: seeds, bounds, what closes the gap
+ *     repair      min-cut repair
+ *     window      a stretch of an order, solved exactly
+ *     merge       series-parallel parts, merged
+ *     waists      ops at which the problem falls apart
+ *     search      exact search within a threshold
+ *     ilp         a few ops as an integer program
+ *     roam        ROAM's orderer
+ *     job         best order and bound so far; answers found before
+ *     memory      a store of answers for one run
+ *     explain     why an item is alive while an op runs
+ *     check       checks a certificate without the solver
  */
 #ifndef TIDEMARK_ORDER_ORDER_H
 #define TIDEMARK_ORDER_ORDER_H

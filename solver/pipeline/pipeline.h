@@ -2,6 +2,17 @@
  *
  * A rank holds chunks pieces of the model; piece s (0 to ranks * chunks - 1, in data-flow order) lies on rank s % ranks and is
  * its chunk s / ranks.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     pipeline       schedules: when every rank does what
+ *     timetable      a played schedule with bytes
+ *     blocks         where a step can be cut
+ *     block_costs    times and bytes of blocks
+ *     configuration  memory and time of a whole configuration
+ *     cut            which rank runs which op of a device's graph
+ *     flow           what goes between ranks
+ *     rank           the graph of one rank
+ *     check          checks ranks' graphs and schedules
  */
 #ifndef TIDEMARK_PIPELINE_PIPELINE_H
 #define TIDEMARK_PIPELINE_PIPELINE_H

@@ -4,6 +4,20 @@
  * for each pair of its ends' strategies. The choice minimises the sum of costs while the usage of the nodes that are
  * alive at a moment never exceeds the limit. The bound is a Lagrangian one; its multipliers, rounded to integers, are
  * a certificate that check.c verifies without the solver.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     problems  the problem, its solution, the run
+ *     problem   checks a problem before anything else
+ *     merge     nodes that follow each other become one
+ *     model     the problem reduced, in floating point
+ *     dual      prices of memory and messages over edges (TRW-S)
+ *     primal    choices from messages; moves along forests
+ *     repair    brings a choice within the memory limit
+ *     slack     free bytes over time
+ *     region    solves small trees again, exactly
+ *     search    exhaustive search of small problems
+ *     round     the dual rounded to an integer certificate
+ *     check     sums a choice, checks a bound in integers
  */
 #ifndef TIDEMARK_PROBLEMS_PROBLEMS_H
 #define TIDEMARK_PROBLEMS_PROBLEMS_H

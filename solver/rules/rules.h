@@ -31,6 +31,22 @@
  *     @reduce+ / @reduce^   removes dims, or leaves 1 there
  *     @gather    replaces one dim of the first operand by all dims of the second
  *     @source    makes a tensor from nothing (arange, empty)
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     rules         the set of rules, and the parser of factor strings
+ *     aten          rules of PyTorch's operators
+ *     onnx          rules of ONNX's operators
+ *     form          a parsed factor string
+ *     binding       the factors of one op
+ *     bind          from a factor string and shapes to a binding
+ *     views         the same for views, slices and joins, from shapes alone
+ *     cost          FLOPs and bytes moved of an op
+ *     terms         products of factors under unification
+ *     factors       factors of all dims of a graph
+ *     factor_roles  which factor is batch, heads, vocabulary, ...
+ *     strides       which views need a copy
+ *     units         what each op can be split along
+ *     alike         tensors and ops that are alike
  */
 #ifndef TIDEMARK_RULES_RULES_H
 #define TIDEMARK_RULES_RULES_H

@@ -1,4 +1,21 @@
-/* find.h: how a graph's tensors and ops are spread over a mesh: strategies, what they cost, and why. */
+/* find.h: how a graph's tensors and ops are spread over a mesh: strategies, what they cost, and why.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     find              strategies and results; the run
+ *     split_roles       shardings by hand: data, megatron, zero
+ *     network           a graph's placements as a sharding problem
+ *     network_build     what its steps share
+ *     network_nodes     what can be decided
+ *     network_readings  who reads what
+ *     network_edges     what moving tensors costs
+ *     network_prune     drops what is never better
+ *     job               what the searching strategies share
+ *     solve             one network, solved; axis after axis
+ *     tap               TAP's patterns of weights
+ *     cost              the cost of a sharding, summed independently
+ *     device_graph      the graph that one device runs
+ *     device_check      checks that graph
+ */
 #ifndef TIDEMARK_SHARD_FIND_H
 #define TIDEMARK_SHARD_FIND_H
 

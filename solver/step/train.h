@@ -1,4 +1,18 @@
-/* train.h: a training step from a forward graph: backward pass and weight update by rules. */
+/* train.h: a training step from a forward graph: backward pass and weight update by rules.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     build           writes ops into a draft with few words
+ *     train           a training step from a forward graph
+ *     gradient        the backward ops of one forward op
+ *     update          the ops of a weight update
+ *     optimizer       another optimizer on a step that has one
+ *     precision       another number format
+ *     scale           another batch or sequence length
+ *     scale_values    how far a new batch or sequence reaches
+ *     activations     what the backward pass needs of a layer
+ *     recompute       computes again in the backward pass; offloads
+ *     recompute_auto  what to compute again so that a step fits
+ */
 #ifndef TIDEMARK_STEP_TRAIN_H
 #define TIDEMARK_STEP_TRAIN_H
 

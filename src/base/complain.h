@@ -1,4 +1,16 @@
-/* complain.h: exit statuses, and messages on standard error. */
+/* complain.h: exit statuses, and messages on standard error.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     complain     exit statuses and messages
+ *     bytes        sizes for people
+ *     json         JSON, member by member
+ *     output       a file is written whole or not at all
+ *     dot_text     a text in DOT
+ *     safe_text    texts of any origin, safe to print
+ *     state_files  where state is kept
+ *     child        runs a program with limits
+ *     background   one call on a thread of its own
+ */
 #ifndef TIDEMARK_BASE_COMPLAIN_H
 #define TIDEMARK_BASE_COMPLAIN_H
 

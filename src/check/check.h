@@ -1,4 +1,12 @@
-/* check.h: the independent, slow, simple checker of plan files: `tidemark check GRAPH PLAN.json`. */
+/* check.h: the independent, slow, simple checker of plan files: `tidemark check GRAPH PLAN.json`.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     check     the run; order and peaks
+ *     state     members of a plan file, and what is said of them
+ *     layout    buffers, arena and its bound
+ *     shard     placements, costs and bounds
+ *     pipeline  ranks, schedule and memory
+ */
 #ifndef TIDEMARK_CHECK_CHECK_H
 #define TIDEMARK_CHECK_CHECK_H
 

@@ -1,4 +1,17 @@
-/* subcommands.h: the table of `tidemark COMMAND ...`. Each takes argv from its own name on and returns an exit status. */
+/* subcommands.h: the table of `tidemark COMMAND ...`. Each takes argv from its own name on and returns an exit status.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     subcommands     the table; plan, export, check
+ *     options         options in one voice
+ *     batch           planning under signals and a time limit
+ *     sweep           scenarios by the thousand
+ *     layout_command  tidemark layout
+ *     shard_command   tidemark shard
+ *     search_command  tidemark search
+ *     model_command   tidemark model
+ *     replay          tidemark replay
+ *     tables          tables for the manual page
+ */
 #ifndef TIDEMARK_CLI_SUBCOMMANDS_H
 #define TIDEMARK_CLI_SUBCOMMANDS_H
 

@@ -1,4 +1,13 @@
-/* config_search.h: all whole configurations of a model on a cluster, evaluated and ranked. */
+/* config_search.h: all whole configurations of a model on a cluster, evaluated and ranked.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     config_search  all configurations, ranked
+ *     model_source   steps of any batch and recomputation
+ *     outlook        one scenario as a configuration
+ *     way_out        the nearest configuration that fits
+ *     calibrate      a machine fitted to measured steps
+ *     fit            least squares for that
+ */
 #ifndef TIDEMARK_CONFIGS_CONFIG_SEARCH_H
 #define TIDEMARK_CONFIGS_CONFIG_SEARCH_H
 

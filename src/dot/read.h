@@ -1,4 +1,15 @@
-/* read.h: a DOT graph of either dialect as a graph. */
+/* read.h: a DOT graph of either dialect as a graph.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     main        the program tidemark-dot
+ *     guard       limits on the process
+ *     lex         tokens of DOT
+ *     normal      DOT that libcgraph reads safely
+ *     parse       runs libcgraph's parser
+ *     attributes  the attributes that we know
+ *     read        from nodes and edges to a graph
+ *     render      pictures by libgvc
+ */
 #ifndef TIDEMARK_DOT_READ_H
 #define TIDEMARK_DOT_READ_H
 

@@ -5,6 +5,17 @@
  * forward pass: its edges are written the other way round and drawn with dir=back, which also keeps `dot` from
  * taking minutes (an activation that is saved for the backward pass no longer spans the whole depth).
  * Width is bytes; what is alive at the peak, and the op that peaks, are in the colour of alarm.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     draw             the graph as a picture in DOT
+ *     modules          the tree of modules, equal ones folded
+ *     groups           ops gathered into nodes
+ *     place            coordinates of our own
+ *     placement        colours by placement
+ *     canvas           SVG and PDF
+ *     figure           timeline and map
+ *     figure_pipeline  a schedule
+ *     device_grid      devices in their nodes
  */
 #ifndef TIDEMARK_DRAW_DRAW_H
 #define TIDEMARK_DRAW_DRAW_H

@@ -1,4 +1,18 @@
-/* models.h: built-in models: the forward pass of a family at any size, and presets of published models. */
+/* models.h: built-in models: the forward pass of a family at any size, and presets of published models.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     models    presets, and building one
+ *     layers    layers that models are made of
+ *     step      a training step of a model
+ *     bert      encoders
+ *     gpt       decoders, GPT-2, Megatron's GPT, mixtures of experts
+ *     llama     llama's decoders
+ *     deepseek  DeepSeek-V2 and V3
+ *     t5        encoder and decoder
+ *     vit       vision transformers
+ *     resnet    residual networks
+ *     dlrm      recommendation models
+ */
 #ifndef TIDEMARK_MODELS_MODELS_H
 #define TIDEMARK_MODELS_MODELS_H
 

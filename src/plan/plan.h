@@ -1,4 +1,26 @@
-/* plan.h: the immutable result of one scenario on one graph. The screen, reports and exports read nothing else. */
+/* plan.h: the immutable result of one scenario on one graph. The screen, reports and exports read nothing else.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     plan            the result; questions that all readers ask
+ *     planner         runs stages; choices that need the arena
+ *     store           results by fingerprint
+ *     transform       the steps from graph to graph
+ *     shard_stage     how the step is split
+ *     sharded         its result
+ *     sharded_build   from a decision to the graph of a device
+ *     shard_pins      pinned placements
+ *     shard_why       what a tensor's other places would cost
+ *     pipeline_stage  cuts the step into ranks
+ *     pipelined       its result
+ *     pipeline_times  times of ops, as configurations count them
+ *     stages          order and layout
+ *     group_pins      tensors kept next to each other
+ *     host_pool       host memory of offloaded tensors
+ *     plan_time       the simulated time of a step
+ *     timeline        live bytes over the order
+ *     traffic         what each device sends
+ *     changes         two plans, op by op
+ */
 #ifndef TIDEMARK_PLAN_PLAN_H
 #define TIDEMARK_PLAN_PLAN_H
 

@@ -1,4 +1,15 @@
-/* open.h: opens a graph for a command: warnings and errors go to standard error. */
+/* open.h: opens a graph for a command: warnings and errors go to standard error.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     open          opens a graph for a command
+ *     input         opens a file: plain or gzip, any format
+ *     detect        what a file is, by its content
+ *     native        reads the native format
+ *     dot_child     runs tidemark-dot, which reads DOT
+ *     rules_file    reads a user's operator rules
+ *     buffers_csv   reads and writes MiniMalloc's CSV
+ *     problem_json  reads IOPDDL problems
+ */
 #ifndef TIDEMARK_READ_OPEN_H
 #define TIDEMARK_READ_OPEN_H
 

@@ -1,4 +1,14 @@
-/* scenario.h: all knobs and pins together: what a plan depends on besides the graph. */
+/* scenario.h: all knobs and pins together: what a plan depends on besides the graph.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     knobs         the table of knobs
+ *     scenario      knob values and pins
+ *     pins          checks the names in pins
+ *     nearest       the names nearest to a misspelt one
+ *     device_table  the table of device presets
+ *     devices       machine and mesh of a scenario
+ *     shard_mesh    from knobs to the degrees of the mesh
+ */
 #ifndef TIDEMARK_SCENARIO_SCENARIO_H
 #define TIDEMARK_SCENARIO_SCENARIO_H
 

@@ -2,6 +2,14 @@
  *
  * A worker thread solves; everybody else reads immutable plans. All functions belong to one
  * thread (the user interface's); only the worker runs beside it, inside the session.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     session      graph, scenario, history, worker
+ *     commands     the table of commands
+ *     worker       the thread that solves
+ *     log          session files
+ *     export_line  an export's words
+ *     config       the user's configuration file
  */
 #ifndef TIDEMARK_SESSION_SESSION_H
 #define TIDEMARK_SESSION_SESSION_H

@@ -1,4 +1,27 @@
-/* export.h: the export table: every kind of file that a plan or graph can be written as. */
+/* export.h: the export table: every kind of file that a plan or graph can be written as.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     export          the table of exports
+ *     native          the native format
+ *     dot             DOT, full dialect
+ *     drawing         drawings through tidemark-dot
+ *     report          text for people; CSV of the timeline
+ *     plan_json       plan files
+ *     shard_json      their part on sharding
+ *     pipeline_json   their part on pipelines
+ *     factors         factors of dims in words
+ *     shard           tables on sharding
+ *     sharding_words  placements in frameworks' words
+ *     pipeline        tables and sources of a schedule
+ *     mesh            tables and sources of the mesh
+ *     segments        ROAM's segments
+ *     data            formats of other programs, as follow
+ *     minimalloc      MiniMalloc's CSV
+ *     trace           Perfetto
+ *     memory_viz      PyTorch's memory snapshot
+ *     model_explorer  Model Explorer
+ *     plot            TikZ and gnuplot
+ */
 #ifndef TIDEMARK_WRITE_EXPORT_H
 #define TIDEMARK_WRITE_EXPORT_H
 

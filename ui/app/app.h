@@ -3,6 +3,19 @@
  * explore.c feeds it from a terminal; screenshots and tests feed it keys by name. Keys become commands through the command
  * table. A command is the views', the explorer's own or, in the session's language, the session's: those that change the
  * scenario return at once and the worker plans.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     app           keys in, frames out
+ *     commands      what the explorer's commands do
+ *     explore       the loop on a terminal
+ *     chrome        tabs, status line, footer
+ *     panel         the knobs
+ *     completion    what could follow at the prompt
+ *     history_file  the prompt's lines, kept
+ *     help          the list of commands
+ *     tour          the guided tour
+ *     key_script    keys written as text
+ *     screenshot    a screen as a file
  */
 #ifndef TIDEMARK_APP_APP_H
 #define TIDEMARK_APP_APP_H

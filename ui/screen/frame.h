@@ -3,6 +3,16 @@
  *
  * Drawing calls are relative to the current window and clipped to it. Text is UTF-8 and untrusted: control
  * characters become '?', a wide character is never split.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     frame         the screen as cells
+ *     theme         colours
+ *     screen        where things stand
+ *     line_edit     a line being typed
+ *     terminal      the terminal's interface
+ *     curses        the only file that knows curses
+ *     picture       a frame as SVG
+ *     picture_ansi  a frame as coloured text
  */
 #ifndef TIDEMARK_SCREEN_FRAME_H
 #define TIDEMARK_SCREEN_FRAME_H

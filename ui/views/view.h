@@ -2,6 +2,35 @@
  *
  * Views read a model and draw cells: they know no terminal, no session and no file. What they want done beyond
  * moving the shared cursor they ask for with view_request(), in the words of the `:` prompt.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     view             what views share
+ *     plan_index       what they look up in a plan
+ *     overview         view 1
+ *     curve            memory over the order
+ *     map              view 2
+ *     order            view 3
+ *     order_rows       its rows
+ *     segment_rows     ROAM's segments among them
+ *     schedule         an order changed by hand
+ *     challenge        an order made by hand
+ *     tensors          view 4
+ *     graph            view 5
+ *     module_tree      its tree
+ *     graph_factors    factors of dims
+ *     devices          view 6; its parts follow
+ *     devices_memory   what a device holds
+ *     gantt            schedule
+ *     gantt_memory     memory of ranks
+ *     devices_mesh     mesh
+ *     devices_places   placements
+ *     devices_search   search
+ *     devices_configs  configurations
+ *     configurations   where these come from
+ *     devices_changes  differences
+ *     runs             view 7
+ *     runs_plot        its plot
+ *     runs_log         its log
  */
 #ifndef TIDEMARK_VIEWS_VIEW_H
 #define TIDEMARK_VIEWS_VIEW_H

@@ -7,6 +7,12 @@
  * What to spill is chosen by local ratio (Bar-Noy, Bar-Yehuda, Freund, Naor, Schieber: "A unified approach to approximating
  * resource allocation and scheduling", J. ACM 48, 2001), at most four times the least cost as far as loads go, and its dual is a
  * bound. Where an integer program can be solved it replaces both, and cores that have no layout are cuts for it: Benders.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     pools          pools, results; assignment and layouts in turns
+ *     spill          who leaves a pool, by local ratio
+ *     spill_program  the same by an integer program
+ *     check_pools    checks assignment and layouts
  */
 #ifndef TIDEMARK_LAYOUT_POOLS_POOLS_H
 #define TIDEMARK_LAYOUT_POOLS_POOLS_H
