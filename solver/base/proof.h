@@ -18,6 +18,7 @@
 	X(KEPT, "kept bytes", false)                        /* what stays on a device through the step, as sharding counts it */ \
 	X(TRAFFIC, "estimated communication", true)         /* the collectives of a sharding alone, summed */ \
 	X(ESTIMATE, "estimated step", true)                 /* a sharding's costs, op by op and tensor by tensor, summed */ \
+	X(MICROBATCH, "estimated microbatch", true)         /* the same of a microbatch, with its share of what a step does once */ \
 	X(STEP, "simulated step", true)                     /* the planned step, op by op on its streams */
 
 #define X(id, name, time) QUANTITY_##id,

@@ -21,13 +21,13 @@ struct sharding_sum {
 	const struct sharding *sharding;
 	struct mesh mesh;          /* of the sharding before */
 	struct op_clock clock;
-	uint32_t exposed;
+	uint32_t exposed, microbatches;
 	/* of the graph alone */
 	uint8_t *phase;            /* [ops] */
 	bool *late;                /* [ops] of the backward pass, or a forward view that it reads */
 	struct staying *staying;   /* what stays of every storage, if anything does */
 	/* Kept tensors that are written in place: what that leaves, where it goes back to, and the read (in graph->reads) that it lies as, or NONE. */
-	struct returning { uint32_t last, home, read; } *returning;
+	struct returning { uint32_t last, home, read; bool once; } *returning;
 	uint32_t stayings, returnings;
 	/* of a sharding */
 	bool *moved;               /* [tensors] some reader needs it elsewhere */
@@ -82,17 +82,18 @@ static void find_late(struct sharding_sum *sum)
 static bool last_left(const struct graph *graph, uint32_t root, struct returning *back)
 {
 	uint32_t storage = graph->tensor[root].storage;
-	*back = (struct returning) { NONE, root, NONE };
+	*back = (struct returning) { NONE, root, NONE, false };
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t op = graph->users.item[i];
 		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++) {
 			const struct inplace *pair = &graph->inplace[j];
 			if (graph->tensor[pair->in].storage != storage)
 				continue;
-			*back = (struct returning) { pair->out, root, NONE };
+			bool once = graph->op[op].phase == PHASE_UPDATE;
+			*back = (struct returning) { pair->out, root, NONE, once };
 			for (uint32_t k = graph->reads.start[op + 1]; pair->out == NONE && k-- > graph->reads.start[op];)
 				if (graph->reads.item[k] == pair->in)
-					*back = (struct returning) { pair->in, pair->in, k };
+					*back = (struct returning) { pair->in, pair->in, k, once };
 		}
 	}
 	return back->last != NONE;
@@ -156,8 +157,30 @@ static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement 
 	return known->bytes;
 }
 
+int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t late_axes)
+{
+	uint32_t early = 0;
+	int64_t each = 0;
+	if (microbatches < 2 || !for_update)
+		return way->time;
+	for (uint32_t i = 0; i < way->moves; i++) {
+		if (way->move[i].collective == COLLECTIVE_ALL_REDUCE || (way->move[i].collective == COLLECTIVE_REDUCE_SCATTER && late_axes >> way->move[i].axis & 1))
+			break;
+		if (way->move[i].collective == COLLECTIVE_REDUCE_SCATTER)
+			early = i + 1;
+	}
+	for (uint32_t i = 0; i < early; i++)
+		each += way->move[i].time;
+	return each + (way->time - each) / microbatches;
+}
+
+static int64_t share(const struct sharding_sum *sum, const struct reshard *way, bool for_update)
+{
+	return sharding_share(way, sum->microbatches, for_update, sum->sharding->late_axes);
+}
+
 /* Adds a resharding's collectives; the exposed part of its time counts. */
-static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hidden)
+static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hidden, bool for_update)
 {
 	struct sharding_cost *cost = sum->cost;
 	for (uint32_t i = 0; i < reshard->moves; i++) {
@@ -165,7 +188,8 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hi
 		cost->axis_time[step->axis] += step->time;
 		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
-	cost->communication += hidden ? reshard->time * sum->exposed / 100 : reshard->time;
+	int64_t time = share(sum, reshard, for_update);
+	cost->communication += hidden ? time * sum->exposed / 100 : time;
 }
 
 /* A place that readers need: of one phase where it is gathered anew for each. */
@@ -219,6 +243,11 @@ static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct 
 	return OK;
 }
 
+static bool for_update(const struct need *need)
+{
+	return need->phases == 1 << PHASE_UPDATE;
+}
+
 static bool serves(const struct need *from, const struct need *to)
 {
 	return from != to && (from->only == ANY || to->phases == 1 << from->only);
@@ -236,10 +265,10 @@ static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const st
 			enum status status = reshard_memo_find(&sum->memo, tensor, need[hub].at, need[n].at, &other);
 			if (status == NO_MEMORY)
 				return status;
-			if (status == OK && other->time < way[n]->time)
+			if (status == OK && share(sum, other, for_update(&need[n])) < share(sum, way[n], for_update(&need[n])))
 				way[n] = other;
 		}
-		*time += way[n]->time;
+		*time += share(sum, way[n], for_update(&need[n]));
 	}
 	return OK;
 }
@@ -264,7 +293,7 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 	}
 	bool hidden = needs > 0 && sharding_hides(graph, tensor, &sum->units->readers);
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(sum, best[n], hidden);
+		pay(sum, best[n], hidden, for_update(&need[n]));
 		if (need[n].early && need[n].late)
 			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
@@ -295,7 +324,7 @@ static enum status sum_moved(struct sharding_sum *sum)
 		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
 		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
 		if (status == OK)
-			pay(sum, way, false);
+			pay(sum, way, false, back->once);
 	}
 	return status;
 }
@@ -319,7 +348,7 @@ static void sum_time(struct sharding_sum *sum)
 		struct known_time *known = &sum->time[sum->units->op_class[op]];
 		if (!known->known || !split_equal(known->split, split[op]))
 			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
-		sum->cost->compute += known->time;
+		sum->cost->compute += sum->phase[op] == PHASE_UPDATE ? known->time / sum->microbatches : known->time;
 	}
 }
 
@@ -345,12 +374,13 @@ static enum status begin(struct sharding_sum *sum)
 	return reshard_memo_begin(&sum->memo, units, &sum->mesh);
 }
 
-struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed)
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed, uint32_t microbatches)
 {
 	struct sharding_sum *sum = mem_alloc(1, sizeof *sum);
 	if (!sum)
 		return NULL;
-	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed };
+	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed,
+		.microbatches = microbatches > 1 ? microbatches : 1 };
 	if (begin(sum) == OK)
 		return sum;
 	sharding_sum_free(sum);
@@ -395,9 +425,9 @@ enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *s
 }
 
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
-	struct sharding_cost *cost)
+	uint32_t microbatches, struct sharding_cost *cost)
 {
-	struct sharding_sum *sum = sharding_sum_new(units, clock, exposed);
+	struct sharding_sum *sum = sharding_sum_new(units, clock, exposed, microbatches);
 	enum status status = sum ? sharding_sum_cost(sum, sharding, cost) : NO_MEMORY;
 	sharding_sum_free(sum);
 	return status;

@@ -3,9 +3,10 @@
 #define TIDEMARK_SHARD_COST_H
 
 #include "network.h"
+#include "solver/cost/reshard.h"
 
 struct sharding_cost {
-	int64_t total;               /* picoseconds: computation and exposed communication, none of it overlapped */
+	int64_t total;               /* picoseconds of a microbatch: computation and exposed communication, none of it overlapped */
 	int64_t compute;
 	int64_t communication;       /* of total */
 	int64_t axis_time[MESH_AXES], axis_bytes[MESH_AXES];   /* communication by axis: all of it; bytes that each device sends */
@@ -17,19 +18,22 @@ struct sharding_cost {
 
 /* Every tensor goes once to each placement that its readers need (gathered ones once a phase, parameters where sharding->regather_axes says
  * so), from where it is written or by way of one of these placements; updated tensors go back to where they are kept.
- * exposed as in struct network_options. INFEASIBLE: a placement that can't be reached; NO_MEMORY. O(arguments). */
+ * exposed and microbatches as in struct network_options. INFEASIBLE: a placement that can't be reached; NO_MEMORY. O(arguments). */
 enum status sharding_cost(const struct units *units, const struct sharding *sharding, struct op_clock clock, uint32_t exposed,
-	struct sharding_cost *cost);
+	uint32_t microbatches, struct sharding_cost *cost);
 
 /* The same for many shardings of a graph: what doesn't depend on them is found once; reshardings, and what classes of tensors and ops last
  * took, are remembered as long as the mesh is the same. sharding_sum_new() is NULL where memory ends. */
 struct sharding_sum;
-struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed);
+struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock clock, uint32_t exposed, uint32_t microbatches);
 enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *sharding, struct sharding_cost *cost);
 void sharding_sum_free(struct sharding_sum *sum);
 
 /* True where computation hides resharding of a tensor: gradients for the update, parameters before their use. */
 bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers);
+/* What a microbatch pays of a resharding. for_update: only ops of the update read what it makes; then each microbatch reduces what is
+ * scattered at once, and sums up the rest, which goes its way once a step. late_axes as in struct sharding. */
+int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t late_axes);
 /* What bytes that stay add to the objective: a picosecond for every 16 KiB. */
 static inline int64_t sharding_tie(int64_t bytes)
 {

@@ -42,7 +42,7 @@ struct sharding_options {
 	int64_t memory;                  /* bytes that may stay on a device; < 0: no cap */
 	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
 	uint32_t slack;
-	uint32_t exposed;                /* see struct network_options */
+	uint32_t exposed, microbatches;  /* see struct network_options */
 	struct op_clock clock;
 	const struct fold *fold;         /* equal layers decided together; may be NULL */
 	const struct placement_pin *pin;

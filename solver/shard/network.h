@@ -23,6 +23,7 @@ struct network_options {
 	struct op_clock clock;
 	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide. */
 	uint32_t exposed;
+	uint32_t microbatches;           /* of a step; of what is done once a step each of them pays its share. 0 and 1: all of it */
 	const struct placement_pin *pin;
 	uint32_t pins;
 	/* Leaves out what hardly ever pays: activations cut along the hidden size or inside heads (where a product of matrices doesn't make

@@ -92,7 +92,7 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 }
 
 /* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
-static int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, uint8_t *gathers)
+static int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, bool for_update, uint8_t *gathers)
 {
 	const struct reshard *reshard;
 	if (gathers)
@@ -105,7 +105,8 @@ static int64_t distance_find(struct building *building, uint32_t tensor, struct 
 		return SHARD_FORBIDDEN;
 	for (uint32_t i = 0; gathers && i < reshard->moves; i++)
 		*gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
-	return reshard->time;
+	const struct network_options *options = building->options;
+	return sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->late_axes : 0);
 }
 
 /* Time that isn't hidden. */
@@ -142,7 +143,7 @@ static bool uncounted(struct building *building, const struct reading *reading, 
 		const struct place *place = &building->needs->place[i];
 		if (!placement_equal(place->at, need) || place->readers[PHASE_FORWARD] == 0)
 			continue;
-		distance_find(building, reading->tensor, from, need, &gathers);
+		distance_find(building, reading->tensor, from, need, false, &gathers);
 		return !per_phase(building, reading->tensor, gathers);
 	}
 	return false;
@@ -157,6 +158,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 	uint32_t count = 0, k = 0;
 	int64_t cost = 0;
 	/* A view that both passes read: its copy must be one that is counted. */
+	bool update = graph->op[reading->op].phase == PHASE_UPDATE;
 	bool held = !building->options->plain && graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
 	FOR_ROW(i, &graph->reads, reading->op) {
 		struct placement need = split_place(building->units, reading->op, choice->split, k++);
@@ -169,14 +171,14 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 			return SHARD_FORBIDDEN;
 		if (count < 8)
 			seen[count++] = need;
-		int64_t time = distance_find(building, reading->tensor, placement, need, NULL);
-		int64_t from_second = second ? distance_find(building, reading->tensor, *second, need, NULL) : SHARD_FORBIDDEN;
+		int64_t time = distance_find(building, reading->tensor, placement, need, update, NULL);
+		int64_t from_second = second ? distance_find(building, reading->tensor, *second, need, update, NULL) : SHARD_FORBIDDEN;
 		time = weigh(building, reading->tensor, from_second < time ? from_second : time);
 		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
 	}
 	if (reading->left == NONE || cost >= SHARD_FORBIDDEN)
 		return cost;
-	int64_t back = distance_find(building, reading->tensor, split_place(building->units, reading->op, choice->split, reading->left), placement, NULL);
+	int64_t back = distance_find(building, reading->tensor, split_place(building->units, reading->op, choice->split, reading->left), placement, update, NULL);
 	return back >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + back;
 }
 
@@ -210,11 +212,13 @@ static void fill_return(struct building *building, const struct reading *reading
 {
 	const struct network *network = building->network;
 	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
+	uint32_t last = building->graph->tensor[reading->tensor].writer;
+	bool update = last != NONE && building->graph->op[last].phase == PHASE_UPDATE;
 	for (uint32_t i = 0; i < rows; i++) {
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		for (uint32_t j = 0; j < columns; j++) {
 			int64_t time = distance_find(building, reading->tensor, from,
-				network->choice[network->chain.first[reading->node] + j].placement, NULL);
+				network->choice[network->chain.first[reading->node] + j].placement, update, NULL);
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : time;
 		}
@@ -313,7 +317,10 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 {
 	uint8_t gathers, sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
-	int64_t time = weigh(building, tensor, distance_find(building, tensor, choice.placement, place->at, &gathers));
+	bool update = place->readers[PHASE_UPDATE] > 0;
+	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
+	int64_t time = weigh(building, tensor, distance_find(building, tensor, choice.placement, place->at, update, &gathers));
 	bool apart = per_phase(building, tensor, gathers);
 	choice.second = place->at;
 	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))

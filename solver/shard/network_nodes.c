@@ -235,6 +235,8 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 			continue;
 		int64_t ties = 0, usage = usage_of(building, op, choice.split, &ties);
 		int64_t cost = options->clock.takes(options->clock.context, units, building->mesh, op, choice.split);
+		if (cost < SHARD_FORBIDDEN && options->microbatches > 1 && building->graph->op[op].phase == PHASE_UPDATE)
+			cost /= options->microbatches;
 		if (split_pinned_away(building, op, choice.split))
 			*pinned = true;
 		else if (cost < SHARD_FORBIDDEN)

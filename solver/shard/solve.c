@@ -27,7 +27,7 @@ enum status sharding_job_begin(struct sharding_job *job, const struct units *uni
 {
 	*report = (struct sharding_report) { .proof = { QUANTITY_NONE, -1, -1, "" }, .least_usage = -1, .space = "" };
 	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
-		.sum = sharding_sum_new(units, options->clock, options->exposed), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
+		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
 	return job->sum ? split_usually(job) : NO_MEMORY;
 }
 
@@ -44,7 +44,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 {
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
-		.exposed = options->exposed, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
+		.exposed = options->exposed, .microbatches = options->microbatches, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
 		.strict = aim->memory || aim->limit >= 0, .control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	if (!pin)

@@ -425,7 +425,7 @@ static enum status begin(struct tap *tap, const struct sharding *base)
 {
 	const struct sharding_job *job = tap->job;
 	struct network_options options = { .free = (uint8_t)(1 << tap->axis), .base = base, .fold = job->options->fold, .clock = job->options->clock,
-		.exposed = job->options->exposed, .narrow = true, .plain = true, .control = job->control };
+		.exposed = job->options->exposed, .microbatches = job->options->microbatches, .narrow = true, .plain = true, .control = job->control };
 	enum status status = network_build(job->units, job->mesh, &options, &tap->network, job->error);
 	if (status == LIMIT && options.fold) {
 		options.fold = NULL;

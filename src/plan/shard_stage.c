@@ -216,7 +216,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 {
 	struct degrees degrees[DEGREES_MAX];
 	uint32_t count = degrees_of_search(job->scenario, degrees, most);
-	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED);
+	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
 	enum status status = sum ? OK : fail_memory(job->error);
 	bool refused = false;
 	*best = (struct choice){ .any = false };
@@ -299,7 +299,7 @@ static void note_report(struct job *job, const struct sharding_report *report, s
 	sharded->space = report->space;
 	sharded->folded = report->folded;
 	if (report->proof.bound >= 0 && cost >= report->proof.bound && !job->stage->least) {
-		sharded->proof = (struct proof){ QUANTITY_ESTIMATE, cost, report->proof.bound, report->proof.by };
+		sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, report->proof.bound, report->proof.by };
 		sharded->price = report->price;
 	}
 }
@@ -338,7 +338,8 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 		return status == NO_MEMORY ? fail_memory(job->error) : status;
 	roles_of_mesh(job->scenario, mesh, usual);
 	*options = (struct sharding_options){ .strategy = strategy_of(job), .roles = roles, .usual = usual, .memory = job->cap,
-		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
+		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED,
+		.microbatches = job->clock.microbatches, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
 		.others = job->others };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }

@@ -11,8 +11,9 @@
  * which computation doesn't hide after all. */
 #define SHARD_EXPOSED 25
 
-/* How long ops take on the scenario's device. Not to be moved while it is open. */
+/* How long ops take on the scenario's device, and how many microbatches share what is done once a step. Not to be moved while it is open. */
 struct shard_clock {
+	uint32_t microbatches;
 	struct machine machine;
 	struct op_times times;
 	struct op_clock clock;

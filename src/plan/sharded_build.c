@@ -27,6 +27,7 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 
 enum status shard_clock_open(const struct stage_context *stage, const struct units *units, const struct scenario *scenario, struct shard_clock *clock)
 {
+	clock->microbatches = scenario->value[K_microbatches] > 1 ? (uint32_t)scenario->value[K_microbatches] : 1;
 	scenario_machine(scenario, &clock->machine);
 	enum status status = op_times_find(units, stage->rules, &clock->machine, &clock->times);
 	clock->clock = op_times_clock(&clock->times);
@@ -48,7 +49,7 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
 	if (!sharded->device)
 		return error->status;
-	enum status status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, &sharded->cost);
+	enum status status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, clock->microbatches, &sharded->cost);
 	if (status != OK)
 		return fail(error, status, status == NO_MEMORY ? "out of memory" : "a placement can't be reached");
 	for (uint32_t s = 0; s < graph->storages; s++) {

@@ -70,7 +70,7 @@ static void compare_traffic(const struct units *units, const struct sharding *sh
 	struct error error = { 0 };
 	struct sharding_cost cost;
 	int64_t moved[MESH_AXES] = { 0 };
-	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, &cost), OK, "%s", what);
+	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, 1, &cost), OK, "%s", what);
 	struct graph *local = device_graph_build(units, sharding, 0, &error);
 	for (uint32_t op = 0; op < local->ops; op++)
 		if (local->op[op].collective)

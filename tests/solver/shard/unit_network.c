@@ -129,9 +129,9 @@ static bool is_read(const struct graph *graph, uint32_t tensor)
 	return false;
 }
 
-static void brute_force(const struct units *units, const struct mesh *mesh, struct op_clock clock, struct trying *trying)
+static void brute_force(const struct units *units, const struct mesh *mesh, struct op_clock clock, uint32_t microbatches, struct trying *trying)
 {
-	*trying = (struct trying) { .units = units, .sum = sharding_sum_new(units, clock, 100) };
+	*trying = (struct trying) { .units = units, .sum = sharding_sum_new(units, clock, 100, microbatches) };
 	cr_assert(trying->sum && sharding_new(units, mesh, &trying->sharding) == OK);
 	for (uint32_t t = 0; t < units->graph->tensors; t++)
 		if (units->graph->tensor[t].writer == NONE && is_read(units->graph, t)) {
@@ -166,7 +166,7 @@ static int64_t solve(const struct units *units, const struct mesh *mesh, const s
 	if (status == OK) {
 		cr_assert(plan.proved);
 		cr_assert_eq(network_decode(&network, &plan, NULL, &sharding), OK);
-		cr_assert_eq(sharding_cost(units, &sharding, options->clock, options->exposed, cost), OK);
+		cr_assert_eq(sharding_cost(units, &sharding, options->clock, options->exposed, options->microbatches, cost), OK);
 		found = plan.cost;
 		sharding_free(&sharding);
 	}
@@ -213,13 +213,14 @@ static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules
 	int64_t extent = (int64_t[]) { 8, 8, 7, 9 }[random_next(&random) % 4];
 	struct graph *graph = random_step(&random, two || round % 8 ? 1 : round % 64 == 0 ? 3 : 2, extent);
 	struct mesh mesh = two ? mesh_of(2, 2) : mesh_of(random_next(&random) % 2 ? 2 : 4, 1);
-	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 100 };
+	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 100,
+		.microbatches = round % 3 ? 1 : 1 + (uint32_t)(random_next(&random) % 8) };
 	struct units units;
 	struct trying trying;
 	struct sharding_cost cost = { 0 };
 	cr_assert(graph);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
-	brute_force(&units, &mesh, options.clock, &trying);
+	brute_force(&units, &mesh, options.clock, options.microbatches, &trying);
 	int64_t least = trying.spot[0].usage, most = trying.spot[trying.spots - 1].usage;
 	int64_t limits[2] = { -1, least + (int64_t)(random_next(&random) % (uint64_t)(most - least + 1)) };
 	cr_assert_eq(least_usage(&units, &mesh, &options), least, "SEED=%lu round %u", (unsigned long)seed, round);

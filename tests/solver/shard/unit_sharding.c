@@ -561,7 +561,7 @@ Test(sharding, one_sum_for_many_shardings)
 	open_model(&setting, "gpt", 3, 4, 128, 0, 2, 2);
 	const struct units *units = &setting.units;
 	struct op_clock clock = setting.options.clock;
-	struct sharding_sum *sum = sharding_sum_new(units, clock, 40);
+	struct sharding_sum *sum = sharding_sum_new(units, clock, 40, 1);
 	for (int round = 0; round < 40; round++) {
 		struct mesh mesh = setting.mesh;
 		struct sharding sharding;
@@ -575,7 +575,7 @@ Test(sharding, one_sum_for_many_shardings)
 		}
 		cr_assert_eq(split_by_roles(units, &mesh, roles, &sharding), OK);
 		cr_assert_eq(sharding_sum_cost(sum, &sharding, &cost), OK);
-		cr_assert_eq(sharding_cost(units, &sharding, clock, 40, &anew), OK);
+		cr_assert_eq(sharding_cost(units, &sharding, clock, 40, 1, &anew), OK);
 		cr_assert_eq(memcmp(&cost, &anew, sizeof cost), 0, "SEED=%lu round %d", (unsigned long)seed, round);
 		for (uint32_t op = 0; op < units->graph->ops; op++)
 			cost.compute -= clock.takes(clock.context, units, &mesh, op, sharding.split[op]);
