@@ -1,4 +1,4 @@
-/* memory.c: allocation. Tests replace this file by tests/memory_fail.c. */
+/* memory.c: allocation. Tests put tests/common/support.c in its place. */
 #include <stdlib.h>
 
 #include "base.h"

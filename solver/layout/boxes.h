@@ -1,4 +1,4 @@
-/* boxes.h: buffers joined into boxes. Internal to solver/layout*.c. */
+/* boxes.h: buffers joined into boxes. For this folder only. */
 #ifndef TIDEMARK_LAYOUT_BOXES_H
 #define TIDEMARK_LAYOUT_BOXES_H
 

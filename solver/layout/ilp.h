@@ -1,4 +1,4 @@
-/* ilp.h: the layout of a few buffers as an integer program. Internal to solver/layout*.c. */
+/* ilp.h: the layout of a few buffers as an integer program. For this folder only. */
 #ifndef TIDEMARK_LAYOUT_ILP_H
 #define TIDEMARK_LAYOUT_ILP_H
 

@@ -1,4 +1,4 @@
-/* model.h: what the layout algorithms see of the buffers. Internal to solver/layout*.c.
+/* model.h: what the layout algorithms see of the buffers. For this folder only.
  *
  * Time is cut into sections, the maximal sets of pieces that are alive together: two pieces overlap in time iff they
  * share a section. Sizes are divided by their greatest common divisor. Buffers of size 0 are gone. A component is a

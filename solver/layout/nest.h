@@ -1,4 +1,4 @@
-/* nest.h: which buffer that is left lives within some sections? Internal to solver/layout*.c. */
+/* nest.h: which buffer that is left lives within some sections? For this folder only. */
 #ifndef TIDEMARK_LAYOUT_NEST_H
 #define TIDEMARK_LAYOUT_NEST_H
 

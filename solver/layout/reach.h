@@ -1,4 +1,4 @@
-/* reach.h: how high each section will reach at least. Internal to solver/layout*.c.
+/* reach.h: how high each section will reach at least. For this folder only.
  *
  * A section's reach is what it has in use, holes included, and what is still to come: its load and the holes so far.
  */

@@ -1,4 +1,4 @@
-/* search.h: is there a layout within a capacity? Internal to solver/layout*.c. */
+/* search.h: is there a layout within a capacity? For this folder only. */
 #ifndef TIDEMARK_LAYOUT_SEARCH_H
 #define TIDEMARK_LAYOUT_SEARCH_H
 

@@ -1,4 +1,4 @@
-/* search_state.h: the exact search's data. Internal to layout_search*.c. */
+/* search_state.h: the exact search's data. For this folder only. */
 #ifndef TIDEMARK_LAYOUT_SEARCH_STATE_H
 #define TIDEMARK_LAYOUT_SEARCH_STATE_H
 

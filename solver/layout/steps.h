@@ -1,4 +1,4 @@
-/* steps.h: the algorithms that layout.c puts together. Internal to solver/layout*.c.
+/* steps.h: the algorithms that layout.c puts together. For this folder only.
  *
  * Those that place every buffer once write offset [n] in units and *height, the highest unit in use. They give up with
  * *height = INT64_MAX as soon as the height reaches limit. LIMIT and CANCELLED leave offset undefined.

@@ -1,4 +1,4 @@
-/* state.h: what the parts of the plan checker share. Internal to src/plan_check*.c. */
+/* state.h: what the parts of the plan checker share. For this folder only. */
 #ifndef TIDEMARK_CHECK_STATE_H
 #define TIDEMARK_CHECK_STATE_H
 

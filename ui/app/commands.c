@@ -251,15 +251,20 @@ static void next_tour_step(struct app *app)
 	app->tour = step + 1;
 }
 
+static void show(struct app *app, const struct view_ops *view)
+{
+	for (int i = 0; i < VIEWS; i++)
+		if (views[i] == view)
+			app_show_view(app, i);
+}
+
 /* Starts the search and shows where its list will be. */
 static void configure(struct app *app)
 {
 	if (!app->plan)
 		return;
 	configurations_search(&app->configurations, app->plan, session_rules_file(app->session));
-	for (int i = 0; i < VIEWS; i++)
-		if (views[i] == &view_devices)
-			app_show_view(app, i);
+	show(app, &view_devices);
 	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
 }
 
@@ -285,9 +290,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
 	case COMMAND_CONFIGURE: configure(app); return true;
-	case COMMAND_DIFFERENCES:
-		app_show_view(app, VIEWS - 1);
-		return true;
+	case COMMAND_DIFFERENCES: show(app, &view_runs); return true;
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;
 		if (app->panel_has_keys)
