@@ -72,7 +72,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
 		return NONE;
 	struct tensor copy = *tensor;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.extra))
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
 		int64_t *shape = arena_alloc(&draft->arena, copy.rank, sizeof *shape);
@@ -95,7 +95,7 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 		return NONE;
 	struct op copy = *op;
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) ||
-	    !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
+	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))
 		return NONE;

@@ -58,8 +58,16 @@ static inline bool kind_persistent(enum kind kind)
 
 #define RANK_MAX 16
 
+/* What a tensor that was made from another has to do with it. */
+enum relation {
+	RELATION_NONE,
+	RELATION_SUM,          /* the other's sum over all microbatches, or a name of it */
+	RELATION_COPIES        /* what other microbatches have of it */
+};
+
 struct tensor {
 	const char *name;      /* unique among tensors */
+	const char *of;        /* the tensor that it was made from, by its name; NULL: none. Not in files */
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [rank], or NULL where unknown */
@@ -69,6 +77,7 @@ struct tensor {
 	uint32_t writer;       /* the op that writes it, or NONE */
 	unsigned line;         /* where it stands in its file, 0 if nowhere */
 	uint8_t rank, kind, dtype;
+	uint8_t relation;      /* enum relation, to that tensor */
 	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 
@@ -83,6 +92,8 @@ struct op {
 	const char *name;      /* unique among ops */
 	const char *type;      /* "aten.mm.default" */
 	const char *module;    /* dotted path, "" where unknown */
+	const char *of;        /* of one that runs an op again, or adds up its results over microbatches: that op, by its name. Between pipeline ranks: the
+	                        * tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
 	const struct collective *collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
 	int64_t flops;         /* < 0: unknown */

@@ -162,15 +162,7 @@ static bool tells(const struct cutting *cutting, uint32_t s)
 /* The forward op that an op runs again, or NONE; see recompute_apply(). */
 static uint32_t original_of(const struct graph *graph, uint32_t op)
 {
-	static const char again[] = ".again";
-	const char *name = graph->op[op].name;
-	size_t length = strlen(name);
-	char original[256];
-	if (length < sizeof again || length >= sizeof original || strcmp(name + length - (sizeof again - 1), again) != 0)
-		return NONE;
-	memcpy(original, name, length);
-	original[length - (sizeof again - 1)] = '\0';
-	return graph_find_op(graph, original);
+	return graph->op[op].recomputed && graph->op[op].of ? graph_find_op(graph, graph->op[op].of) : NONE;
 }
 
 /* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither tells. */

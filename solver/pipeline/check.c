@@ -12,6 +12,8 @@ struct check {
 	uint32_t **of;             /* [ranks][tensors] the device's tensor that a rank's holds, or is a sum or a part of; NONE */
 	bool **part;               /* [ranks][tensors] a part of a sum over ranks */
 	bool *reduced;             /* [the device's tensors] such a sum is reduced over the ranks */
+	uint32_t **copies;         /* [ranks][storages] the rank's tensor of other microbatches' copies, or NONE */
+	uint32_t **sender;         /* [ranks][ops] of a receive, the other rank's send; NONE */
 	uint32_t *runs;            /* [the device's ops] ranks that run it */
 	bool *adds;                /* [the device's ops] an addition of two */
 	struct arena arena;
@@ -23,43 +25,51 @@ static enum status wrong(const struct check *check, uint32_t rank, const char *w
 	return fail(check->error, INFEASIBLE, "pipeline rank %u: %s \"%.100s\"", rank, what, name);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t length = strlen(name), tail = strlen(end);
-	return length > tail && strcmp(name + length - tail, end) == 0;
-}
-
-/* The device's tensor behind a name with or without an ending. */
-static uint32_t named(const struct graph *device, const char *name, const char *end)
-{
-	char text[600];
-	size_t length = strlen(name) - strlen(end);
-	if (length >= sizeof text)
-		return NONE;
-	memcpy(text, name, length);
-	text[length] = '\0';
-	return graph_find_tensor(device, text);
-}
-
 /* Sends and receives, and sums over the ranks; not what a device's own graph has. */
 static bool between_ranks(const struct op *op, enum collective_kind kind)
 {
 	return op->collective && op->collective->kind == kind && op->collective->rank != NONE;
 }
 
+/* Adds a microbatch's results to those of the others. */
+static bool accumulates(const struct graph *graph, uint32_t op)
+{
+	const struct op *at = &graph->op[op];
+	return at->of && !at->recomputed && !at->collective && csr_length(&graph->reads, op) == 2 && csr_length(&graph->writes, op) == 1;
+}
+
 /* ---- what tensors hold ----------------------------------------------------------------------------------------------- */
 
+/* The copies of other microbatches belong to the storage that holds this one's. */
 static void identify(struct check *check, uint32_t r)
 {
-	static const char *const endings[] = { ".summed", ".sum", ".in_flight" };
 	const struct graph *graph = check->rank[r];
+	for (uint32_t s = 0; s < graph->storages; s++)
+		check->copies[r][s] = NONE;
 	for (uint32_t t = 0; t < graph->tensors; t++) {
-		const char *name = graph->tensor[t].name;
-		uint32_t *of = &check->of[r][t];
-		*of = graph_find_tensor(check->device, name);
-		for (size_t i = 0; i < sizeof endings / sizeof *endings && *of == NONE; i++)
-			if (ends_with(name, endings[i]))
-				*of = named(check->device, name, endings[i]);
+		const struct tensor *tensor = &graph->tensor[t];
+		uint32_t here = tensor->relation == RELATION_COPIES ? graph_find_tensor(graph, tensor->of) : NONE;
+		check->of[r][t] = graph_find_tensor(check->device, tensor->relation == RELATION_NONE ? tensor->name : tensor->of);
+		if (here != NONE)
+			check->copies[r][graph->tensor[here].storage] = t;
+	}
+}
+
+/* The send of every receive, of the same tensor. */
+static void find_senders(struct check *check, uint32_t r)
+{
+	const struct graph *graph = check->rank[r];
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct op *to = &graph->op[op];
+		check->sender[r][op] = NONE;
+		if (!between_ranks(to, COLLECTIVE_RECEIVE) || to->collective->rank >= check->ranks || !to->of)
+			continue;
+		const struct graph *there = check->rank[to->collective->rank];
+		for (uint32_t other = 0; other < there->ops; other++) {
+			const struct op *from = &there->op[other];
+			if (between_ranks(from, COLLECTIVE_SEND) && from->collective->rank == r && from->of && strcmp(from->of, to->of) == 0)
+				check->sender[r][op] = other;
+		}
 	}
 }
 
@@ -84,15 +94,12 @@ static bool same_storage(const struct graph *device, uint32_t a, uint32_t b)
 	return a != NONE && b != NONE && device->tensor[a].storage == device->tensor[b].storage;
 }
 
+/* The op that sends what a rank's op receives, and that rank; NONE. */
 static uint32_t sender(const struct check *check, uint32_t r, uint32_t id, uint32_t *from)
 {
-	const struct op *op = &check->rank[r]->op[id];
-	char name[600];
-	if (!between_ranks(op, COLLECTIVE_RECEIVE) || !ends_with(op->name, ".recv"))
-		return NONE;
-	*from = op->collective->rank;
-	snprintf(name, sizeof name, "%.*s.send.%u", (int)(strlen(op->name) - strlen(".recv")), op->name, r);
-	return *from < check->ranks ? graph_find_op(check->rank[*from], name) : NONE;
+	if (check->sender[r][id] != NONE)
+		*from = check->rank[r]->op[id].collective->rank;
+	return check->sender[r][id];
 }
 
 /* The sum of all microbatches, made here or sent. */
@@ -102,7 +109,7 @@ static bool is_sum(const struct check *check, uint32_t r, uint32_t tensor)
 	uint32_t root = graph->storage[graph->tensor[tensor].storage].root, maker = graph->tensor[root].writer, from = 0;
 	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
 	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
-		return ends_with(graph->tensor[root].name, ".sum");
+		return graph->tensor[root].relation == RELATION_SUM;
 	return from != r && is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
 }
 
@@ -154,7 +161,7 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 	}
 	if (between_ranks(op, COLLECTIVE_SEND) || between_ranks(op, COLLECTIVE_RECEIVE) || op->added == ADDED_FLUSH)
 		return OK;
-	if (ends_with(op->name, ".accumulate") && csr_length(&graph->reads, id) == 2 && csr_length(&graph->writes, id) == 1) {
+	if (accumulates(graph, id)) {
 		uint32_t sum = graph->reads.item[graph->reads.start[id]], what = graph->reads.item[graph->reads.start[id] + 1];
 		of = graph->writes.item[graph->writes.start[id]];
 		check->part[r][of] = check->part[r][what] || check->part[r][sum];
@@ -192,9 +199,9 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t writer = graph->tensor[tensor].writer;
-	bool sum = writer != NONE && (ends_with(graph->op[writer].name, ".accumulate") || between_ranks(&graph->op[writer], COLLECTIVE_RECEIVE));
+	bool sum = writer != NONE && (accumulates(graph, writer) || between_ranks(&graph->op[writer], COLLECTIVE_RECEIVE));
 	uint32_t of = writer == NONE || sum ? NONE : graph_find_op(check->device, graph->op[writer].name);
-	if (writer != NONE && ends_with(graph->op[writer].name, ".accumulate")) {
+	if (writer != NONE && accumulates(graph, writer)) {
 		mark_summands(check, r, graph->reads.item[graph->reads.start[writer] + 1], marks);
 		return;
 	}
@@ -220,19 +227,19 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 }
 
 /* What a reduction adds up over the ranks is the whole sum: every summand comes from one rank. */
-static enum status check_reduction(struct check *check, const char *name)
+static enum status check_reduction(struct check *check, const struct op *sum)
 {
-	uint32_t root = named(check->device, name, ".all_reduce.pp"), *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
+	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE, *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
 	if (!marks)
 		return fail_memory(check->error);
 	if (root != NONE && check->device->tensor[root].writer != NONE && check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
 	for (uint32_t r = 0; r < check->ranks; r++) {
-		uint32_t op = graph_find_op(check->rank[r], name);
+		uint32_t op = graph_find_op(check->rank[r], sum->name);
 		if (op != NONE)
 			mark_summands(check, r, check->rank[r]->reads.item[check->rank[r]->reads.start[op]], marks);
 	}
-	return root != NONE && all_marked(check, root, marks) ? OK : fail(check->error, INFEASIBLE, "\"%.100s\" doesn't add up the whole sum", name);
+	return root != NONE && all_marked(check, root, marks) ? OK : fail(check->error, INFEASIBLE, "\"%.100s\" doesn't add up the whole sum", sum->name);
 }
 
 static enum status check_reductions(struct check *check)
@@ -241,7 +248,7 @@ static enum status check_reductions(struct check *check)
 	for (uint32_t r = 0; r < check->ranks; r++)
 		for (uint32_t id = 0; id < check->rank[r]->ops && status == OK; id++)
 			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
-				status = check_reduction(check, check->rank[r]->op[id].name);
+				status = check_reduction(check, &check->rank[r]->op[id]);
 	return status;
 }
 
@@ -360,10 +367,8 @@ static enum status check_waiting(struct check *check, uint32_t r)
 			&& !views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
 			return wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	for (uint32_t s = 0; s < graph->storages; s++) {
-		char name[600];
 		const char *root = graph->tensor[graph->storage[s].root].name;
-		snprintf(name, sizeof name, "%s.in_flight", root);
-		uint32_t copies = graph_find_tensor(graph, name);
+		uint32_t copies = check->copies[r][s];
 		int64_t held = copies == NONE ? 1 : graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
 		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
 			return wrong(check, r, "more copies in flight than the schedule has, of", root);
@@ -393,17 +398,23 @@ static bool start(struct check *check, const struct rules *rules)
 	check->part = arena_alloc(&check->arena, check->ranks, sizeof *check->part);
 	check->reduced = arena_alloc(&check->arena, check->device->tensors, sizeof *check->reduced);
 	check->runs = arena_alloc(&check->arena, check->device->ops, sizeof *check->runs);
+	check->copies = arena_alloc(&check->arena, check->ranks, sizeof *check->copies);
+	check->sender = arena_alloc(&check->arena, check->ranks, sizeof *check->sender);
 	check->adds = arena_alloc(&check->arena, check->device->ops, sizeof *check->adds);
-	bool fine = check->of && check->part && check->reduced && check->runs && check->adds;
+	bool fine = check->of && check->part && check->reduced && check->runs && check->adds && check->copies && check->sender;
 	for (uint32_t op = 0; fine && op < check->device->ops; op++)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) && csr_length(&check->device->reads, op) == 2
 			&& csr_length(&check->device->writes, op) == 1;
 	for (uint32_t r = 0; r < check->ranks && fine; r++) {
 		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
 		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);
-		fine = check->of[r] && check->part[r];
-		if (fine)
+		check->copies[r] = arena_alloc(&check->arena, check->rank[r]->storages, sizeof **check->copies);
+		check->sender[r] = arena_alloc(&check->arena, check->rank[r]->ops, sizeof **check->sender);
+		fine = check->of[r] && check->part[r] && check->copies[r] && check->sender[r];
+		if (fine) {
 			identify(check, r);
+			find_senders(check, r);
+		}
 	}
 	return fine;
 }

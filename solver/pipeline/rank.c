@@ -169,6 +169,8 @@ static uint32_t named(struct making *making, uint32_t tensor)
 		if (tensor == making->added[s])
 			return making->summed[s];
 		struct tensor alias = graph->tensor[tensor];   /* another name of the same memory */
+		alias.of = alias.name;
+		alias.relation = RELATION_SUM;
 		alias.name = joined(making, alias.name, ".sum");
 		alias.alias = making->sum[s];
 		uint32_t known = draft_find_tensor(making->draft, alias.name);
@@ -205,11 +207,11 @@ static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
 
 /* ---- between ranks ------------------------------------------------------------------------------------------------------- */
 
-/* rank: the other end, or of a sum this one. */
-static uint32_t communication(struct making *making, const char *name, enum collective_kind kind, const char *module, int64_t bytes, uint32_t rank)
+/* Of a tensor, called by its name and an ending; rank: the other end, or of a sum this one. */
+static uint32_t communication(struct making *making, const char *tensor, const char *ending, enum collective_kind kind, const char *module, int64_t bytes, uint32_t rank)
 {
 	struct collective said = { .axis = "pp", .size = making->cut->ranks, .group = NONE, .rank = rank, .moved = bytes };
-	struct op op = { .name = name, .type = collective_types[kind], .module = module, .collective = &said, .flops = 0, .phase = PHASE_COMMUNICATION,
+	struct op op = { .name = joined(making, tensor, ending), .of = tensor, .type = collective_types[kind], .module = module, .collective = &said, .flops = 0, .phase = PHASE_COMMUNICATION,
 		.has_phase = true, .has_module = true };
 	return making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 }
@@ -243,7 +245,7 @@ static void send(struct making *making, uint32_t number)
 	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
 	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
 	const char *module = writer != NONE ? making->graph->op[writer].module : allocator != NONE ? making->graph->op[allocator].module : "";
-	uint32_t op = communication(making, joined(making, tensor->name, suffix), COLLECTIVE_SEND, module, tensor->bytes, transfer->to);
+	uint32_t op = communication(making, tensor->name, suffix, COLLECTIVE_SEND, module, tensor->bytes, transfer->to);
 	if (op == NONE || from == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, from));
@@ -282,7 +284,7 @@ static void receive(struct making *making, uint32_t tensor, uint32_t reader)
 	copy.alias = NONE;
 	copy.kind = copy.kind == KIND_OUTPUT || kind_persistent(copy.kind) ? KIND_ACTIVATION : copy.kind;
 	uint32_t to = making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
-	uint32_t op = communication(making, joined(making, copy.name, ".recv"), COLLECTIVE_RECEIVE, making->graph->op[reader].module, 0, transfer->from);
+	uint32_t op = communication(making, copy.name, ".recv", COLLECTIVE_RECEIVE, making->graph->op[reader].module, 0, transfer->from);
 	if (op == NONE || to == NONE)
 		return;
 	stop(making, draft_write(making->draft, op, to));
@@ -299,19 +301,23 @@ static void accumulate(struct making *making, uint32_t s)
 	struct tensor sum = graph->tensor[tensor], summed;
 	if (making->local[tensor] == NONE)
 		return;
-	sum.name = joined(making, graph->tensor[graph->storage[s].root].name, ".sum");
+	sum.of = graph->tensor[graph->storage[s].root].name;
+	sum.relation = RELATION_SUM;
+	sum.name = joined(making, sum.of, ".sum");
 	sum.bytes = graph->storage[s].bytes;
 	if (sum.bytes != graph->tensor[tensor].bytes)
 		sum.shape = NULL;
 	sum.alias = NONE;
 	sum.kind = KIND_GRADIENT;
 	summed = graph->tensor[tensor];
-	summed.name = joined(making, summed.name, ".summed");
+	summed.of = summed.name;
+	summed.relation = RELATION_SUM;
+	summed.name = joined(making, summed.of, ".summed");
 	summed.kind = KIND_GRADIENT;
 	summed.alias = making->sum[s] = made(making, draft_tensor(making->draft, &sum));
 	making->summed[s] = made(making, draft_tensor(making->draft, &summed));
 	uint32_t writer = graph->tensor[tensor].writer != NONE ? graph->tensor[tensor].writer : graph->storage[s].allocator;
-	struct op op = { .name = joined(making, graph->tensor[tensor].name, ".accumulate"), .type = "aten.add_.Tensor", .module = graph->op[writer].module,
+	struct op op = { .name = joined(making, graph->tensor[tensor].name, ".accumulate"), .of = graph->op[writer].name, .type = "aten.add_.Tensor", .module = graph->op[writer].module,
 		.flops = summed.shape ? summed.bytes * 8 / dtype_bits[summed.dtype] : -1, .phase = PHASE_BACKWARD, .has_phase = true, .has_module = true };
 	uint32_t id = making->status == OK ? made(making, draft_op(making->draft, &op)) : NONE;
 	if (id == NONE)
@@ -329,7 +335,9 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	const struct graph *graph = making->graph;
 	struct tensor copies = graph->tensor[tensor];
 	int64_t shape[RANK_MAX], bytes = copies.bytes;
-	copies.name = joined(making, copies.name, ".in_flight");
+	copies.of = copies.name;
+	copies.relation = RELATION_COPIES;
+	copies.name = joined(making, copies.of, ".in_flight");
 	copies.extra = NULL;
 	copies.places = NULL;
 	copies.alias = NONE;
@@ -397,7 +405,7 @@ static void end_backward(struct making *making)
 /* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
 static void reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
 {
-	uint32_t op = communication(making, joined(making, name, ".all_reduce.pp"), COLLECTIVE_ALL_REDUCE, module, bytes, making->rank);
+	uint32_t op = communication(making, name, ".all_reduce.pp", COLLECTIVE_ALL_REDUCE, module, bytes, making->rank);
 	if (op == NONE)
 		return;
 	stop(making, draft_read(making->draft, op, tensor));
@@ -552,7 +560,7 @@ static void exchange_state(struct making *making)
 			send(making, i);
 		if (transfer->to != making->rank || making->local[transfer->tensor] == NONE)
 			continue;
-		uint32_t op = communication(making, joined(making, tensor->name, ".recv"), COLLECTIVE_RECEIVE, "", 0, transfer->from);
+		uint32_t op = communication(making, tensor->name, ".recv", COLLECTIVE_RECEIVE, "", 0, transfer->from);
 		if (op != NONE)
 			stop(making, draft_inplace(making->draft, op, NONE, making->local[transfer->tensor]));
 		if (op != NONE && making->flush != NONE)

@@ -220,6 +220,7 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 	snprintf(name, sizeof name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_op(replay->build.draft, name) != NONE || graph_find_op(replay->graph, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+	record.of = record.name;
 	record.name = name;
 	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;

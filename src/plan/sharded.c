@@ -48,18 +48,10 @@ uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph
 
 uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op)
 {
-	static const char again[] = ".again";
 	const struct graph *whole = sharded->shared->graph;
-	const char *name = device->op[op].name, *last = NULL;
-	uint32_t found = graph_find_op(whole, name);
-	char text[600];
-	for (const char *at = strstr(name, again); at; at = strstr(at + 1, again))
-		last = at;
-	if (found != NONE || !last || (size_t)(last - name) >= sizeof text)
-		return found;
-	memcpy(text, name, (size_t)(last - name));
-	text[last - name] = '\0';
-	return graph_find_op(whole, text);
+	const struct op *here = &device->op[op];
+	uint32_t found = graph_find_op(whole, here->name);
+	return found == NONE && here->recomputed && here->of ? graph_find_op(whole, here->of) : found;
 }
 
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)

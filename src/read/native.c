@@ -349,12 +349,27 @@ static void read_collective(const json_t *record, enum collective_kind kind, str
 	}
 }
 
-static void read_origin(const json_t *record, struct op *op, struct keys *known)
+/* The op that "NAME.again" or "NAME.again2" runs again; NULL where the name doesn't tell, or memory runs out. */
+static const char *original(struct reader *reader, const char *name)
+{
+	static const char ending[] = ".again";
+	size_t length = strlen(name);
+	while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
+		length--;
+	size_t tail = sizeof ending - 1;
+	if (length <= tail || memcmp(name + length - tail, ending, tail) != 0)
+		return NULL;
+	return arena_text(&reader->names, name, length - tail);
+}
+
+static void read_origin(struct reader *reader, const json_t *record, struct op *op, struct keys *known)
 {
 	int64_t number;
 	op->recomputed = json_is_true(json_object_get(record, "recomputed"));
-	if (op->recomputed)
+	if (op->recomputed) {
+		op->of = original(reader, op->name);
 		know(known, "recomputed");
+	}
 	if (whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
 		op->in_flight = (uint32_t)number;
 		know(known, "in_flight");
@@ -462,7 +477,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	if (status == OK)
 		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
 	if (status == OK)
-		read_origin(record, &op, &known);
+		read_origin(reader, record, &op, &known);
 	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
 		read_collective(record, collective_of_type(op.type), &said, &known);
 		op.collective = &said;

@@ -18,21 +18,10 @@ struct rank_run {
 	char why[600];
 };
 
-/* A tensor's own name without what was added to it. */
-static inline uint32_t meant(const struct graph *whole, const char *name)
+/* The tensor of the whole step that one of a rank is, or was made from. */
+static inline uint32_t meant(const struct graph *whole, const struct tensor *tensor)
 {
-	static const char *const added[] = { "", ".sum", ".summed", ".in_flight" };
-	char text[400];
-	for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
-		size_t length = strlen(name), cut = strlen(added[i]);
-		if (length <= cut || strcmp(name + length - cut, added[i]) != 0)
-			continue;
-		snprintf(text, sizeof text, "%.*s", (int)(length - cut), name);
-		uint32_t found = graph_find_tensor(whole, text);
-		if (found != NONE)
-			return found;
-	}
-	return NONE;
+	return graph_find_tensor(whole, tensor->relation == RELATION_NONE ? tensor->name : tensor->of);
 }
 
 /* ---- a joint order --------------------------------------------------------------------------------------------------- */
@@ -126,7 +115,7 @@ static inline void set_up_rank(struct rank_run *run, const struct graph *graph, 
 	device->cell = arena_alloc(&lock->arena, graph->tensors, sizeof *device->cell);
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		struct cell *cell = &device->cell[t];
-		cell->of = meant(lock->whole, graph->tensor[t].name);
+		cell->of = meant(lock->whole, &graph->tensor[t]);
 		cell->at = whole;
 		if (cell->of == NONE)
 			continue;
