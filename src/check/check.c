@@ -2,10 +2,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "again.h"
+#include "asked.h"
+#include "src/base/json_memory.h"
 #include "src/read/input.h"
 #include "check.h"
 #include "layout.h"
 #include "pipeline.h"
+#include "savings.h"
 #include "shard.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/scenario.h"
@@ -14,49 +18,18 @@
 
 #define PLAN_BYTES_MAX ((size_t)1 << 30)
 
-/* ---- scenario and graph -------------------------------------------------------------------- */
-
-static enum status read_knob(struct check *check, enum knob_id id, const json_t *value)
-{
-	if (json_is_integer(value)) {
-		check->scenario.value[id] = json_integer_value(value);
-		return OK;
-	}
-	const char *text = json_string_value(value);
-	return text ? knob_parse(id, text, &check->scenario.value[id], check->error)
-		: fail(check->error, BAD_INPUT, "the plan's scenario has a bad value for %s", knobs[id].name);
-}
-
-static enum status read_scenario(struct check *check)
-{
-	const json_t *scenario = json_object_get(check->plan, "scenario"), *value, *pin;
-	const char *key;
-	size_t i;
-	enum status status = OK;
-	if (!json_is_object(scenario))
-		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
-	json_object_foreach((json_t *)(uintptr_t)scenario, key, value) {
-		enum knob_id id = knob_find(key);
-		if (id < KNOB_COUNT && (status = read_knob(check, id, value)) != OK)
-			return status;
-	}
-	json_array_foreach(json_object_get(scenario, "pins"), i, pin) {
-		if (!json_is_string(pin))
-			return fail(check->error, BAD_INPUT, "the plan's pins must be strings");
-		if ((status = scenario_pin(&check->scenario, json_string_value(pin), check->error)) != OK)
-			return status;
-	}
-	return check_pins(check->input, &check->scenario, check->error);
-}
+/* ---- the graph ----------------------------------------------------------------------------- */
 
 static enum status check_shard(struct check *check, struct stage_context *stage, const struct sharded *sharded)
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
 	enum status status = shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error);
+	if (status == OK)
+		status = shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, &check->asked, check->error);
 	if (status != OK)
 		return status;
-	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication, summed anew");
+	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication by kind, summed anew; annotations and flags");
 	status = device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error);
 	if (status != OK)
 		return status;
@@ -85,10 +58,7 @@ static enum status read_rank(struct check *check)
 static enum status transform_graph(struct check *check)
 {
 	struct graph *input = (struct graph *)(uintptr_t)check->input;
-	char fingerprint[17];
-	const char *planned = json_string_value(check_member(check, "graph", "planned_fingerprint"));
-	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, input->fingerprint);
-	if (planned && strcmp(planned, fingerprint) == 0) {
+	if (check->as_planned) {
 		check->graph = graph_retain(input);
 		return OK;
 	}
@@ -101,6 +71,8 @@ static enum status transform_graph(struct check *check)
 		return rank;
 	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
 	int64_t margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
+	if (!json_is_null(member) && !json_is_integer(member))
+		return fail(check->error, BAD_INPUT, "not a plan file: memory.fit_margin_bytes is no integer");
 	if (margin < -BYTES_MAX || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
@@ -110,9 +82,15 @@ static enum status transform_graph(struct check *check)
 	if (stage.store)
 		transformed = stage_transform(&stage, input, &check->scenario, false, check->error);
 	enum status status = transformed ? OK : stage.store ? check->error->status : NO_MEMORY;
-	if (transformed)
+	if (transformed) {
 		check->graph = graph_retain(transformed->graph);
-	if (transformed && transformed->sharded) {
+		/* What a search says on the way isn't said again for a decision that is made. */
+		if (!transformed->sharded && !(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
+			status = fail_memory(check->error);
+	}
+	if (status == OK && !transformed->sharded)
+		status = shard_check_unsplit(json_object_get(check->plan, "shard"), check->error);
+	else if (status == OK) {
 		check->sharded = sharded_retain(transformed->sharded);
 		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
 		status = check_shard(check, &stage, transformed->sharded);
@@ -128,7 +106,11 @@ static enum status transform_graph(struct check *check)
 
 static enum status prepare_graph(struct check *check)
 {
-	enum status status = transform_graph(check);
+	enum status status = check_input_graph(check);
+	if (status == OK)
+		status = transform_graph(check);
+	if (status == OK)
+		status = check_planned_graph(check);
 	if (status != OK)
 		return status;
 	const struct graph *graph = check->graph;
@@ -220,7 +202,6 @@ static enum status check_memory(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
-	uint32_t peak_position = 0;
 	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
 	if (!change)
 		return fail_memory(check->error);
@@ -239,7 +220,7 @@ static enum status check_memory(struct check *check)
 		int64_t live = bytes + (check->scenario.value[K_workspace] ? align_up(workspace, check->scenario.value[K_alignment]) : 0);
 		if (live > check->peak) {
 			check->peak = live;
-			peak_position = position;
+			check->peak_position = position;
 		}
 	}
 	enum status status = check_expect(check, "memory", "persistent_bytes", persistent);
@@ -247,9 +228,9 @@ static enum status check_memory(struct check *check)
 		status = check_expect(check, "memory", "peak_bytes", check->peak);
 	if (status == OK)
 		status = check_expect(check, "order", "peak_bytes", check->peak);
-	const char *op = json_string_value(check_member(check, "memory", "peak_op"));
-	if (status == OK && graph->ops && (!op || strcmp(op, graph->op[check->order[peak_position]].name) != 0))
-		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", graph->op[check->order[peak_position]].name);
+	const char *op = json_string_value(check_member(check, "memory", "peak_op")), *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
+	if (status == OK && (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op"))))
+		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
 	if (status == OK)
 		check_passed(check, "peak and persistent bytes, computed anew");
 	return status;
@@ -331,7 +312,8 @@ static enum status check_order_bound(struct check *check)
 	enum status status = check_integer(check, "order", "bound_bytes", &bound);
 	if (status != OK)
 		return status;
-	if (bound > check->peak || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
+	if (bound < 0 || bound > check->peak || !json_is_boolean(check_member(check, "order", "proved"))
+	    || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
 		return check_wrong(check, "order.proved or order.bound_bytes contradicts the peak");
 	struct problem problem;
 	status = scenario_problem(check->graph, &check->scenario, &problem, check->error);
@@ -344,40 +326,43 @@ static enum status check_order_bound(struct check *check)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
-static enum status check_counts(struct check *check)
+static enum status check_version(struct check *check)
 {
-	int64_t ops;
-	enum status status = check_integer(check, "graph", "ops", &ops);
-	if (status != OK)
-		return status;
 	const json_t *version = json_object_get(check->plan, "tidemark");
 	if (!json_is_integer(version) || json_integer_value(version) != 1)
 		return fail(check->error, BAD_INPUT, "not a plan file of version 1");
 	return OK;
 }
 
-enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error)
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_counts, read_scenario, prepare_graph, check_order, check_time, check_memory, check_layout, check_host, check_order_bound,
+		check_version, check_scenario, prepare_graph, check_order, check_time, check_memory, check_layout, check_host, check_savings, check_order_bound, check_fit,
+		check_again, check_cap,
 	};
 	struct input *input = input_open(path, error);
 	if (!input)
-		return BAD_INPUT;
+		return error_set(error, error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT);
 	size_t size;
 	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
 	input_close(input);
 	if (!text)
-		return BAD_INPUT;
+		return error->status;
 	json_error_t problem;
 	json_t *plan = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
 	mem_free(text);
+	if (json_memory_failed()) {
+		json_decref(plan);
+		return fail_memory(error);
+	}
 	if (!plan) {
 		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
 		return fail(error, BAD_INPUT, "not a plan file: %s", problem.text);
 	}
-	struct check check = { .input = graph, .plan = plan, .rules_file = rules_file, .report = report, .error = error };
+	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .numbers = options->numbers, .above_cap = options->above_cap, .report = options->report,
+		.error = error };
 	scenario_init(&check.scenario);
+	check.as_planned = options->planned && check_given_as_planned(&check);
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
 		status = steps[i](&check);
@@ -387,6 +372,7 @@ enum status plan_check(const struct graph *graph, const char *path, const char *
 	pipelined_release(check.pipelined);
 	rules_free(check.rules);
 	scenario_done(&check.scenario);
+	scenario_done(&check.asked);
 	arena_free(&check.arena);
 	return status;
 }

@@ -14,11 +14,23 @@
 
 #include "solver/graph/graph.h"
 
-/* Reads a plan file and verifies all of it against the graph that it describes: the order keeps every dependency and
- * pin, peak and lifetimes are computed anew by a different algorithm, no two buffers that are alive together overlap, every
- * pin is honoured, and bounds are re-verified from their certificates in integers (a bound by search is searched again).
- * rules_file: a user's operator rules, or NULL. Writes one line per check to report, which may be NULL. OK; INFEASIBLE: something in the plan is wrong, error says what;
- * BAD_INPUT: not a plan file of this graph. */
-enum status plan_check(const struct graph *graph, const char *path, const char *rules_file, FILE *report, struct error *error);
+struct check_options {
+	const char *rules_file;     /* a user's operator rules, or NULL */
+	bool planned;               /* the graph may be the planned one (`export --as native --stage device`): the scenario's stages are then not looked at */
+	bool numbers;               /* nothing is planned again: claims of how the plan was searched for are not looked at */
+	bool above_cap;             /* a plan above its memory cap is fine as long as all that it says is true */
+	FILE *report;               /* a line for each part that holds, or that was not looked at; may be NULL */
+};
+
+/* Reads a plan file and verifies all of it against the graph that was planned.
+ *
+ * Independent of the solvers, by other and slower code: graph and scenario, the order's dependencies and pins, lifetimes and peaks, overlaps and pins of
+ * the layout, the simulated allocator, the host's buffers, what collectives add up to, bounds by their certificates in integers. The graph that is
+ * planned is made by the same stages as the planner's (src/plan/transform.h), with the file's own sharding in the place of the search; that graph is
+ * then held against the sharding by device_check and pipeline check. Not independent: bounds without a certificate are searched again, and at the
+ * end the scenario is planned again, which binds what only the search explains (again.h).
+ *
+ * OK; INFEASIBLE: something in the plan is wrong, or it is above its memory cap: error says what; BAD_INPUT: not a plan file of this graph. */
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error);
 
 #endif

@@ -30,8 +30,8 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 	if (bytes != check->bytes[s] || first != check->first[s] || last != check->last[s])
 		return check_wrong(check, "buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64 " from %u to %u",
 			name, (int64_t)bytes, (int64_t)first, (int64_t)last, check->bytes[s], check->first[s], check->last[s]);
-	if (offset < 0)
-		return check_wrong(check, "buffer \"%.100s\" has a negative offset", name);
+	if (offset < 0 || offset > BYTES_MAX)
+		return check_wrong(check, "buffer \"%.100s\" has an offset that no arena has", name);
 	check->offset[s] = offset;
 	return OK;
 }
@@ -253,13 +253,16 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 	enum status status = check_integer(check, "layout", "bound_bytes", &bound);
 	if (status != OK)
 		return status;
-	if (bound > arena || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
+	if (bound < 0 || bound > arena || !json_is_boolean(check_member(check, "layout", "proved"))
+	    || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
 		return check_wrong(check, "layout.proved or layout.bound_bytes contradicts the arena");
 	const char *by = json_string_value(json_object_get(check_member(check, "layout", "certificate"), "by"));
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_LOAD]) == 0)
 		return check_load(check, bound);
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
 		return check_layout_moment(check, bound);
+	if (!by || name_index(layout_proof_names, LAYOUT_PROOF_COUNT, by) < 0)
+		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate.by is unknown");
 	return search_layout_again(check, bound);
 }
 

@@ -97,6 +97,14 @@ static enum status check_step(struct checking *checking)
 	return OK;
 }
 
+/* A number of bytes; what is none, or out of range, is so large that no sum with it is right. */
+static int64_t bytes_in(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	bool possible = json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= BYTES_MAX;
+	return possible ? json_integer_value(value) : BYTES_MAX / KIND_COUNT;
+}
+
 /* Every rank's bytes: what is there through the step, and in how many copies. */
 static enum status check_stages(struct checking *checking)
 {
@@ -107,12 +115,12 @@ static enum status check_stages(struct checking *checking)
 		return fail(checking->error, INFEASIBLE, "there are %zu stages for %u ranks", json_array_size(stages), pipelined->ranks);
 	json_array_foreach(stages, r, stage) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
-		int64_t peak = json_integer_value(json_object_get(stage, "peak_bytes")), sum = json_integer_value(json_object_get(stage, "workspace"));
+		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
 		enum status status = number(checking, stage, "rank", (int64_t)r);
 		if (status == OK)
 			status = number(checking, stage, "in_flight_bytes", rank->kept);
 		for (int kind = 0; kind < KIND_COUNT; kind++)
-			sum += json_integer_value(json_object_get(stage, kind_names[kind]));
+			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
 			status = fail(checking->error, INFEASIBLE, "the kinds of stage %zu are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
 		if (status == OK && peak < graph_floor(rank->graph))

@@ -56,7 +56,8 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 	int64_t sum = 0;
 	size_t i;
 	json_array_foreach(list, i, row)
-		sum += json_integer_value(json_object_get(row, "bytes"));
+		if (__builtin_add_overflow(sum, (int64_t)json_integer_value(json_object_get(row, "bytes")), &sum))
+			return fail(error, INFEASIBLE, "shard.collectives: the bytes add up to too much");
 	return expect(shard, "comm_bytes", sum, error);
 }
 
@@ -64,7 +65,7 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 static enum status check_seconds(const json_t *object, const char *key, int64_t picoseconds, struct error *error)
 {
 	double seconds = json_number_value(json_object_get(object, key)), expected = (double)picoseconds * 1e-12;
-	if (seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
+	if (!json_is_number(json_object_get(object, key)) || seconds < expected * (1 - 1e-9) || seconds > expected * (1 + 1e-9))
 		return fail(error, INFEASIBLE, "shard.%s is %.12f, but it must be %.12f", key, seconds, expected);
 	return OK;
 }
@@ -104,6 +105,8 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 		status = expect(shard, "staying_bytes", sharded->cost.usage, error);
 	if (status == OK)
 		status = check_seconds(shard, "estimated_seconds", sharded->cost.total, error);
+	if (status == OK)
+		status = check_seconds(shard, "compute_seconds", sharded->cost.compute, error);
 	if (status == OK)
 		status = expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error);
 	if (status == OK)

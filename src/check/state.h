@@ -13,9 +13,13 @@ struct check {
 	struct pipelined *pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
 	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
+	bool as_planned;              /* the graph given is the planned one: its scenario's stages aren't looked at */
+	bool above_cap;
+	bool numbers;                 /* nothing is planned again */
 	struct rules *rules;
 	const json_t *plan;
-	struct scenario scenario;
+	struct scenario scenario;     /* with the pipeline rank that the plan is of */
+	struct scenario asked;        /* as the file has it */
 	FILE *report;
 	struct error *error;
 	uint32_t *position;           /* [ops] */
@@ -23,13 +27,16 @@ struct check {
 	uint32_t *first, *last;       /* [storages], NONE: never there */
 	int64_t *bytes, *offset;      /* [storages] */
 	int64_t peak;
+	uint32_t peak_position;
+	const char *notes;            /* what the stages say of the planned graph, in the arena; NULL: not known */
 	struct arena arena;
 };
 
 /* INFEASIBLE, with what is wrong. */
 enum status check_wrong(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Reports what holds. */
+/* Reports what holds; what was not looked at. */
 void check_passed(const struct check *check, const char *what);
+void check_skipped(const struct check *check, const char *what);
 /* The member at a path of two keys, or NULL; an integer there, else BAD_INPUT; compared with what it must be. */
 const json_t *check_member(const struct check *check, const char *part, const char *key);
 enum status check_integer(struct check *check, const char *part, const char *key, int64_t *value);

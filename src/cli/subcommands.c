@@ -100,8 +100,9 @@ static int serve(const struct request *request, enum export_kind_id kind)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	batch_limit(request->seconds);
+	/* While the graph is read, signals end the program at once: there is nothing yet that could be printed. */
 	struct graph *graph = batch_open(request->graph, &code);
+	batch_limit(request->seconds);
 	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
 		export_kinds[kind].needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
@@ -163,14 +164,17 @@ int export_command(int argc, char **argv)
 
 int check_command(int argc, char **argv)
 {
-	static const struct option options[] = { { "rules", required_argument, NULL, 'r' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
-	const char *rules_file = NULL;
+	static const struct option options[] = { { "rules", required_argument, NULL, 'r' }, { "planned", no_argument, NULL, 'p' },
+		{ "numbers", no_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	struct check_options wanted = { .report = stdout };
 	int letter, code = EXIT_FINE;
 	optind = 1;
 	while ((letter = option_next("check", argc, argv, ":h", options)) != -1) {
-		if (letter != 'r')
+		if (letter == 'h' || letter == '?')
 			return letter == 'h' ? subcommand_usage("check") : EXIT_USAGE;
-		rules_file = optarg;
+		wanted.rules_file = letter == 'r' ? optarg : wanted.rules_file;
+		wanted.planned |= letter == 'p';
+		wanted.numbers |= letter == 'n';
 	}
 	if (optind + 2 != argc)
 		return usage_error("check", "check takes GRAPH and PLAN.json");
@@ -179,7 +183,7 @@ int check_command(int argc, char **argv)
 	struct graph *graph = batch_open(path, &code);
 	if (!graph)
 		return code;
-	enum status status = plan_check(graph, plan, rules_file, stdout, &error);
+	enum status status = plan_check(graph, plan, &wanted, &error);
 	graph_release(graph);
 	return status == OK ? EXIT_FINE : complain(plan, &error, status);
 }

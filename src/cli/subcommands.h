@@ -24,7 +24,7 @@
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \
 	X(layout, "BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
-	X(check, "[--rules F] GRAPH PLAN.json", "verify a plan file independently of the solvers") \
+	X(check, "GRAPH PLAN.json [--rules F] [--planned] [--numbers]", "verify everything that a plan file says; --planned: GRAPH may be the graph as planned; --numbers: don't plan again")  \
 	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \
 	X(model, "NAME [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
 	X(replay, "SESSION.tide", "run a session file without a terminal")

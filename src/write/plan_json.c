@@ -75,6 +75,15 @@ static void write_notes(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
+/* A plan that was cut short doesn't follow from its scenario alone: `check` doesn't plan it again. */
+static void write_limited(const struct plan *plan, struct json *json)
+{
+	if (!plan->limited && plan->complete)
+		return;
+	json_new_line(json, 1);
+	json_write_bool(json, "limited", true);
+}
+
 /* ---- order ---------------------------------------------------------------------------- */
 
 /* The op's name, or null where there is none. */
@@ -285,6 +294,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	write_graph(plan, &json);
 	write_scenario(&plan->scenario, &json);
 	write_notes(plan, &json);
+	write_limited(plan, &json);
 	write_memory(plan, &json);
 	write_order(plan, &json);
 	write_layout(plan, &json);

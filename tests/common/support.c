@@ -13,6 +13,14 @@ uint64_t test_seed(void)
 	return seed ? strtoull(seed, NULL, 0) : 20261121;
 }
 
+uint32_t test_rounds(uint32_t usual, uint32_t all)
+{
+	const char *asked = getenv("ROUNDS"), *is_long = getenv("LONG");
+	if (asked && strtoul(asked, NULL, 0) > 0)
+		return (uint32_t)strtoul(asked, NULL, 0);
+	return is_long && *is_long && *is_long != '0' ? all : usual;
+}
+
 static atomic_long blocks;
 static atomic_long allowed = -1;   /* allocations until the next ones fail; -1: all succeed */
 
@@ -90,7 +98,7 @@ enum status check_plan_text(const struct graph *graph, const char *text, struct 
 	FILE *file = fdopen(mkstemp(path), "w");
 	fputs(text, file);
 	fclose(file);
-	enum status status = plan_check(graph, path, NULL, NULL, error);
+	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true, .above_cap = true }, error);
 	remove(path);
 	return status;
 }

@@ -9,6 +9,9 @@ struct plan;
 /* The seed of random tests: SEED from the environment, or a fixed one. Print it on failure. */
 uint64_t test_seed(void);
 
+/* Rounds of a long random test: `usual` of them in `make test`, `all` in `make test-long` (LONG=1); ROUNDS=n asks for n. */
+uint32_t test_rounds(uint32_t usual, uint32_t all);
+
 /* From now on so many allocations succeed and all later ones fail; -1: all succeed.
  * The brutal test of a call: for (n = 0; ; n++) { memory_allow(n); status = call(); memory_allow(-1);
  * if (status != NO_MEMORY) break; assert(memory_blocks() == before); } */

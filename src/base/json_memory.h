@@ -1,0 +1,13 @@
+/* json_memory.h: memory that ends inside jansson. It answers with a syntax error, or, where a text is copied, with a wrong result and no error at
+ * all; so a flag says that an allocation failed, and whoever parsed asks for it. */
+#ifndef TIDEMARK_BASE_JSON_MEMORY_H
+#define TIDEMARK_BASE_JSON_MEMORY_H
+
+#include <stdbool.h>
+
+/* Once, before any other call of jansson: its memory is ours (mem_alloc) from then on. */
+void json_memory_watch(void);
+/* Whether an allocation of jansson's failed on this thread since the last call. */
+bool json_memory_failed(void);
+
+#endif

@@ -1,0 +1,148 @@
+/* allocator.c: PyTorch's caching allocator once more, as plainly as can be: every segment is a list of blocks in order of addresses, and every
+ * search looks at all of them. After c10/cuda/CUDACachingAllocator.cpp; solver/layout/caching.c, which this checks, keeps treaps instead. */
+#include <stdlib.h>
+
+#include "savings.h"
+
+#define KIB(n) (INT64_C(1024) * (n))
+#define MIB(n) KIB(INT64_C(1024) * (n))
+
+struct block { int64_t segment, address, size; uint32_t owner; bool small; };   /* owner NONE: free */
+
+struct heap {
+	struct block *block;         /* by segment, then address */
+	size_t room;
+	uint32_t count;
+	bool expandable;
+	int64_t reserved;
+};
+
+/* An allocation or the end of one. */
+struct moment { uint32_t step, storage; bool begins; };
+
+static int by_time(const void *left, const void *right)
+{
+	const struct moment *a = left, *b = right;
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	if (a->begins != b->begins)
+		return a->begins ? 1 : -1;
+	return a->storage < b->storage ? -1 : a->storage > b->storage;
+}
+
+static bool insert(struct heap *heap, uint32_t at, struct block piece)
+{
+	if (!mem_reserve(&heap->block, &heap->room, (size_t)heap->count + 1, sizeof *heap->block))
+		return false;
+	for (uint32_t i = heap->count++; i > at; i--)
+		heap->block[i] = heap->block[i - 1];
+	heap->block[at] = piece;
+	return true;
+}
+
+static void drop(struct heap *heap, uint32_t at)
+{
+	heap->count--;
+	for (uint32_t i = at; i < heap->count; i++)
+		heap->block[i] = heap->block[i + 1];
+}
+
+/* The smallest free piece that is large enough, of equals that with the lowest address; NONE. */
+static uint32_t best_fit(const struct heap *heap, bool small, int64_t size)
+{
+	uint32_t best = NONE;
+	for (uint32_t i = 0; i < heap->count; i++) {
+		const struct block *piece = &heap->block[i];
+		if (piece->owner != NONE || piece->small != small || piece->size < size)
+			continue;
+		if (best == NONE || piece->size < heap->block[best].size
+		    || (piece->size == heap->block[best].size && piece->address < heap->block[best].address))
+			best = i;
+	}
+	return best;
+}
+
+/* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory. */
+static uint32_t reserve(struct heap *heap, bool small, int64_t size)
+{
+	int64_t bytes = small ? MIB(2) : size < MIB(10) ? MIB(20) : align_up(size, MIB(2));
+	uint32_t last = NONE;
+	if (!heap->expandable) {
+		struct block fresh = { heap->reserved, heap->reserved, bytes, NONE, small };
+		heap->reserved += bytes;
+		return insert(heap, heap->count, fresh) ? heap->count - 1 : NONE;
+	}
+	for (uint32_t i = 0; i < heap->count; i++)
+		if (heap->block[i].small == small)
+			last = i;
+	int64_t granule = small ? MIB(2) : MIB(20), there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
+	bytes = align_up(size - there, granule);
+	heap->reserved += bytes;
+	if (there > 0) {
+		heap->block[last].size += bytes;
+		return last;
+	}
+	struct block fresh = { small ? 0 : 1, last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, small };
+	uint32_t at = last != NONE ? last + 1 : small ? 0 : heap->count;
+	return insert(heap, at, fresh) ? at : NONE;
+}
+
+static bool allocate(struct heap *heap, uint32_t owner, int64_t bytes)
+{
+	int64_t size = bytes < 512 ? 512 : align_up(bytes, 512);
+	bool small = size <= MIB(1);
+	uint32_t at = best_fit(heap, small, size);
+	if (at == NONE)
+		at = reserve(heap, small, size);
+	if (at == NONE)
+		return false;
+	struct block *piece = &heap->block[at], rest = *piece;
+	piece->owner = owner;
+	rest.address += size;
+	rest.size -= size;
+	if (small || heap->expandable ? rest.size < 512 : rest.size <= MIB(1))
+		return true;
+	piece->size = size;
+	return insert(heap, at + 1, rest);
+}
+
+static void release(struct heap *heap, uint32_t owner)
+{
+	uint32_t at = 0;
+	while (heap->block[at].owner != owner)
+		at++;
+	heap->block[at].owner = NONE;
+	for (int side = 0; side < 2; side++) {
+		uint32_t left = side == 0 ? at : at - 1;   /* the right neighbour first */
+		if ((side == 1 && at == 0) || left + 1 >= heap->count)
+			continue;
+		struct block *a = &heap->block[left], *b = &heap->block[left + 1];
+		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small)
+			continue;
+		a->size += b->size;
+		drop(heap, left + 1);
+	}
+}
+
+int64_t check_allocator(struct check *check, bool expandable)
+{
+	struct heap heap = { .expandable = expandable };
+	uint32_t storages = check->graph->storages, moments = 0;
+	struct moment *moment = mem_alloc(2 * (size_t)storages, sizeof *moment);
+	bool fine = moment;
+	for (uint32_t s = 0; fine && s < storages; s++)
+		if (check->first[s] != NONE && check->bytes[s] > 0) {
+			moment[moments++] = (struct moment){ check->first[s], s, true };
+			moment[moments++] = (struct moment){ check->last[s] + 1, s, false };
+		}
+	if (fine)
+		qsort(moment, moments, sizeof *moment, by_time);
+	for (uint32_t i = 0; i < moments && fine; i++)
+		if (moment[i].begins)
+			fine = allocate(&heap, moment[i].storage, check->bytes[moment[i].storage]);
+		else
+			release(&heap, moment[i].storage);
+	mem_free(moment);
+	mem_free(heap.block);
+	return fine ? heap.reserved : -1;
+}

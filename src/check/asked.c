@@ -1,0 +1,155 @@
+/* asked.c: what a plan file says of its graph and scenario, and whether the plan keeps the scenario's memory cap. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "asked.h"
+
+/* ---- the graph -------------------------------------------------------------------------------------------------------- */
+
+static enum status check_fingerprint(struct check *check, const char *key, uint64_t expected)
+{
+	char text[17];
+	const char *stated = json_string_value(check_member(check, "graph", key));
+	snprintf(text, sizeof text, "%016" PRIx64, expected);
+	if (!stated)
+		return fail(check->error, BAD_INPUT, "not a plan file: graph.%s is no text", key);
+	return strcmp(stated, text) == 0 ? OK : check_wrong(check, "the plan is of another graph: graph.%s is %.40s, but that graph's is %s", key, stated, text);
+}
+
+bool check_given_as_planned(struct check *check)
+{
+	char text[17];
+	const char *input = json_string_value(check_member(check, "graph", "fingerprint"));
+	const char *planned = json_string_value(check_member(check, "graph", "planned_fingerprint"));
+	snprintf(text, sizeof text, "%016" PRIx64, check->input->fingerprint);
+	return input && planned && strcmp(planned, text) == 0 && strcmp(input, text) != 0;
+}
+
+enum status check_input_graph(struct check *check)
+{
+	const struct graph *input = check->input;
+	const char *name = json_string_value(check_member(check, "graph", "name"));
+	if (check->as_planned)
+		return OK;
+	enum status status = check_fingerprint(check, "fingerprint", input->fingerprint);
+	if (status == OK)
+		status = check_expect(check, "graph", "ops", input->ops);
+	if (status == OK)
+		status = check_expect(check, "graph", "tensors", input->tensors);
+	if (status == OK)
+		status = check_expect(check, "graph", "storages", input->storages);
+	if (status == OK && (!name || strcmp(name, input->name) != 0))
+		status = check_wrong(check, "graph.name is not \"%.100s\"", input->name);
+	return status;
+}
+
+enum status check_planned_graph(struct check *check)
+{
+	enum status status = check_fingerprint(check, "planned_fingerprint", check->graph->fingerprint);
+	if (status == OK && check->as_planned)
+		check_skipped(check, "how the scenario made this graph: the graph as planned was given, not the one that was read");
+	else if (status == OK)
+		check_passed(check, "the graph that the scenario makes of the input: name, counts and fingerprints");
+	return status;
+}
+
+/* ---- the scenario -------------------------------------------------------------------------------------------------------- */
+
+/* A knob's value as it is written: a number, or a word of the knob's. */
+static enum status read_knob(struct check *check, enum knob_id id, const json_t *value)
+{
+	const struct knob *knob = &knobs[id];
+	const char *text = json_string_value(value);
+	int64_t number = json_integer_value(value);
+	bool words = knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH;
+	char canonical[64];
+	if (json_is_integer(value) && !words && number >= knob->minimum && number <= knob->maximum) {
+		check->scenario.value[id] = number;
+		return OK;
+	}
+	if (text && knob_parse(id, text, &number, NULL) == OK && (words || number == KNOB_GIVEN)
+	    && strcmp(knob_text(id, number, canonical, sizeof canonical), text) == 0) {
+		check->scenario.value[id] = number;
+		return OK;
+	}
+	return fail(check->error, BAD_INPUT, "not a plan file: the scenario's %s has a value that this knob can't have", knob->name);
+}
+
+static enum status read_pins(struct check *check, const json_t *pins)
+{
+	const json_t *pin;
+	size_t i;
+	char text[512];
+	if (!json_is_array(pins))
+		return fail(check->error, BAD_INPUT, "not a plan file: scenario.pins is no list");
+	json_array_foreach(pins, i, pin) {
+		enum status status = json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
+			: fail(check->error, BAD_INPUT, "the plan's pins must be strings");
+		if (status != OK)
+			return status;
+		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
+			return fail(check->error, BAD_INPUT, "not a plan file: pin %zu is not written as pins are", i + 1);
+	}
+	return OK;
+}
+
+enum status check_scenario(struct check *check)
+{
+	const json_t *scenario = json_object_get(check->plan, "scenario");
+	enum status status = OK;
+	if (!json_is_object(scenario))
+		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
+	for (int id = 0; id < KNOB_COUNT && status == OK; id++) {
+		const json_t *value = json_object_get(scenario, knobs[id].name);
+		status = value ? read_knob(check, (enum knob_id)id, value) : fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name);
+	}
+	if (status == OK && json_object_size(scenario) != KNOB_COUNT + 1)
+		status = fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
+	if (status == OK)
+		status = read_pins(check, json_object_get(scenario, "pins"));
+	if (status == OK)
+		status = scenario_copy(&check->asked, &check->scenario) == OK ? OK : fail_memory(check->error);
+	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
+}
+
+/* ---- the memory cap ------------------------------------------------------------------------------------------------------- */
+
+/* What is said of the cap follows from peak, arena and the order's bound. */
+static enum status check_verdict(struct check *check, int64_t cap, int64_t arena)
+{
+	const json_t *stated = check_member(check, "memory", "fits");
+	int64_t bound = json_integer_value(check_member(check, "order", "bound_bytes"));
+	const char *verdict = arena <= cap && check->peak <= cap ? "yes" : bound > cap ? "no" : "unknown";
+	if (cap < 0)
+		return stated ? check_wrong(check, "memory.fits is said of a scenario without a memory cap") : OK;
+	if (!json_is_string(stated) || strcmp(json_string_value(stated), verdict) != 0)
+		return check_wrong(check, "memory.fits is not \"%s\", which peak, arena and bound come to", verdict);
+	return OK;
+}
+
+enum status check_fit(struct check *check)
+{
+	int64_t cap = scenario_budget(&check->asked), arena = json_integer_value(check_member(check, "layout", "arena_bytes"));
+	const char *order = json_string_value(check_member(check, "order", "strategy")), *layout = json_string_value(check_member(check, "layout", "strategy"));
+	char word[64];
+	if (!order || strcmp(order, knob_text(K_order, check->asked.value[K_order], word, sizeof word)) != 0)
+		return check_wrong(check, "order.strategy is not the scenario's");
+	if (!layout || strcmp(layout, knob_text(K_layout, check->asked.value[K_layout], word, sizeof word)) != 0)
+		return check_wrong(check, "layout.strategy is not the scenario's");
+	const char *split = json_string_value(check_member(check, "shard", "strategy"));
+	if (!split || strcmp(split, knob_text(K_strategy, check->asked.value[K_strategy], word, sizeof word)) != 0)
+		return check_wrong(check, "shard.strategy is not the scenario's");
+	enum status status = check_verdict(check, cap, arena);
+	if (status == OK && cap >= 0)
+		check_passed(check, "whether the plan keeps its memory cap");
+	return status;
+}
+
+enum status check_cap(struct check *check)
+{
+	int64_t cap = scenario_budget(&check->asked), arena = json_integer_value(check_member(check, "layout", "arena_bytes"));
+	if (cap < 0 || arena <= cap || check->above_cap)
+		return OK;
+	return check_wrong(check, "what the file says is true, but the plan breaks a constraint: its arena of %" PRId64 " bytes is above the memory cap of %" PRId64,
+		arena, cap);
+}

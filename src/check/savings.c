@@ -1,0 +1,144 @@
+/* savings.c: what a plan is compared with, computed anew. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "savings.h"
+#include "src/scenario/shard_mesh.h"
+
+/* ---- peaks ------------------------------------------------------------------------------------------------------------ */
+
+/* The highest live bytes when op position[i] runs at step i; by hand of the lifetimes' definition, once more. -1: out of memory. */
+static int64_t peak_of(struct check *check, const uint32_t *position, bool workspace)
+{
+	const struct graph *graph = check->graph;
+	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change), peak = 0, bytes = 0;
+	int64_t *scratch = mem_alloc((size_t)graph->ops + 1, sizeof *scratch);
+	for (uint32_t op = 0; change && scratch && op < graph->ops; op++)
+		scratch[position[op]] = workspace ? align_up(graph->op[op].workspace, alignment) : 0;
+	for (uint32_t s = 0; change && scratch && s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		bool there = storage->bytes > 0 && (storage->live_out || csr_length(&graph->users, s) > 0);
+		uint32_t first = storage->allocator == NONE || storage->persistent ? 0 : position[storage->allocator], last = first;
+		if (storage->live_out)
+			last = graph->ops ? graph->ops - 1 : 0;
+		FOR_ROW(i, &graph->users, s)
+			last = position[graph->users.item[i]] > last ? position[graph->users.item[i]] : last;
+		change[first] += there ? align_up(storage->bytes, alignment) : 0;
+		change[last + 1] -= there ? align_up(storage->bytes, alignment) : 0;
+	}
+	for (uint32_t step = 0; change && scratch && (step == 0 || step < graph->ops); step++) {
+		bytes += change[step];
+		peak = bytes + scratch[step] > peak ? bytes + scratch[step] : peak;
+	}
+	peak = change && scratch ? peak : -1;
+	mem_free(change);
+	mem_free(scratch);
+	return peak;
+}
+
+/* True where the program's own order keeps the pins, and so is what is compared with. */
+static bool program_keeps_pins(const struct check *check)
+{
+	for (uint32_t p = 0; p < check->scenario.pins; p++) {
+		const struct pin *pin = &check->scenario.pin[p];
+		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->a) : NONE, b = pin->kind == PIN_ORDER ? graph_find_op(check->graph, pin->b) : NONE;
+		if (a != NONE && b != NONE && a > b)
+			return false;
+	}
+	return true;
+}
+
+static enum status check_peaks(struct check *check)
+{
+	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
+	for (uint32_t op = 0; program && op < check->graph->ops; op++)
+		program[op] = op;
+	int64_t before = program ? peak_of(check, program, check->scenario.value[K_workspace]) : -1, bare = peak_of(check, check->position, false);
+	if (before < 0 || bare < 0)
+		return fail_memory(check->error);
+	enum status status = check_expect(check, "memory", "peak_without_workspace_bytes", bare);
+	if (status == OK && !program_keeps_pins(check))
+		check_skipped(check, "memory.program_peak_bytes by itself: the program's own order breaks a pin");
+	else if (status == OK)
+		status = check_expect(check, "memory", "program_peak_bytes", before);
+	return status;
+}
+
+/* ---- the caching allocator ------------------------------------------------------------------------------------------------ */
+
+static enum status check_reserved(struct check *check)
+{
+	int64_t layout = check->scenario.value[K_layout], reserved = check_allocator(check, check->scenario.value[K_expandable]);
+	if (reserved < 0)
+		return fail_memory(check->error);
+	enum status status = check_expect(check, "layout", "caching_allocator_bytes", reserved);
+	if (status != OK || (layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE))
+		return status;
+	reserved = check_allocator(check, layout == LAYOUT_EXPANDABLE);
+	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "arena_bytes", reserved);
+}
+
+/* ---- kinds, notes ---------------------------------------------------------------------------------------------------------- */
+
+static enum status expect_in(struct check *check, const json_t *object, const char *key, int64_t expected)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_integer(value))
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.stages[0].%s is no integer", key);
+	return json_integer_value(value) == expected ? OK : check_wrong(check, "shard.stages[0].%s is %" PRId64 ", but it must be %" PRId64, key,
+		(int64_t)json_integer_value(value), expected);
+}
+
+/* A step that is on one rank has one stage: the peak by kinds. */
+static enum status check_kinds(struct check *check)
+{
+	const struct graph *graph = check->graph;
+	const json_t *stages = json_object_get(json_object_get(check->plan, "shard"), "stages"), *stage = json_array_get(stages, 0);
+	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0;
+	if (check->pipelined || (check->as_planned && scenario_pipelines(&check->scenario)))
+		return OK;
+	if (json_array_size(stages) != 1)
+		return check_wrong(check, "shard.stages has not the one stage of a step on one rank");
+	for (uint32_t s = 0; graph->ops && s < graph->storages; s++)
+		if (check->first[s] != NONE && check->first[s] <= check->peak_position && check->peak_position <= check->last[s])
+			bytes[graph->storage[s].kind] += check->bytes[s];
+	if (graph->ops && check->scenario.value[K_workspace])
+		workspace = align_up(graph->op[check->order[check->peak_position]].workspace, check->scenario.value[K_alignment]);
+	enum status status = expect_in(check, stage, "rank", 0);
+	if (status == OK)
+		status = expect_in(check, stage, "peak_bytes", check->peak);
+	for (int kind = 0; kind < KIND_COUNT && status == OK; kind++)
+		status = expect_in(check, stage, kind_names[kind], bytes[kind]);
+	return status == OK ? expect_in(check, stage, "workspace", workspace) : status;
+}
+
+/* The sentences that the stages wrote. */
+static enum status check_notes(struct check *check)
+{
+	const json_t *notes = json_object_get(check->plan, "notes");
+	size_t i = 0;
+	if (!check->notes)
+		return OK;
+	for (const char *at = check->notes; *at; at += strcspn(at, "\n") + 1, i++) {
+		const char *note = json_string_value(json_array_get(notes, i));
+		size_t length = strcspn(at, "\n");
+		/* long ones are cut off where they are written */
+		if (!note || strncmp(note, at, length < 1900 ? length : 1900) != 0 || (length < 1900 && note[length]))
+			return check_wrong(check, "notes[%zu] is not what the stages say", i);
+	}
+	return json_is_array(notes) && json_array_size(notes) == i ? OK : check_wrong(check, "there are not the %zu notes of the stages", i);
+}
+
+enum status check_savings(struct check *check)
+{
+	enum status status = check_peaks(check);
+	if (status == OK)
+		status = check_reserved(check);
+	if (status == OK)
+		status = check_kinds(check);
+	if (status == OK)
+		status = check_notes(check);
+	if (status == OK)
+		check_passed(check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
+	return status;
+}

@@ -1,0 +1,14 @@
+/* savings.h: the part of the plan checker that looks at what a plan is compared with, and at its peak by kinds. */
+#ifndef TIDEMARK_CHECK_SAVINGS_H
+#define TIDEMARK_CHECK_SAVINGS_H
+
+#include "state.h"
+
+/* After lifetimes and layout are checked: the program order's peak, the peak without workspace, the caching allocator's bytes, the peak by kinds
+ * of a step that is on one rank, and the notes. INFEASIBLE, BAD_INPUT, NO_MEMORY. */
+enum status check_savings(struct check *check);
+
+/* Bytes that PyTorch's caching allocator reserves for the buffers in the file's order; -1: out of memory. O(buffers * blocks). */
+int64_t check_allocator(struct check *check, bool expandable);
+
+#endif

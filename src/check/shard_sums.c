@@ -1,0 +1,129 @@
+/* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks, launchers' flags; and a step that is not split. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "shard.h"
+#include "src/write/sharding_words.h"
+
+/* ---- collectives ------------------------------------------------------------------------------------------------------- */
+
+struct sums { int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT]; };
+
+/* Counts the ops of the device's graph by their own words, and what ops send themselves. */
+static void sum_up(const struct sharded *sharded, const struct graph *graph, struct sums *sums)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	for (uint32_t run = 0; run < graph->ops; run++) {
+		const struct collective *collective = graph->op[run].collective;
+		int kind = collective && collective->kind < COLLECTIVE_COUNT ? (int)collective->kind : -1;
+		uint32_t axis = kind >= 0 ? mesh_axis_named(mesh, collective->axis) : NONE;
+		if (axis != NONE) {
+			sums->count[axis][kind]++;
+			sums->bytes[axis][kind] += collective->moved > 0 ? collective->moved : 0;
+		}
+		uint32_t op = collective ? NONE : sharded_op(sharded, graph, run);
+		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
+			struct split split = sharded->sharding.split[op];
+			int64_t times = split.on[a] < 0 ? 0 : units->unit[units->unit_start[op] + (uint32_t)split.on[a]].inside;
+			if (times == 0)
+				continue;
+			sums->count[a][COLLECTIVE_ALL_REDUCE] += times;
+			sums->bytes[a][COLLECTIVE_ALL_REDUCE] += times * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, unit_inside_bytes(units, mesh, op, split, a));
+		}
+	}
+}
+
+static bool is_number(const json_t *object, const char *key, int64_t expected)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_integer(value) && json_integer_value(value) == expected;
+}
+
+static bool is_text(const json_t *object, const char *key, const char *expected)
+{
+	const json_t *value = json_object_get(object, key);
+	return expected ? json_is_string(value) && strcmp(json_string_value(value), expected) == 0 : json_is_null(value);
+}
+
+/* One row for each axis and kind that there is, in order. */
+static enum status check_rows(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
+{
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	const json_t *rows = json_object_get(shard, "collectives");
+	struct sums sums = { 0 };
+	size_t next = 0;
+	sum_up(sharded, graph, &sums);
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		for (int kind = 0; kind < COLLECTIVE_COUNT; kind++) {
+			const json_t *row = json_array_get(rows, next);
+			if (sums.count[a][kind] == 0)
+				continue;
+			next++;
+			if (!is_text(row, "axis", mesh->axis[a].name) || !is_text(row, "collective", collective_names[kind])
+			    || !is_number(row, "count", sums.count[a][kind]) || !is_number(row, "bytes", sums.bytes[a][kind]))
+				return fail(error, INFEASIBLE, "shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes", next - 1, sums.count[a][kind],
+					collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind]);
+		}
+	return json_array_size(rows) == next ? OK : fail(error, INFEASIBLE, "shard.collectives must have %zu rows", next);
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------------------- */
+
+static enum status check_annotations(const json_t *shard, const struct sharded *sharded, struct error *error)
+{
+	const struct units *units = &sharded->shared->units;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	const json_t *annotations = json_object_get(shard, "annotations");
+	size_t count = 0;
+	char text[400];
+	for (uint32_t t = 0; t < units->graph->tensors; t++) {
+		struct placement placement = sharded->sharding.produced[t];
+		const char *name = units->graph->tensor[t].name;
+		if (units->graph->tensor[t].writer != NONE || units->graph->tensor[t].alias != NONE)
+			continue;
+		const json_t *row = json_object_get(annotations, name);
+		count++;
+		if (!is_text(row, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text))
+		    || !is_text(row, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text))
+		    || !is_text(row, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text)))
+			return fail(error, INFEASIBLE, "shard.annotations: what is said of \"%.100s\" is not its placement", name);
+	}
+	return json_object_size(annotations) == count ? OK : fail(error, INFEASIBLE, "shard.annotations names what is not there from the start");
+}
+
+static enum status check_flags(const json_t *shard, const struct sharded *sharded, const struct scenario *asked, struct error *error)
+{
+	struct scenario scenario = *asked;
+	char text[800];
+	if (scenario_strategy(&scenario) == STRATEGY_ZERO && scenario.value[K_zero] == 0)
+		scenario.value[K_zero] = 3;
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i],
+			sharding_flags((enum launcher)i, &sharded->sharding.mesh, &scenario, text, sizeof text)))
+			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for this mesh", launcher_names[i]);
+	return OK;
+}
+
+enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph, const struct scenario *scenario, struct error *error)
+{
+	enum status status = check_rows(shard, sharded, graph, error);
+	if (status == OK)
+		status = check_annotations(shard, sharded, error);
+	if (status == OK)
+		status = check_flags(shard, sharded, scenario, error);
+	if (status == OK && !(is_number(shard, "kept_bytes", sharded->cost.kept) && is_number(shard, "saved_bytes", sharded->cost.saved)
+	    && is_number(shard, "gradient_bytes", sharded->cost.gradients)))
+		status = fail(error, INFEASIBLE, "shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64, sharded->cost.kept,
+			sharded->cost.saved, sharded->cost.gradients);
+	return status;
+}
+
+enum status shard_check_unsplit(const json_t *shard, struct error *error)
+{
+	const json_t *mesh = json_object_get(shard, "mesh"), *placements = json_object_get(shard, "placements");
+	if (!json_is_object(mesh) || json_object_size(mesh) || !json_is_object(placements) || json_object_size(placements) || !is_number(shard, "redundant_bytes", 0)
+	    || !is_number(shard, "comm_bytes", 0) || json_object_get(shard, "collectives"))
+		return fail(error, INFEASIBLE, "shard speaks of several devices, but the scenario's step is not split");
+	return OK;
+}

@@ -1,0 +1,385 @@
+/* unit_forged.c: plan files with one value changed, by type and by a plausible lie: `check` accepts none but those of a table.
+ *
+ * `make test` tries a part of all changes, chosen by the seed; `make test-long` (LONG=1) tries all. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/check/check.h"
+#include "src/models/models.h"
+#include "src/plan/planner.h"
+#include "src/read/input.h"
+#include "tests/common/support.h"
+
+/* What may be changed without a word from `check`, by the beginning of its path, and why. */
+static const struct { const char *path, *why; } FREE[] = {
+	{ "run", "seconds, and what was kept from before, differ from run to run" },
+};
+
+/* What adds up with any value, and is bound by planning again alone: how a plan was searched for. */
+static const struct { const char *path, *why; } SEARCHED[] = {
+	{ "order.winner", "the name of the step that found the order" },
+	{ "layout.winner", "the name of the step that found the layout" },
+	{ "layout.buffers", "another place without an overlap is as good a layout" },
+	{ "order.ops", "another order with the same peak is as good an order" },
+	{ "layout.certificate.core", "more or fewer names may show the same" },
+	{ "layout.certificate.irreducible", "whether fewer would do is only searched for" },
+	{ "layout.certificate.moment", "at another moment as much may be alive" },
+	{ "layout.bound_bytes", "less than what is proved is true, too" },
+	{ "order.bound_bytes", "less than what is proved is true, too" },
+	{ "order.certificate", "another certificate may show the same" },
+	{ "memory.fit_margin_bytes", "another margin may lead to the same choices" },
+	{ "notes", "what a search says on the way" },
+	{ "limited", "a plan that was cut short is not planned again" },
+	{ "shard.candidates", "what was looked at on the way" },
+	{ "shard.curve", "what was looked at on the way" },
+	{ "shard.search", "what was looked at on the way" },
+	{ "shard.certificate", "what is claimed less than proved, and the words for it" },
+	{ "shard.bound_seconds", "less than what is proved is true, too" },
+	{ "shard.gap", "follows from the bound" },
+	{ "shard.among", "what was searched" },
+	{ "shard.quantity", "what was searched" },
+	{ "shard.proved", "with a bound that is claimed less" },
+	{ "shard.stages", "ranks that are not in the file are planned again" },
+	{ "scenario.", "knobs that the planned graph and its numbers don't depend on" },
+};
+
+struct forgery {
+	const struct graph *graph;
+	json_t *plan;                /* changed in place, and back */
+	const char *name;
+	uint32_t tried, accepted, left_out, searched;
+	uint32_t part;               /* one of so many changes is tried */
+	uint64_t seed;
+};
+
+/* ---- plans ------------------------------------------------------------------------------------------------------------------- */
+
+static struct graph *graph_of(const char *name)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct error error = { 0 };
+	if (strchr(name, '.')) {
+		char path[200];
+		snprintf(path, sizeof path, "samples/%s", name);
+		struct graph *graph = graph_open(path, &error);
+		cr_assert_not_null(graph, "%s", error.text);
+		return graph;
+	}
+	struct model_config config = model_find(name)->config;
+	config.layers = 2;
+	config.hidden = 96;
+	config.batch = 8;
+	config.seq = 128;
+	config.vocab = 512;
+	struct graph *graph = model_step(name, &config, &adam, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* Knobs as words, then pins, each behind a ';'. */
+static void scenario_of(const char *words, struct scenario *scenario)
+{
+	char text[300], *save, *word, *pins;
+	struct error error;
+	scenario_init(scenario);
+	snprintf(text, sizeof text, "%s", words);
+	pins = strchr(text, ';');
+	if (pins)
+		*pins++ = '\0';
+	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
+	for (word = pins ? strtok_r(pins, ";", &save) : NULL; word; word = strtok_r(NULL, ";", &save))
+		cr_assert_eq(scenario_pin(scenario, word, &error), OK, "%s", error.text);
+}
+
+/* The file of a scenario's plan; NULL where there is none. */
+static json_t *file_of(const struct graph *graph, const struct scenario *scenario)
+{
+	struct planner planner = { .store = store_new() };
+	struct error error;
+	struct plan *plan = planner_run(&planner, (struct graph *)(uintptr_t)graph, scenario, PLAN_COMPLETE, &error);
+	char *text = plan ? plan_text(plan) : NULL;
+	json_t *file = text ? json_loads(text, 0, NULL) : NULL;
+	free(text);
+	plan_release(plan);
+	planner_done(&planner);
+	return file;
+}
+
+static enum status check(const struct forgery *forgery, bool numbers, struct error *error)
+{
+	char path[] = "/tmp/tidemark-forged-XXXXXX";
+	FILE *stream = fdopen(mkstemp(path), "w");
+	json_dumpf(forgery->plan, stream, JSON_COMPACT);
+	fclose(stream);
+	*error = (struct error){ 0 };
+	enum status status = plan_check(forgery->graph, path, &(struct check_options){ .numbers = numbers }, error);
+	remove(path);
+	return status;
+}
+
+/* ---- what is accepted -------------------------------------------------------------------------------------------------------- */
+
+#define IN_TABLE(table, path) in_table((const char *const *)(table), sizeof (table) / sizeof *(table), path)
+
+static bool in_table(const char *const *table, size_t rows, const char *path)
+{
+	for (size_t i = 0; i < rows; i++)
+		if (strncmp(path, table[2 * i], strlen(table[2 * i])) == 0)
+			return true;
+	return false;
+}
+
+/* A knob that changes nothing: the file's scenario leads to all the rest of the file, so that what it says is true. */
+static bool is_true(const struct forgery *forgery)
+{
+	const char *name;
+	const json_t *value;
+	struct scenario scenario;
+	scenario_init(&scenario);
+	bool same = true;
+	json_object_foreach(json_object_get(forgery->plan, "scenario"), name, value) {
+		enum knob_id id = knob_find(name);
+		if (id < KNOB_COUNT && json_is_integer(value))
+			scenario.value[id] = json_integer_value(value);
+		else if (id < KNOB_COUNT)
+			same &= json_is_string(value) && knob_parse(id, json_string_value(value), &scenario.value[id], NULL) == OK;
+	}
+	size_t i;
+	json_array_foreach(json_object_get(json_object_get(forgery->plan, "scenario"), "pins"), i, value)
+		same &= json_is_string(value) && scenario_pin(&scenario, json_string_value(value), NULL) == OK;
+	json_t *again = same ? file_of(forgery->graph, &scenario) : NULL;
+	if (again)
+		json_object_del(again, "run");
+	same = again && json_equal(again, forgery->plan);
+	json_decref(again);
+	scenario_done(&scenario);
+	return same;
+}
+
+/* One file with one change. The first of every field is always tried. */
+static void try_file(struct forgery *forgery, const char *path, const char *what, uint32_t number)
+{
+	struct error error;
+	uint64_t hash = forgery->seed;
+	for (const char *at = path; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * UINT64_C(1099511628211);
+	hash = hash_mix(hash + number);
+	if (hash % forgery->part != 0) {
+		forgery->left_out++;
+		return;
+	}
+	forgery->tried++;
+	enum status status = check(forgery, true, &error);
+	if (status == OK) {
+		forgery->searched++;
+		cr_expect(IN_TABLE(FREE, path) || IN_TABLE(SEARCHED, path) || strstr(what, "a member more"), "%s: %s %s adds up (SEED=%llu)", forgery->name, path, what, (unsigned long long)forgery->seed);
+		status = check(forgery, false, &error);
+	}
+	cr_assert(status != NO_MEMORY, "%s: %s %s: out of memory", forgery->name, path, what);
+	if (status != OK) {
+		cr_assert(*error.text, "%s: %s %s is refused without a word", forgery->name, path, what);
+		return;
+	}
+	forgery->accepted++;
+	cr_expect(IN_TABLE(FREE, path) || (strncmp(path, "scenario.", 9) == 0 && is_true(forgery)), "%s: %s %s is accepted (SEED=%llu)", forgery->name, path, what,
+		(unsigned long long)forgery->seed);
+}
+
+/* ---- changes -------------------------------------------------------------------------------------------------------------------- */
+
+/* Where a value stands: a member of an object, or an element of an array. */
+struct place { json_t *parent; const char *key; size_t index; };
+
+static void put(const struct place *place, json_t *value)
+{
+	if (place->key)
+		json_object_set(place->parent, place->key, value);
+	else
+		json_array_set(place->parent, place->index, value);
+}
+
+static void try_value(struct forgery *forgery, const char *path, const struct place *place, json_t *old, json_t *value, const char *what, uint32_t *number)
+{
+	if (!json_equal(old, value)) {
+		char text[200], *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		snprintf(text, sizeof text, "%s: %.100s", what, dumped ? dumped : "?");
+		free(dumped);
+		put(place, value);
+		try_file(forgery, path, text, (*number)++);
+		put(place, old);
+	}
+	json_decref(value);
+}
+
+static void try_types(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+{
+	json_t *other[] = { json_null(), json_true(), json_integer(7), json_string("x"), json_array(), json_object(), json_real(0.5) };
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (json_typeof(other[i]) != json_typeof(old))
+			try_value(forgery, path, place, old, other[i], "of another type", number);
+		else
+			json_decref(other[i]);
+}
+
+static void try_integers(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+{
+	int64_t v = json_integer_value(old);
+	const int64_t lie[] = { v + 1, v - 1, v / 2, v < INT64_MAX / 2 ? v * 2 : v, 0, -1, 1000, INT64_MAX, INT64_MIN, BYTES_MAX, BYTES_MAX * 4 - 1 };
+	for (size_t i = 0; i < sizeof lie / sizeof *lie; i++)
+		try_value(forgery, path, place, old, json_integer(lie[i]), "a lie", number);
+}
+
+/* Words that stand elsewhere in such files, and those of the knob. */
+static void try_words(struct forgery *forgery, const char *path, const struct place *place, json_t *old, uint32_t *number)
+{
+	static const char *const words[] = { "", "none", "given", "auto", "best", "program", "load", "search", "alive", "cut", "moment", "buffer", "yes", "no",
+		"unknown", "dp", "tp", "all_reduce", "all_gather", "1f1b", "gpipe", "interleaved", "computation", "R", "P", "S(0)" };
+	char text[600], word[64];
+	snprintf(text, sizeof text, "%.500sx", json_string_value(old));
+	try_value(forgery, path, place, old, json_string(text), "a lie", number);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		try_value(forgery, path, place, old, json_string(words[i]), "a lie", number);
+	enum knob_id id = strncmp(path, "scenario.", 9) == 0 ? knob_find(path + 9) : KNOB_COUNT;
+	for (int i = 0; id < KNOB_COUNT && knob_word(knobs[id].words, i, word, sizeof word) && *word; i++)
+		try_value(forgery, path, place, old, json_string(word), "another word of the knob", number);
+	if (id < KNOB_COUNT && knobs[id].type == KNOB_SWITCH)
+		try_value(forgery, path, place, old, json_string(strcmp(json_string_value(old), "on") ? "on" : "off"), "turned", number);
+	if (id < KNOB_COUNT && knobs[id].type != KNOB_CHOICE && knobs[id].type != KNOB_SWITCH)
+		for (int64_t v = 1; v < 70; v *= 4)
+			try_value(forgery, path, place, old, json_integer(v), "a number", number);
+}
+
+static void try_all(struct forgery *forgery, const char *path, const struct place *place);
+
+#define MANY 12
+
+/* Of many elements the first two, one in the middle and the last. */
+static bool wanted(size_t i, size_t count)
+{
+	return count <= MANY || i < 2 || i == count / 2 || i == count - 1;
+}
+
+static void try_array(struct forgery *forgery, const char *path, json_t *array, uint32_t *number)
+{
+	size_t count = json_array_size(array);
+	char inner[400];
+	if (count > 0) {
+		json_t *last = json_incref(json_array_get(array, count - 1)), *first = json_incref(json_array_get(array, 0));
+		json_array_append(array, last);
+		try_file(forgery, path, "the last one twice", (*number)++);
+		json_array_remove(array, count);
+		json_array_remove(array, count - 1);
+		try_file(forgery, path, "without the last one", (*number)++);
+		json_array_append(array, last);
+		if (!json_equal(first, last)) {
+			json_array_set(array, 0, last);
+			json_array_set(array, count - 1, first);
+			try_file(forgery, path, "first and last exchanged", (*number)++);
+			json_array_set(array, 0, first);
+			json_array_set(array, count - 1, last);
+		}
+		json_decref(first);
+		json_decref(last);
+	}
+	for (size_t i = 0; i < count; i++) {
+		snprintf(inner, sizeof inner, "%.350s[%zu]", path, i);
+		if (wanted(i, count))
+			try_all(forgery, inner, &(struct place){ array, NULL, i });
+	}
+}
+
+static void try_object(struct forgery *forgery, const char *path, json_t *object, uint32_t *number)
+{
+	size_t count = json_object_size(object), i = 0;
+	const char **name = malloc((count + 1) * sizeof *name), *key;
+	json_t *value;
+	char inner[400];
+	json_object_foreach(object, key, value)
+		name[i++] = strdup(key);
+	json_object_set_new(object, "extra", json_integer(1));
+	try_file(forgery, path, "with a member more", (*number)++);
+	json_object_del(object, "extra");
+	for (i = 0; i < count; i++) {
+		bool chosen = strcmp(path, "scenario") == 0 || wanted(i, count);
+		snprintf(inner, sizeof inner, "%.300s%s%.80s", path, *path ? "." : "", name[i]);
+		value = json_incref(json_object_get(object, name[i]));
+		if (chosen) {
+			json_object_del(object, name[i]);
+			try_file(forgery, inner, "left out", (*number)++);
+			json_object_set(object, name[i], value);
+			try_all(forgery, inner, &(struct place){ object, name[i], 0 });
+		}
+		json_decref(value);
+	}
+	for (i = 0; i < count; i++)
+		free((char *)(uintptr_t)name[i]);
+	free(name);
+}
+
+/* Every change of one value, then of those in it. */
+static void try_all(struct forgery *forgery, const char *path, const struct place *place)
+{
+	json_t *old = place ? json_incref(place->key ? json_object_get(place->parent, place->key) : json_array_get(place->parent, place->index)) : json_incref(forgery->plan);
+	uint32_t number = 0;
+	if (place)
+		try_types(forgery, path, place, old, &number);
+	if (json_is_integer(old))
+		try_integers(forgery, path, place, old, &number);
+	else if (json_is_string(old))
+		try_words(forgery, path, place, old, &number);
+	else if (json_is_boolean(old))
+		try_value(forgery, path, place, old, json_boolean(!json_boolean_value(old)), "the contrary", &number);
+	else if (json_is_real(old)) {
+		double v = json_real_value(old);
+		const double lie[] = { v * 1.01, v * 0.99, 0, -v, 1, v + 1e-12, 1e300 };
+		for (size_t i = 0; i < sizeof lie / sizeof *lie; i++)
+			try_value(forgery, path, place, old, json_real(lie[i]), "a lie", &number);
+	} else if (json_is_array(old))
+		try_array(forgery, path, old, &number);
+	else if (json_is_object(old))
+		try_object(forgery, path, old, &number);
+	json_decref(old);
+}
+
+/* ---- the tests ------------------------------------------------------------------------------------------------------------------ */
+
+static void forge(const char *name, const char *words, uint32_t part)
+{
+	struct scenario scenario;
+	struct error error;
+	scenario_of(words, &scenario);
+	struct graph *graph = graph_of(name);
+	char title[200];
+	snprintf(title, sizeof title, "%.50s %.140s", name, words);
+	struct forgery forgery = { .graph = graph, .plan = file_of(graph, &scenario), .name = title, .seed = test_seed(), .part = part };
+	cr_assert_not_null(forgery.plan, "%s", title);
+	cr_assert_eq(check(&forgery, false, &error), OK, "%s: %s", title, error.text);
+	json_t *before = json_deep_copy(forgery.plan);
+	try_all(&forgery, "", NULL);
+	cr_assert(json_equal(before, forgery.plan), "the file was not put right after a change");
+	printf("%s: %u changes tried, %u left out; %u found by planning again alone, %u accepted\n", title, forgery.tried, forgery.left_out,
+		forgery.searched - forgery.accepted, forgery.accepted);
+	cr_assert(forgery.tried > 50);
+	json_decref(before);
+	json_decref(forgery.plan);
+	graph_release(graph);
+	scenario_done(&scenario);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(forged, one_device) { forge("diamond.jsonl", "", test_rounds(8, 1)); }
+Test(forged, segments_and_branches) { forge("weight_update.jsonl", "order=roam", test_rounds(8, 1)); }
+Test(forged, a_layout_proved_by_search) { forge("fragmentation.jsonl", "order=program", test_rounds(8, 1)); }
+Test(forged, pins) { forge("chain.jsonl", ";pin tensor loss at 20MiB", test_rounds(8, 1)); }
+Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(8, 1)); }
+Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(30, 3)); }
+Test(forged, recomputed_to_a_cap) { forge("gpt", "recompute=auto memory=64MiB order=list layout=bestfit", test_rounds(30, 3)); }
+Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=list layout=bestfit", test_rounds(30, 3)); }
+Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(30, 3)); }
+Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(80, 8)); }
+Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(80, 8)); }
+Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(30, 3)); }
