@@ -37,7 +37,7 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test test-long test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -104,12 +104,17 @@ ASAN := BUILD=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' DEV=1 \
         SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 TSAN := BUILD=build/tsan CFLAGS='-O1 -g' DEV=1 SANITIZE=-fsanitize=thread
 
-test: ## set up, build and run every test
+test: test-programs ## set up, build and run every test
+	$(Q)tests/run
+
+test-long: test-programs ## the same with all rounds of the random tests: an hour or so
+	$(Q)LONG=1 tests/run
+
+test-programs:
 	$(Q)./.ci/setup test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build DEV=1
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session $(TSAN)
-	$(Q)tests/run
 
 asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)

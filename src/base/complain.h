@@ -4,6 +4,7 @@
  *     complain     exit statuses and messages
  *     bytes        sizes for people
  *     json         JSON, member by member
+ *     json_memory  memory that ends inside jansson
  *     output       a file is written whole or not at all
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print

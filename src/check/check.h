@@ -3,9 +3,14 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     check     the run; order and peaks
  *     state     members of a plan file, and what is said of them
+ *     asked     the graph, the scenario, and whether the plan keeps its cap
  *     layout    buffers, arena and its bound
+ *     savings   what the plan is compared with; the peak by kinds
+ *     allocator PyTorch's caching allocator once more
  *     shard     placements, costs and bounds
+ *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory
+ *     again     the scenario is planned anew, and compared
  */
 #ifndef TIDEMARK_CHECK_CHECK_H
 #define TIDEMARK_CHECK_CHECK_H

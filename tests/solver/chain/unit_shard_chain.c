@@ -353,7 +353,7 @@ static void look_everywhere(struct table_oracle *oracle, uint32_t outside)
 Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 {
 	uint64_t seed = test_seed();
-	for (int round = 0; round < 150; round++) {
+	for (int round = 0; round < (int)test_rounds(40, 150); round++) {
 		struct chain_shape shape = { .segments = 1, .copies = 24, .inside = 2, .outside = 2, .strategies = 2 + round % 2, .edges = 2,
 			.forbidden = round % 5 == 4 ? 10 : 0, .costs = round % 3 ? 60 : 100000, .usages = 7 };
 		struct shard_chain chain;
@@ -392,7 +392,7 @@ Test(shard_chain, long_chains_keep_to_their_limit)
 {
 	uint64_t seed = test_seed();
 	int wide = 0;
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < (int)test_rounds(8, 20); round++) {
 		struct chain_shape shape = { .segments = 1, .copies = 5, .inside = 6, .outside = 2, .strategies = 4, .edges = 2, .costs = 100000, .usages = 5000 };
 		struct shard_chain chain;
 		struct chain_plan plan;

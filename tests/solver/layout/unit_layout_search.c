@@ -119,6 +119,7 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 {
 	uint64_t seed = test_seed() + (uint64_t)kind;
 	struct sample sample;
+	rounds = (int)test_rounds((uint32_t)rounds / 3, (uint32_t)rounds);
 	for (int round = 0; round < rounds; round++) {
 		draw(&sample, 1 + (uint32_t)below(&seed, 7), 6, sizes, kind, &seed);
 		struct layout layout;

@@ -373,7 +373,7 @@ static int64_t least_usage(struct setting *setting)
 
 Test(sharding, folded_is_as_good_as_written_out)
 {
-	for (uint32_t layers = 2; layers <= 6; layers++) {
+	for (uint32_t layers = 2; layers <= test_rounds(4, 6); layers++) {
 		struct setting setting;
 		int64_t usage, other;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
@@ -522,7 +522,7 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 	struct setting setting;
 	struct network slow, fast;
 	struct error error;
-	open_model(&setting, model, 5, 8, 128, 0, dp, tp);
+	open_model(&setting, model, test_rounds(3, 5), 8, 128, 0, dp, tp);
 	struct network_options options = { .free = 3, .fold = &setting.fold, .clock = setting.options.clock, .exposed = 50, .narrow = true, .strict = strict };
 	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &slow, &error), OK);
 	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &fast, &error), OK);

@@ -108,7 +108,7 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 Test(planner, incremental_plans_equal_those_from_scratch)
 {
 	uint64_t random = test_seed();
-	for (int round = 0; round < 10; round++) {
+	for (uint32_t round = 0; round < test_rounds(4, 10); round++) {
 		uint64_t seed = random;
 		struct graph *graph = random_graph(&random, 25);
 		/* A small store, so that results come and go. */
