@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "src/base/json_memory.h"
 #include "src/cli/batch.h"
 #include "src/write/export.h"
 #include "src/read/input.h"
@@ -166,6 +167,7 @@ int main(int argc, char **argv)
 {
 	struct invocation invocation = { 0 };
 	int letter;
+	json_memory_watch();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))

@@ -221,6 +221,31 @@ static enum status find_writers(struct build *build)
 	return OK;
 }
 
+/* So that sums over ops, and those of ops that run twice, never overflow. */
+static enum status check_flops(struct build *build)
+{
+	int64_t sum = 0;
+	for (uint32_t id = 0; id < build->draft->ops; id++) {
+		const struct op *op = &build->draft->op[id];
+		if (op->flops > 0 && (__builtin_add_overflow(sum, op->flops, &sum) || sum > INT64_MAX / 2))
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "FLOPs add up to more than 2^62 at \"%.100s\"", op->name));
+	}
+	return OK;
+}
+
+/* What an op makes isn't there before it runs. */
+static enum status check_own(struct build *build)
+{
+	const struct pairs *reads = &build->draft->reads;
+	for (uint32_t i = 0; i < reads->count; i++) {
+		const struct op *op = &build->draft->op[reads->op[i]];
+		if (build->graph->tensor[reads->other[i]].writer == reads->op[i])
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name,
+				build->graph->tensor[reads->other[i]].name));
+	}
+	return OK;
+}
+
 static bool row_has(const struct csr *csr, uint32_t row, uint32_t item)
 {
 	FOR_ROW(i, csr, row)
@@ -575,7 +600,7 @@ static enum status describe(struct build *build)
 struct graph *graph_build(const struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
-		check_sizes, copy_tensors, find_roots, find_writers, index_arguments, check_inplace, order_ops, copy_ops,
+		check_sizes, check_flops, copy_tensors, find_roots, find_writers, check_own, index_arguments, check_inplace, order_ops, copy_ops,
 		argument_rows, make_storages, touch_rows, dependency_rows, describe,
 	};
 	enum status status = OK;

@@ -152,6 +152,22 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 	return OK;
 }
 
+#define LEAVE_MILLISECONDS 2000
+
+/* Whether a child that has closed its output goes, too; it has said all, so that nobody misses it. */
+static bool leaves(const struct child *child)
+{
+	int64_t end = now_milliseconds() + LEAVE_MILLISECONDS;
+	siginfo_t state = { 0 };
+	for (;;) {
+		if (waitid(P_PID, (id_t)child->pid, &state, WEXITED | WNOWAIT | WNOHANG) == 0 && state.si_pid == child->pid)
+			return true;
+		if (now_milliseconds() >= end)
+			return false;
+		poll(NULL, 0, 1);
+	}
+}
+
 static void reap(struct child *child, bool kill_it)
 {
 	int state = 0;
@@ -173,7 +189,7 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 		status = fail(error, BAD_INPUT, "can't run %s: %s", arguments[0], strerror(code));
 	} else {
 		status = talk(&child, limits, error);
-		reap(&child, status != OK);
+		reap(&child, status != OK || !leaves(&child));
 	}
 	for (int i = 0; i < PIPES; i++) {
 		close_end(&child.here[i]);

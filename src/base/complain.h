@@ -5,6 +5,7 @@
  *     bytes        sizes for people
  *     json         JSON, member by member
  *     json_memory  memory that ends inside jansson
+ *     lines        short text files, line by line
  *     output       a file is written whole or not at all
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print

@@ -1,11 +1,11 @@
 /* batch.c: what the subcommands without a screen share. */
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "batch.h"
+#include "src/base/lines.h"
 #include "src/configs/way_out.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
@@ -14,22 +14,21 @@ static volatile sig_atomic_t caught;
 
 int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context)
 {
-	char line[300];
-	int code = EXIT_FINE;
+	struct lines lines;
 	struct error error = { 0 };
-	FILE *file = fopen(path, "r");
-	if (!file)
-		return complain(path, &error, fail(&error, BAD_INPUT, "can't be read: %s", strerror(errno)));
-	for (error.line = 1; code == EXIT_FINE && fgets(line, sizeof line, file); error.line++) {
-		char *begin = line + strspn(line, " \t");
+	if (lines_open(&lines, path, &error) != OK)
+		return complain(path, &error, error.status);
+	int code = EXIT_FINE, got = 1;
+	while (code == EXIT_FINE && (got = lines_next(&lines, &error)) > 0) {
+		char *begin = lines.text + strspn(lines.text, " \t");
 		begin[strcspn(begin, "#\r\n")] = '\0';
 		for (size_t length = strlen(begin); length > 0 && begin[length - 1] == ' ';)
 			begin[--length] = '\0';
 		if (*begin && (code = *begin == '@' ? EXIT_USAGE : set(context, begin)) != EXIT_FINE)
-			complain_line("%s:%u: \"%s\" was to be set", path, error.line, begin);
+			complain_line("%s:%u: \"%s\" was to be set", path, lines.number, begin);
 	}
-	fclose(file);
-	return code;
+	lines_close(&lines);
+	return got < 0 ? complain(path, &error, error.status) : code;
 }
 
 static int set_line(void *context, const char *assignment)

@@ -372,11 +372,10 @@ static void say_why(const char *path, const struct buffers_csv *csv, const struc
 
 static int fail_input(const char *path, enum status status, const struct error *error)
 {
-	if (error->line)
-		complain_line("%s:%u: %s", path, error->line, error->text);
-	else
-		complain_line("%s: %s", path, status == NO_MEMORY ? "out of memory" : error->text);
-	return EXIT_INPUT;
+	struct error nothing = { 0 };
+	if (status == NO_MEMORY && !*error->text)
+		fail_memory(&nothing);
+	return complain(path, *error->text ? error : &nothing, status);
 }
 
 /* A wrong layout is worse than none: nothing goes out that the independent checker doesn't confirm. */

@@ -404,10 +404,10 @@ int search_command(int argc, char **argv)
 	struct search search = { .top = TOP, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
-	batch_limit(0);
 	if (code == EXIT_FINE && search.helped)
 		code = print_help();
 	else if (code == EXIT_FINE && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
+		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;
 		code = code == EXIT_FINE ? run(&search) : code;

@@ -11,6 +11,7 @@
 #include "src/read/problem_json.h"
 #include "subcommands.h"
 #include "options.h"
+#include "src/base/json_memory.h"
 
 #define INPUT_MOST ((size_t)2 << 30)
 
@@ -307,6 +308,10 @@ static int verify(const struct request *request, const struct shard_problem *pro
 	json_error_t wrong;
 	json_t *object = json_load_file(request->verify, 0, &wrong);
 	enum status status;
+	if (json_memory_failed()) {
+		json_decref(object);
+		return complain(request->verify, &error, fail_memory(&error));
+	}
 	if (!object) {
 		error.line = wrong.line > 0 ? (unsigned)wrong.line : 0;
 		return complain(request->verify, &error, fail(&error, BAD_INPUT, "%s", wrong.text));
@@ -328,8 +333,9 @@ int shard_command(int argc, char **argv)
 	int code = parse(&request, argc, argv);
 	if (code != EXIT_FINE || request.helped)
 		return code;
-	batch_limit(request.seconds);
+	/* While a problem is read, signals end the program at once: there is nothing yet that could be printed. */
 	enum status status = read_problem(request.problem, &problem, &error);
+	batch_limit(request.seconds);
 	if (status == OK)
 		code = request.verify ? verify(&request, &problem) : solve(&request, &problem);
 	else

@@ -365,9 +365,9 @@ int sweep_command(int argc, char **argv)
 	scenario_init(&sweep.base);
 	int code = parse(&sweep, argc, argv);
 	if (code == EXIT_FINE && !sweep.helped) {
-		batch_limit(0);
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
 		sweep.graph = sweep.done ? batch_open(sweep.path, &code) : NULL;
+		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)
 			code = open_output(&sweep);
 		if (sweep.graph && code == EXIT_FINE)

@@ -1,13 +1,12 @@
 /* calibrate.c: measured steps in, a machine's constants out. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calibrate.h"
+#include "src/base/lines.h"
 
 #define COLUMNS_MAX 32
-#define LINE_MAX_BYTES 1000
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
 
@@ -106,17 +105,18 @@ static enum status add_row(struct calibration *calibration, size_t *room, const 
 	return OK;
 }
 
-static enum status read_rows(FILE *file, const char *model, struct calibration *calibration, struct error *error)
+static enum status read_rows(struct lines *lines, const char *model, struct calibration *calibration, struct error *error)
 {
-	char line[LINE_MAX_BYTES], *field[COLUMNS_MAX];
+	char *line = lines->text, *field[COLUMNS_MAX];
 	enum column column[COLUMNS_MAX];
 	uint32_t columns = 0;
 	size_t room = 0;
 	enum status status = OK;
-	for (unsigned number = 1; status == OK && fgets(line, sizeof line, file); number++) {
+	int got = 0;
+	while (status == OK && (got = lines_next(lines, error)) > 0) {
 		struct measurement row = { .config = { .tp = 1, .pp = 1, .cp = 1, .ep = 1, .microbatch = 1, .chunks = 1, .schedule = SCHEDULE_1F1B } };
 		uint32_t batch = 0, fields;
-		error->line = number;
+		error->line = lines->number;
 		if (line[strspn(line, " \r\n")] == '\0' || line[0] == '#')
 			continue;
 		fields = fields_of(line, field);
@@ -134,8 +134,10 @@ static enum status read_rows(FILE *file, const char *model, struct calibration *
 		if (status == OK)
 			status = add_row(calibration, &room, &row);
 		if (status != OK)
-			error->line = number;
+			error->line = lines->number;
 	}
+	if (got < 0)
+		status = error->status;
 	if (status == OK && calibration->rows == 0)
 		status = fail(error, BAD_INPUT, "no measurements");
 	return status;
@@ -144,11 +146,12 @@ static enum status read_rows(FILE *file, const char *model, struct calibration *
 enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error)
 {
 	*calibration = (struct calibration) { 0 };
-	FILE *file = fopen(path, "r");
-	if (!file)
-		return fail(error, BAD_INPUT, "can't be read: %s", strerror(errno));
-	enum status status = read_rows(file, model, calibration, error);
-	fclose(file);
+	struct lines lines;
+	enum status status = lines_open(&lines, path, error);
+	if (status != OK)
+		return status;
+	status = read_rows(&lines, model, calibration, error);
+	lines_close(&lines);
 	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
 		struct measurement *row = &calibration->row[i];
 		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)scenario->value[K_devices_per_node] };

@@ -25,7 +25,9 @@ static ssize_t read_file(struct input *input, void *buffer, size_t size, struct 
 	const char *text = gzerror(input->file, &number);
 	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END))
 		return got;
-	if (number == Z_BUF_ERROR)
+	if (number == Z_MEM_ERROR)
+		fail_memory(error);
+	else if (number == Z_BUF_ERROR)
 		fail(error, BAD_INPUT, "the compressed file is truncated");
 	else
 		fail(error, BAD_INPUT, "%s", number == Z_ERRNO ? strerror(errno) : text);
@@ -70,6 +72,11 @@ struct input *input_open(const char *path, struct error *error)
 		if (got == 0)
 			break;
 		input->have += (size_t)got;
+	}
+	/* A byte order mark says nothing that isn't known: text is UTF-8. */
+	if (input->have >= 3 && memcmp(input->peek, "\xef\xbb\xbf", 3) == 0) {
+		input->have -= 3;
+		memmove(input->peek, input->peek + 3, input->have);
 	}
 	return input;
 }
@@ -155,7 +162,7 @@ struct graph *graph_open(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
 	if (!input) {
-		error_set(error, BAD_INPUT);
+		error_set(error, error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT);
 		return NULL;
 	}
 	size_t size;

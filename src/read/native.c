@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "native.h"
+#include "src/base/json_memory.h"
 
 /* A name in an op record: resolved when all records are known, since tensors may stand after the ops. */
 struct reference {
@@ -549,6 +550,10 @@ static enum status read_record(struct reader *reader, const char *line, size_t l
 {
 	json_error_t problem;
 	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
+	if (json_memory_failed()) {
+		json_decref(record);
+		return out_of_memory(reader);
+	}
 	if (!record)
 		return bad(reader, "not a JSON record: %s", problem.text);
 	const char *type = json_string_value(json_object_get(record, "k"));

@@ -2,8 +2,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
+#include "src/base/lines.h"
 
 #define FIELDS 8
 
@@ -117,16 +119,26 @@ static void read_line(struct user_config *config, char *line, struct place *plac
 int config_read(struct user_config *config, const char *path)
 {
 	struct place place = { .path = path };
-	char line[1024];
+	struct lines lines;
+	struct error error = { 0 };
+	int got;
 	*config = (struct user_config){ .bindings = 0 };
 	scenario_init(&config->scenario);
-	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file)) {
-		place.line++;
-		read_line(config, line, &place);
+	/* None is fine: that is the usual case. */
+	if (access(path, F_OK) != 0)
+		return 0;
+	if (lines_open(&lines, path, &error) != OK) {
+		warn(&place, "%s", error.text);
+		return place.warnings;
 	}
-	if (file)
-		fclose(file);
+	while ((got = lines_next(&lines, &error)) != 0) {
+		place.line = lines.number;
+		if (got > 0)
+			read_line(config, lines.text, &place);
+		else
+			warn(&place, "%s", error.text);
+	}
+	lines_close(&lines);
 	return place.warnings;
 }
 

@@ -87,14 +87,29 @@ Test(child, is_stopped_by_the_flag)
 	pthread_join(thread, NULL);
 }
 
-/* tests run in BUILD/tests, the programs are in BUILD */
+/* It has said all, and stays: it is not waited for without end. */
+Test(child, one_that_closes_its_output_but_stays_is_ended)
+{
+	const char *arguments[] = { "/bin/sh", "-c", "echo said; exec 0<&- 1>&- 2>&-; sleep 60", NULL };
+	struct child_limits limits = { .milliseconds = 30000 };
+	struct child_result result;
+	struct error error = { 0 };
+	double start = now();
+	cr_assert_eq(child_run(arguments, NULL, 0, &limits, &result, &error), OK, "%s", error.text);
+	cr_expect_lt(now() - start, 10);
+	cr_expect_str_eq(result.output, "said\n");
+	cr_expect_neq(result.code, 0);
+	mem_free(result.output);
+}
+
+/* tests run in BUILD/tests/src/base, the programs are in BUILD */
 static void find_programs(void)
 {
 	char path[4096], value[5000];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
 	cr_assert_gt(length, 0);
 	path[length] = '\0';
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 4; i++)
 		*strrchr(path, '/') = '\0';
 	snprintf(value, sizeof value, "%s:%s", path, getenv("PATH"));
 	setenv("PATH", value, 1);

@@ -1,0 +1,67 @@
+/* lines.c: a line is a line: none is split where a buffer ends, and no device is read for ever. */
+#include "lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BYTES_MOST ((size_t)16 << 20)
+
+enum status lines_open(struct lines *lines, const char *path, struct error *error)
+{
+	struct stat state;
+	*lines = (struct lines){ .file = fopen(path, "re") };
+	if (!lines->file)
+		return fail(error, BAD_INPUT, "can't be read: %s", strerror(errno));
+	if (fstat(fileno(lines->file), &state) == 0 && S_ISDIR(state.st_mode)) {
+		lines_close(lines);
+		return fail(error, BAD_INPUT, "is a directory");
+	}
+	return OK;
+}
+
+static int wrong(struct lines *lines, struct error *error, const char *why)
+{
+	fail(error, BAD_INPUT, "%s", why);
+	if (error)
+		error->line = lines->number;
+	return -1;
+}
+
+int lines_next(struct lines *lines, struct error *error)
+{
+	size_t length = 0;
+	bool too_long = false, zero = false;
+	int byte;
+	lines->number++;
+	while ((byte = getc(lines->file)) != EOF && byte != '\n' && lines->bytes < BYTES_MOST) {
+		lines->bytes++;
+		zero |= byte == 0;
+		too_long |= length == LINE_MOST;
+		if (length < LINE_MOST)
+			lines->text[length++] = (char)byte;
+	}
+	lines->text[length] = '\0';
+	if (lines->bytes == BYTES_MOST) {
+		lines->bytes++;
+		return wrong(lines, error, "the file is longer than 16 MiB");
+	}
+	if (lines->bytes > BYTES_MOST)
+		return 0;
+	if (ferror(lines->file)) {
+		lines->bytes = BYTES_MOST + 1;
+		return wrong(lines, error, strerror(errno));
+	}
+	if (zero)
+		return wrong(lines, error, "a byte 0 is no text");
+	if (too_long)
+		return wrong(lines, error, "the line is longer than 4096 bytes");
+	return byte == EOF && length == 0 ? 0 : 1;
+}
+
+void lines_close(struct lines *lines)
+{
+	if (lines->file)
+		fclose(lines->file);
+	lines->file = NULL;
+}
