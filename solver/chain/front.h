@@ -1,7 +1,8 @@
 /* front.h: all choices of cost and usage that can be part of a nearly best plan, per assignment of what others see.
  *
- * Elimination again, with sets of (cost, usage) where none is as good as another in both. A point stays only if the best plan that
- * has it weighs no more than a limit, which the passes of tree.h tell exactly: so sets stay small where the limit is close.
+ * This is elimination with sets of points (cost, usage); in a set no point is as good as another in both. The passes of tree.h tell
+ * exactly how much the best plan weighs that has a point. A point above the limit of that weight is dropped, so sets stay small where
+ * the limit is close.
  */
 #ifndef TIDEMARK_CHAIN_FRONT_H
 #define TIDEMARK_CHAIN_FRONT_H

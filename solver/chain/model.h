@@ -1,7 +1,8 @@
 /* model.h: a chain reduced, as factor graphs: one of a segment's copies, and one of everything else.
  *
- * The first and the last copy of a segment belong to everything else ("core"): only what is between them is a power. A state stands
- * between two copies: it holds a cover of the step edges, some of their tails in the copy before and some heads in the one after.
+ * The first and the last copy of a segment belong to everything else, the "core". Only the copies between them are a power. A state
+ * stands between two copies and holds the choices of a cover of the edges between these: for each edge its tail in the copy before, or
+ * its head in the copy after.
  */
 #ifndef TIDEMARK_CHAIN_MODEL_H
 #define TIDEMARK_CHAIN_MODEL_H

@@ -1,10 +1,10 @@
 /* step_time.h: how long a step takes where collectives run beside computation.
  *
  * A device works on several streams at once: it computes on stream 0, collectives over axis a of the mesh run on stream 1 + a. It
- * computes in the plan's order. Of the collectives that could begin, a link takes the one whose result is needed first, and finishes it:
- * what layers wait for goes before gradients, as with streams of their own priorities. An op begins when what it needs has ended and its
- * stream is free. So gradients are reduced while earlier layers still compute, and what computation waits for is exposed, as the
- * dependencies say, not as a constant guesses.
+ * computes in the plan's order. Of the collectives that could begin, a stream takes the one whose result is needed first, and finishes it:
+ * what layers wait for goes before gradients. An op begins when what it needs has ended and its stream is free. So gradients are reduced
+ * while earlier layers still compute. The time that computation waits is exposed; it follows from the dependencies, and no constant
+ * guesses it.
  */
 #ifndef TIDEMARK_COST_STEP_TIME_H
 #define TIDEMARK_COST_STEP_TIME_H
@@ -57,8 +57,8 @@ struct step_time {
 enum status step_time_find(const struct step_model *model, struct step_time *time);
 void step_time_free(struct step_time *time);
 
-/* Looks at every start: whether the op could begin, and no earlier, and none in its turn; then the sums, exposed as far as they add up.
- * INFEASIBLE with what is wrong; NO_MEMORY. O(ops * collectives that wait at once). */
+/* Checks every start: the op could begin then, and no earlier, and it was its turn. Then the sums; of the exposed times, that they add up.
+ * INFEASIBLE says what is wrong; NO_MEMORY. O(ops * collectives that wait at once). */
 enum status step_time_check(const struct step_model *model, const struct step_time *time, struct error *error);
 
 #endif

@@ -42,8 +42,8 @@ void layout_compounds_free(struct layout_compounds *compounds);
 /* Offsets of the buffers [n] from those of the compounds. */
 void layout_compounds_spread(const struct layout_compounds *compounds, uint32_t n, const int64_t *whole, int64_t *offset);
 
-/* The buffers with as little alive at each step as any choice of donors can come to: what is true of their load is true of
- * every layout. Sizes and pieces are in the arena, the rest is lent from the buffers. O(buffers + pieces + donors). */
+/* The same buffers, with no more alive at each step than with any choice of donors. So their load is a bound for every
+ * layout. Sizes and pieces are in the arena, the rest is lent from the buffers. O(buffers + pieces + donors). */
 enum status layout_links_relax(const struct buffers *buffers, const struct layout_links *links, int64_t alignment, struct arena *arena,
 			       struct buffers *relaxed);
 

@@ -1,8 +1,8 @@
-/* blocks.h: a training step cut into blocks one after the other, as pipeline stages are made of.
+/* blocks.h: a training step cut into blocks one after the other, as the pieces of a pipeline are made of.
  *
  * A cut lies where one activation alone goes from the forward ops before it to those behind it: at a residual stream between
  * attention and feed-forward layers. Tensors made of parameters alone (position biases) or of inputs alone (masks) don't count,
- * every stage makes its own. Structure alone decides, no names.
+ * every rank makes its own. Structure alone decides, no names.
  */
 #ifndef TIDEMARK_PIPELINE_BLOCKS_H
 #define TIDEMARK_PIPELINE_BLOCKS_H
@@ -20,7 +20,7 @@ struct blocks {
 
 /* OK or NO_MEMORY. At least one block. O(size). */
 enum status blocks_find(const struct graph *graph, struct blocks *blocks);
-/* The same with cuts elsewhere: behind the forward ops of gap[ops], whatever goes through them. */
+/* The same with cuts behind the forward ops of gap[ops], whatever tensors go through these. */
 enum status blocks_find_at(const struct graph *graph, const bool *gap, struct blocks *blocks);
 /* For steps that have no such cuts: of each of so many stretches of the forward ops the gap through which the fewest bytes go, into gap[ops].
  * Returns how many there are. OK or NO_MEMORY. O(size). */

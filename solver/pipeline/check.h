@@ -6,10 +6,11 @@
 #include "pipeline.h"
 
 /* Every op of the device's graph runs on some rank, and reads what it reads there: a tensor of that name, one that was sent, the sum of its
- * microbatches, or a part of a sum over ranks that is reduced before the update. What is received was sent, with as many bytes; ranks can't
- * wait for each other. Ops that are not of one rank alone compute the same on each. An activation that a backward op reads waits in as many copies
- * as the rank has of it at once, until a flush that no forward or backward op comes behind. in_flight[ranks]: the most microbatches of
- * one of the rank's pieces held at once, for the piece with the fewest and for the one with the most. INFEASIBLE with what is wrong; NO_MEMORY. O(size * ranks). */
+ * microbatches, or a part of a sum over ranks that is reduced before the update. What is received was sent, with as many bytes. No two ranks
+ * wait for each other. An op that runs on several ranks computes the same on each. An activation that a backward op reads has as many
+ * copies as the rank holds microbatches at once; they wait until a flush, and no forward or backward op comes after that.
+ * in_flight[ranks]: the most microbatches that a piece of the rank holds at once, for the piece with the fewest and for the one with the
+ * most. INFEASIBLE says what is wrong; NO_MEMORY. O(size * ranks). */
 struct held { uint32_t least, most; };
 enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank, uint32_t ranks,
 	uint32_t microbatches, const struct held *in_flight, struct error *error);

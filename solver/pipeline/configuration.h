@@ -78,7 +78,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
 	uint32_t rank, struct rank_memory *memory);
 
-/* Sending bytes of an activation to the next rank: within a node where two stages fit into one. */
+/* Sending bytes of an activation to the next rank: within a node where two ranks fit into one. */
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes);
 
 /* Most pieces of one chunk whose activations a rank holds at once. */

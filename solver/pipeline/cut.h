@@ -1,8 +1,8 @@
 /* cut.h: which pipeline rank runs which op of a device's graph, and in which pass of a microbatch.
  *
  * The forward pass goes through the pieces in order, the backward pass back: no forward op needs a later piece's result, no backward op an
- * earlier piece's gradient. What is made of parameters alone or of inputs alone (masks, positions, transposed weights), and views, a rank
- * that needs them makes for itself.
+ * earlier piece's gradient. Some tensors are made of parameters alone or of inputs alone (masks, positions, transposed weights). A rank
+ * that needs one of these, or a view, makes it for itself.
  */
 #ifndef TIDEMARK_PIPELINE_CUT_H
 #define TIDEMARK_PIPELINE_CUT_H

@@ -29,8 +29,8 @@ struct pipeline_flow {
 enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error);
 void pipeline_flow_free(struct pipeline_flow *flow);
 
-/* The ops of the device's graph that a rank runs: runs[ops], and in which pass: side[ops], what it makes for itself not before it is needed;
- * stands[tensors]: a tied parameter's sum is this part of it here (NONE: not here), all others stand for themselves. */
+/* runs[ops]: the ops of the device's graph that a rank runs. side[ops]: in which pass; what it makes for itself is in the pass that needs it first.
+ * stands[tensors]: for the sum of a tied parameter the part of it that is made here (NONE: none is), for all other tensors themselves. */
 void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs, uint8_t *side, uint32_t *stands);
 
 /* A rank's graph; in_flight[pieces]: microbatches of a piece held at once, at least 1. Ops and tensors keep their names; transfers are ops

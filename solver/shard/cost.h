@@ -10,10 +10,10 @@ struct sharding_cost {
 	int64_t compute;
 	int64_t communication;       /* of total */
 	int64_t axis_time[MESH_AXES], axis_bytes[MESH_AXES];   /* communication by axis: all of it; bytes that each device sends */
-	int64_t usage;               /* bytes of a device that stay: kept, saved for the backward pass, gradients for the update */
+	int64_t usage;               /* bytes that a device keeps: persistent, saved for the backward pass, gradients for the update */
 	int64_t kept, saved, gradients;
 	int64_t ties;                /* picoseconds: between equal times less memory wins, see sharding_tie() */
-	int64_t redundant;           /* of usage: what would go if every byte were on one device alone: bytes * (copies - 1) / devices */
+	int64_t redundant;           /* of usage: extra copies, bytes * (copies - 1) / devices */
 };
 
 /* Every tensor goes once to each placement that its readers need (gathered ones once a phase, parameters where sharding->regather_axes says
@@ -34,12 +34,12 @@ bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr
 /* What a microbatch pays of a resharding. for_update: only ops of the update read what it makes; then each microbatch reduces what is
  * scattered at once, and sums up the rest, which goes its way once a step. late_axes as in struct sharding. */
 int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t late_axes);
-/* What bytes that stay add to the objective: a picosecond for every 16 KiB. */
+/* What kept bytes add to the objective: a picosecond for every 16 KiB. */
 static inline int64_t sharding_tie(int64_t bytes)
 {
 	return bytes >> 14;
 }
-/* Bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
+/* Extra copies: the bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 
 #endif

@@ -11,13 +11,12 @@
  *
  * Order     Reductions come right after the op that made the partial sum (late_axes: before the update that reads it), other
  *           collectives right before their first reader.
- * Sharing   Readers share copies; chains begin at the copy from which they are cheapest, and go by way of a place that a later reader
- *           needs where both together are cheaper then; but what was gathered for the forward
- *           pass is gathered again for the backward pass if it is no parameter (as in sequence parallelism, arXiv 2205.05198), or one
- *           on an axis of regather_axes.
- * In place  An all-reduce overwrites a partial sum that nobody reads any more. A slice of what stays in memory anyway is a view where
- *           it is in one piece, else a copy. What is written in place into a copy is brought back into the storage before anyone
- *           reads that, and if it stays, after its last use: a parameter kept whole and updated in shards is gathered in place.
+ * Sharing   Readers share copies. A chain of collectives begins at the copy from which it is cheapest. It goes by way of a placement that
+ *           a later reader needs, if both chains together are cheaper then. A copy that was gathered for the forward pass is gathered
+ *           again for the backward pass, unless it is a parameter on no axis of regather_axes (as in sequence parallelism, arXiv 2205.05198).
+ * In place  An all-reduce overwrites a partial sum that nobody reads any more. A slice of a persistent tensor is a view where it is in
+ *           one piece, else a copy. What is written in place into a copy is brought back into the storage before anyone reads that. A
+ *           persistent storage gets it after its last use: a parameter that is kept whole and updated in shards is gathered in place.
  * Members   A tensor that isn't whole has "placement":["S(0)","R"], one for each axis; the graph "mesh":{"dp":2,"tp":4},"rank":0;
  *           a collective "axis", "size", "group" (its lowest device), "moved" (bytes that this device sends), "from" and "to".
  *
@@ -27,8 +26,8 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
 
 /* Verifies the graph of a device from its own words and the sharding: every op of the step is there, in order, and reads and writes
  * its operands in the placements that it is split for; collectives change one axis as they say; extents and bytes are those of the
- * placements; rules fit the pieces where these are in one piece; whatever is read is the latest version of its storage, and what
- * stays is up to date at the end. INFEASIBLE with what is wrong; NO_MEMORY. Nearly linear. */
+ * placements; rules fit the pieces where these are in one piece; whatever is read is the latest version of its storage; and
+ * persistent storages are up to date at the end. INFEASIBLE says what is wrong; NO_MEMORY. Nearly linear. */
 enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules, const struct graph *device,
 	struct error *error);
 

@@ -1,4 +1,4 @@
-/* find.h: how a graph's tensors and ops are spread over a mesh: strategies, what they cost, and why.
+/* find.h: how a graph's tensors and ops are spread over a mesh: strategies, and what they cost.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     find              strategies and results; the run
@@ -39,7 +39,7 @@ struct sharding_options {
 	enum shard_strategy strategy;
 	const struct axis_roles *roles;  /* [mesh axes] data, megatron, zero: what an axis splits; the searches start there too */
 	const struct axis_roles *usual;  /* [mesh axes] what searches never leave out to save time; may be NULL */
-	int64_t memory;                  /* bytes that may stay on a device; < 0: no cap */
+	int64_t memory;                  /* bytes that a device may keep; < 0: no cap */
 	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
 	uint32_t slack;
 	uint32_t exposed, microbatches;  /* see struct network_options */
@@ -68,7 +68,7 @@ struct sharding_report {
 	 * space has less than the bound. Strategies that search nothing have neither: value < 0. */
 	struct proof proof;
 	struct price price;              /* shows its bound alone: see sharding_priced() */
-	int64_t least_usage;             /* least bytes that stay, of all shardings searched; < 0: not asked */
+	int64_t least_usage;             /* least kept bytes of all shardings searched; < 0: not asked */
 	uint32_t nodes, choices, dropped; /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */
 	uint32_t rounds;                 /* axes decided one after the other: how often */

@@ -14,7 +14,7 @@ struct sharding_job {
 	struct sharding_sum *sum;
 	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
 	uint64_t effort;                 /* of one solve */
-	const struct sharding *start;    /* where the search over several axes starts if nothing else it starts from gets below the limit; may be NULL */
+	const struct sharding *start;    /* the search over several axes starts here, too, if no other start gets below the limit; may be NULL */
 };
 
 /* More than one axis of more than one device. */
@@ -35,7 +35,7 @@ void sharding_job_end(struct sharding_job *job);
 struct sharding_aim {
 	uint8_t free;                    /* axes that it decides */
 	const struct sharding *base;     /* decides on the others */
-	int64_t limit;                   /* of bytes that stay; < 0: none */
+	int64_t limit;                   /* of kept bytes; < 0: none */
 	bool memory;                     /* least memory instead of least time */
 	const struct placement_pin *pin; /* besides those of the options */
 	uint32_t pins;

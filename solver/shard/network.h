@@ -1,9 +1,10 @@
 /* network.h: the placements of a graph on a mesh as a sharding problem, with equal layers as copies of a segment.
  *
- * A node for every op (how it is split), for every tensor that nothing writes (how it is kept), and for every tensor with several readers
- * (one more copy of it in another placement, which others may read or start from: a gather is paid once). Costs are picoseconds: the
- * op's own time, and the cheapest resharding from where a tensor is to where it is read. Usage is bytes of one device that stay: what is
- * kept, what the forward pass saves for the backward pass, and gradients as their update reads them.
+ * There are three kinds of nodes. A node of an op says how the op is split. A node of a tensor that nothing writes says how the tensor is
+ * kept. A node of a tensor with several readers says which second copy it has, in another placement; readers may use or start from that
+ * copy, so that a gather is paid once. Costs are picoseconds: the time of an op, and of the cheapest resharding from the placement in which
+ * a tensor is written to the one in which it is read. Usage is the bytes that one device keeps: persistent storages, what the forward
+ * pass saves for the backward pass, and gradients as their update reads them.
  */
 #ifndef TIDEMARK_SHARD_NETWORK_H
 #define TIDEMARK_SHARD_NETWORK_H
@@ -13,28 +14,28 @@
 #include "solver/cost/placement.h"
 #include "solver/chain/chain.h"
 
-/* A wish: the tensor lies so on the axis where it is written (or kept). */
+/* A pin: the tensor has this placement on the axis where it is written (or kept). */
 struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };
 
 struct network_options {
-	uint8_t free;                    /* bit a: axis a is decided; the others stay as base has them */
+	uint8_t free;                    /* bit a: axis a is decided; on all others base decides */
 	const struct sharding *base;     /* may be NULL where all axes are free */
-	const struct fold *fold;         /* may be NULL: every op for itself */
+	const struct fold *fold;         /* may be NULL: no ops are alike */
 	struct op_clock clock;
 	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide. */
 	uint32_t exposed;
-	uint32_t microbatches;           /* of a step; of what is done once a step each of them pays its share. 0 and 1: all of it */
+	uint32_t microbatches;           /* of a step; each pays its share of what is done once a step. 0 and 1: all of it */
 	const struct placement_pin *pin;
 	uint32_t pins;
 	/* Leaves out what hardly ever pays: activations cut along the hidden size or inside heads (where a product of matrices doesn't make
 	 * them so), sums of activations that stay partial, second copies by more than one all-to-all. Deep graphs need it: layers meet in fewer ways. */
 	bool narrow;
-	const struct sharding *usual;    /* what narrow leaves in all the same; may be NULL */
+	const struct sharding *usual;    /* what narrow never leaves out; may be NULL */
 	bool plain;                      /* no second copies: every reader pays for itself */
 	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
 	 * same place must be the counted copy. */
 	bool strict;
-	const struct control *control;   /* where it says so, network_build() ends: CANCELLED; may be NULL */
+	const struct control *control;   /* network_build() ends with CANCELLED when it says so; may be NULL */
 };
 
 enum network_kind { NETWORK_OP, NETWORK_KEPT, NETWORK_COPY };
@@ -66,10 +67,10 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 	struct error *error);
 void network_free(struct network *network);
 
-/* Makes memory the cost: bytes that stay, wherever they are moved; usage is then 0. */
+/* Makes memory the cost: the bytes that a device keeps. Usage is then 0. */
 void network_weigh_memory(struct network *network);
 
-/* Drops strategies that another one of the same node is never worse than, whatever the rest does. Keeps an optimum. */
+/* Drops a strategy if another one of its node is never worse, whatever the other nodes choose. An optimum is left. */
 enum status network_prune(struct network *network);
 
 /* A plan's choices as a sharding. base: decides on axes that weren't free; may be NULL. OK or NO_MEMORY. */

@@ -112,7 +112,7 @@ static enum status check_stages(struct checking *checking)
 	const json_t *stages = json_object_get(checking->shard, "stages"), *stage;
 	size_t r;
 	if (json_array_size(stages) != pipelined->ranks)
-		return fail(checking->error, INFEASIBLE, "there are %zu stages for %u ranks", json_array_size(stages), pipelined->ranks);
+		return fail(checking->error, INFEASIBLE, "shard.stages has %zu entries, but there are %u ranks", json_array_size(stages), pipelined->ranks);
 	json_array_foreach(stages, r, stage) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
@@ -122,9 +122,9 @@ static enum status check_stages(struct checking *checking)
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
-			status = fail(checking->error, INFEASIBLE, "the kinds of stage %zu are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
+			status = fail(checking->error, INFEASIBLE, "the kinds of shard.stages[%zu] are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
 		if (status == OK && peak < graph_floor(rank->graph))
-			status = fail(checking->error, INFEASIBLE, "stage %zu has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
+			status = fail(checking->error, INFEASIBLE, "shard.stages[%zu] has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
 		if (status != OK)
 			return status;
 	}

@@ -231,7 +231,7 @@ enum status calibration_fit(struct calibration *calibration, struct machine *mac
 	calibration->machine = *machine;
 	fit->context = NULL;
 	if (status == INFEASIBLE)
-		return fail(error, BAD_INPUT, "a measured pipeline has more stages than the model has blocks");
+		return fail(error, BAD_INPUT, "a measured pipeline has more pieces than the model has blocks");
 	return status == NO_MEMORY ? fail_memory(error) : status;
 }
 

@@ -2,11 +2,11 @@
  *
  * Every buffer has a list of pools that it may lie in, the best first. What doesn't fit in its first goes to the next: each step
  * down the list costs the buffer's spill cost. Wanted is the least total cost for which every pool's buffers have a layout within
- * its capacity; groups stay together, and places are taken within a pool only.
+ * its capacity. Groups stay together; a buffer takes another's place only in the same pool.
  *
- * What to spill is chosen by local ratio (Bar-Noy, Bar-Yehuda, Freund, Naor, Schieber: "A unified approach to approximating
- * resource allocation and scheduling", J. ACM 48, 2001), at most four times the least cost as far as loads go, and its dual is a
- * bound. Where an integer program can be solved it replaces both, and cores that have no layout are cuts for it: Benders.
+ * Local ratio chooses what to spill (Bar-Noy, Bar-Yehuda, Freund, Naor, Schieber: "A unified approach to approximating resource
+ * allocation and scheduling", J. ACM 48, 2001). It costs at most four times the least, if only loads count, and its dual is a bound.
+ * Where an integer program can be solved, it replaces both. Buffers that have no layout together are cuts for it (Benders).
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     pools          pools, results; assignment and layouts in turns

@@ -1,4 +1,4 @@
-/* spill.h: which pool each unit goes to, as far as loads say. For this folder only.
+/* spill.h: which pool each unit goes to, if only loads count. For this folder only.
  *
  * A unit is what goes to a pool together: a buffer or a group. Its rank is its place in its list of pools.
  */
