@@ -15,7 +15,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion 
 OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"$(VERSION)"' -I. -include tests/banned.h \
             -ffile-prefix-map=$(CURDIR)=. -MMD -MP $(WARNINGS) $(if $(DEV),-Werror) $(SANITIZE)
 LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lunistring -lz -lpthread -lm
-DOT_LIBS := -lgvc -lcgraph -lcdt -ljansson -lunistring -lz -lm
+DOT_LIBS := -lpangocairo-1.0 -lpango-1.0 -lgobject-2.0 -lcairo -lgvc -lcgraph -lcdt -ljansson -lunistring -lz -lm
 
 sources = $(sort $(shell find $(1) -name '$(2)'))
 SOLVER := $(call sources,solver,*.c)
@@ -67,6 +67,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
+
+# Pango's headers, as a system's: their warnings aren't ours.
+$(BUILD)/src/dot/figure.o: EXTRA = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pangocairo))
 
 # Files of different folders may share a name: the archive is appended to (q), not updated by name (r).
 $(LIB): $(call objects,$(SOLVER) $(SRC) $(UI))

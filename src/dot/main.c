@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "attributes.h"
+#include "figure.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "guard.h"
@@ -185,7 +186,12 @@ static enum status convert(struct options *options, FILE *stream, struct error *
 	const char *peek = input_peek(input, &size);
 	enum input_kind kind = input_detect(peek, size);
 	enum status status;
-	if (kind == INPUT_NATIVE) {
+	if (figure_is(peek, size)) {
+		char *content = input_all(input, (size_t)1 << 30, &size, error);
+		status = !content ? BAD_INPUT : options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
+			? fail(error, BAD_INPUT, "a figure becomes pdf or png") : figure_draw(content, format_names[options->format], stream, error);
+		mem_free(content);
+	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
 	} else if (kind == INPUT_DOT) {
 		char *content = input_all(input, (size_t)1 << 30, &size, error);

@@ -9,6 +9,8 @@
  *     attributes  the attributes that we know
  *     read        from nodes and edges to a graph
  *     render      pictures by libgvc
+ *     figure      figures by Cairo and Pango, from a list of what is drawn
+ *     pdf_date    the date in a PDF
  */
 #ifndef TIDEMARK_DOT_READ_H
 #define TIDEMARK_DOT_READ_H

@@ -1,6 +1,8 @@
 /* render.c: one layout, one picture. */
 #include <graphviz/gvc.h>
+#include <string.h>
 
+#include "pdf_date.h"
 #include "render.h"
 
 enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *stream, struct error *error)
@@ -15,7 +17,9 @@ enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *
 		status = fail(error, BAD_INPUT, "Graphviz could not lay out the graph with %s", engine);
 	else if (gvRenderData(context, dot, format, &data, &length) != 0 || !data)
 		status = fail(error, BAD_INPUT, "Graphviz could not write %s", format);
-	else if (fwrite(data, 1, length, stream) != length)
+	else if (strcmp(format, "pdf") == 0)
+		pdf_set_date(data, length);
+	if (status == OK && fwrite(data, 1, length, stream) != length)
 		status = fail(error, BAD_INPUT, "can't write the picture");
 	gvFreeRenderData(data);
 	gvFreeLayout(context, dot);

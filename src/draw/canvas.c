@@ -1,6 +1,10 @@
-/* canvas.c: the two ways to write a figure. */
+/* canvas.c: figures as SVG, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its form). */
 #include "canvas.h"
 #include "src/base/safe_text.h"
+#include "src/read/dot_child.h"
+
+#define BOLDER   1.08   /* bold letters are wider */
+#define ELLIPSIS 1.0    /* the width of one, of the size */
 
 enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height)
 {
@@ -22,14 +26,6 @@ static void xml_text(FILE *stream, const char *text)
 	}
 }
 
-/* "#RRGGBB" as PDF's three numbers and an operator. */
-static void pdf_colour(FILE *stream, const char *colour, const char *operator)
-{
-	unsigned long value = strtoul(colour + 1, NULL, 16);
-	fprintf(stream, "%.3f %.3f %.3f %s\n", (double)(value >> 16 & 255) / 255, (double)(value >> 8 & 255) / 255,
-		(double)(value & 255) / 255, operator);
-}
-
 static bool line_drawn(const struct canvas_line *line)
 {
 	return line && line->colour;
@@ -42,27 +38,25 @@ static void svg_style(const struct canvas *canvas, const char *fill, const struc
 		fprintf(canvas->body, " stroke=\"%s\" stroke-width=\"%.2f\"%s", line->colour, line->width, line->dashed ? " stroke-dasharray=\"4 3\"" : "");
 }
 
-static void pdf_style(const struct canvas *canvas, const char *fill, const struct canvas_line *line)
+/* " FILL STROKE WIDTH DASHED" of a drawing list. */
+static void list_style(const struct canvas *canvas, const char *fill, const struct canvas_line *line)
 {
-	if (fill)
-		pdf_colour(canvas->body, fill, "rg");
-	if (line_drawn(line)) {
-		pdf_colour(canvas->body, line->colour, "RG");
-		fprintf(canvas->body, "%.2f w %s d\n", line->width, line->dashed ? "[4 3] 0" : "[] 0");
-	}
+	bool drawn = line_drawn(line);
+	fprintf(canvas->body, " %s %s %.2f %d", fill ? fill + 1 : "-", drawn ? line->colour + 1 : "-", drawn ? line->width : 0.0, drawn && line->dashed);
 }
 
-static const char *pdf_paint(const char *fill, const struct canvas_line *line)
+static bool is_list(const struct canvas *canvas)
 {
-	return fill && line_drawn(line) ? "B" : fill ? "f" : "S";
+	return canvas->kind != CANVAS_SVG;
 }
 
 void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
 	const char *title)
 {
-	if (canvas->kind == CANVAS_PDF) {
-		pdf_style(canvas, fill, line);
-		fprintf(canvas->body, "%.2f %.2f %.2f %.2f re %s\n", x, canvas->height - y - height, width, height, pdf_paint(fill, line));
+	if (is_list(canvas)) {
+		fprintf(canvas->body, "B %.2f %.2f %.2f %.2f", x, y, width, height);
+		list_style(canvas, fill, line);
+		putc('\n', canvas->body);
 		return;
 	}
 	fprintf(canvas->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", x, y, width, height);
@@ -78,20 +72,17 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line)
 {
-	bool pdf = canvas->kind == CANVAS_PDF;
-	if (pdf)
-		pdf_style(canvas, fill, line);
-	else
-		fputs("<path d=\"", canvas->body);
-	for (size_t i = 0; i < points; i++)
-		if (pdf)
-			fprintf(canvas->body, "%.2f %.2f %c\n", point[i].x, canvas->height - point[i].y, i ? 'l' : 'm');
-		else
-			fprintf(canvas->body, "%c%.2f %.2f", i ? 'L' : 'M', point[i].x, point[i].y);
-	if (pdf) {
-		fprintf(canvas->body, "%s\n", pdf_paint(fill, line));
+	if (is_list(canvas)) {
+		fprintf(canvas->body, "P %zu", points);
+		list_style(canvas, fill, line);
+		for (size_t i = 0; i < points; i++)
+			fprintf(canvas->body, " %.2f %.2f", point[i].x, point[i].y);
+		putc('\n', canvas->body);
 		return;
 	}
+	fputs("<path d=\"", canvas->body);
+	for (size_t i = 0; i < points; i++)
+		fprintf(canvas->body, "%c%.2f %.2f", i ? 'L' : 'M', point[i].x, point[i].y);
 	fputc('"', canvas->body);
 	svg_style(canvas, fill, line);
 	fputs(" stroke-linejoin=\"round\"/>\n", canvas->body);
@@ -101,35 +92,38 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 static double text_width(const char *text)
 {
 	double width = 0;
-	for (; *text; text++) {
-		bool capital = *text >= 'A' && *text <= 'Z';
-		width += strchr("ijl.,:;|!' ", *text) ? 0.26 : strchr("frt()-", *text) ? 0.32 : strchr("mwMW", *text) ? 0.82 : capital ? 0.69 : 0.55;
+	for (uint32_t character; (character = text_next(&text)) != 0;) {
+		char letter = character < 0x80 ? (char)character : 'A';
+		bool capital = letter >= 'A' && letter <= 'Z';
+		width += character >= 0x1100 ? 1.0 : strchr("ijl.,:;|!' ", letter) ? 0.26 : strchr("frt()-", letter) ? 0.32 : strchr("mwMW", letter) ? 0.82 : capital ? 0.69 : 0.55;
 	}
 	return width;
 }
 
-static void pdf_string(FILE *stream, const char *text)
+/* The text, or what of it and an ellipsis stays on the paper. */
+static const char *fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[400])
 {
-	putc('(', stream);
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-		if (strchr("()\\", byte))
-			putc('\\', stream);
-		if ((byte & 0xc0) != 0x80)   /* one mark for a character that is not ASCII */
-			putc(byte >= 0x20 && byte < 0x7f ? byte : '?', stream);
-	}
-	putc(')', stream);
+	double left = x - 1, right = canvas->width - 1 - x;
+	double room = anchor == ANCHOR_START ? right : anchor == ANCHOR_END ? left : 2 * (left < right ? left : right);
+	if (text_width(text) * size <= room)
+		return text;
+	size_t length = strlen(text_clean(text, cut, 396));
+	for (; length > 0 && (text_width(cut) + ELLIPSIS) * size > room; cut[length] = '\0')
+		while (--length > 0 && (cut[length] & 0xc0) == 0x80)
+			;
+	snprintf(cut + length, 400 - length, "…");
+	return cut;
 }
 
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text)
 {
 	static const char *const anchors[] = { "start", "middle", "end" };
-	if (canvas->kind == CANVAS_PDF) {
-		double width = text_width(text) * size;
-		pdf_colour(canvas->body, colour, "rg");
-		fprintf(canvas->body, "BT /F%d %.2f Tf %.2f %.2f Td ", bold ? 2 : 1, size, x - width * (double)anchor / 2, canvas->height - y);
-		pdf_string(canvas->body, text);
-		fputs(" Tj ET\n", canvas->body);
+	char cut[400];
+	text = fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
+	if (is_list(canvas)) {
+		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1, canvas_text_width(size, text) * (bold ? BOLDER : 1));
+		text_write_clean(canvas->body, text, "");
+		putc('\n', canvas->body);
 		return;
 	}
 	fprintf(canvas->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" text-anchor=\"%s\" fill=\"%s\"%s>", x, y, size, anchors[anchor], colour,
@@ -198,42 +192,33 @@ static void write_svg(const struct canvas *canvas, FILE *stream)
 	fputs("</svg>\n", stream);
 }
 
-/* A PDF file is numbered objects and a table of where each begins. */
-static void write_pdf(const struct canvas *canvas, FILE *stream)
+static enum status write_list(const struct canvas *canvas, FILE *stream, struct error *error)
 {
-	enum { OBJECTS = 6 };
-	char object[OBJECTS][300];
-	size_t at = 0, begin[OBJECTS];
-	snprintf(object[0], sizeof object[0], "<< /Type /Catalog /Pages 2 0 R >>");
-	snprintf(object[1], sizeof object[1], "<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
-	snprintf(object[2], sizeof object[2], "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.0f %.0f] /Contents 6 0 R "
-		"/Resources << /Font << /F1 4 0 R /F2 5 0 R >> >> >>",
-		canvas->width, canvas->height);
-	snprintf(object[3], sizeof object[3], "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>");
-	snprintf(object[4], sizeof object[4], "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>");
-	snprintf(object[5], sizeof object[5], "<< /Length %zu >>\nstream\n", canvas->length);
-	at += (size_t)fprintf(stream, "%%PDF-1.4\n");
-	for (int i = 0; i < OBJECTS; i++) {
-		begin[i] = at;
-		at += (size_t)fprintf(stream, "%d 0 obj\n%s", i + 1, object[i]);
-		if (i == OBJECTS - 1)
-			at += fwrite(canvas->text, 1, canvas->length, stream) + (size_t)fprintf(stream, "endstream");
-		at += (size_t)fprintf(stream, "\nendobj\n");
-	}
-	fprintf(stream, "xref\n0 %d\n0000000000 65535 f \n", OBJECTS + 1);
-	for (int i = 0; i < OBJECTS; i++)
-		fprintf(stream, "%010zu 00000 n \n", begin[i]);
-	fprintf(stream, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%zu\n%%%%EOF\n", OBJECTS + 1, at);
+	char *list = NULL, *picture = NULL;
+	size_t size = 0, length = 0;
+	FILE *text = open_memstream(&list, &size);
+	if (!text)
+		return fail_memory(error);
+	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->width, canvas->height);
+	fwrite(canvas->text, 1, canvas->length, text);
+	enum status status = fclose(text) == 0 ? dot_child_render(list, size, canvas->kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)
+		: fail_memory(error);
+	if (status == OK)
+		fwrite(picture, 1, length, stream);
+	mem_free(picture);
+	free(list);
+	return status;
 }
 
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error)
 {
 	bool failed = ferror(canvas->body);
 	failed |= fclose(canvas->body) != 0;
-	if (!failed && canvas->kind == CANVAS_SVG)
+	enum status status = failed ? fail_memory(error) : OK;
+	if (status == OK && is_list(canvas))
+		status = write_list(canvas, stream, error);
+	else if (status == OK)
 		write_svg(canvas, stream);
-	else if (!failed)
-		write_pdf(canvas, stream);
 	free(canvas->text);
-	return failed ? fail_memory(error) : OK;
+	return status;
 }

@@ -1,4 +1,5 @@
-/* canvas.h: figures as SVG or PDF, written by ourselves: boxes, lines, texts. Points, y downwards from the top left corner. */
+/* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at; PDF and PNG are drawn by tidemark-dot with Cairo, which
+ * embeds fonts of any script. Points, y downwards from the top left corner. */
 #ifndef TIDEMARK_DRAW_CANVAS_H
 #define TIDEMARK_DRAW_CANVAS_H
 
@@ -6,7 +7,7 @@
 
 #include "solver/base/base.h"
 
-enum canvas_kind { CANVAS_SVG, CANVAS_PDF };
+enum canvas_kind { CANVAS_SVG, CANVAS_PDF, CANVAS_PNG };
 enum canvas_anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 
 struct canvas_point { double x, y; };
@@ -44,7 +45,7 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 	const char *title);
 /* A line through the points, or an area with fill. */
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line);
-/* The text's base line begins, is centred or ends at (x, y). PDF shows ASCII only. */
+/* The text's base line begins, is centred or ends at (x, y). What doesn't fit the paper is cut, with an ellipsis. */
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text);
 /* About the width of a text, in points. */
 double canvas_text_width(double size, const char *text);
@@ -53,7 +54,7 @@ int canvas_rows(struct canvas *canvas, double x, double y, double width, double 
 /* Boxes with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
 int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
 	const struct canvas_key *key, int keys);
-/* Writes the figure and frees everything. */
+/* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);
 
 #endif

@@ -86,7 +86,6 @@ const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
 
 #define AS(kind) (1u << EXPORT_##kind)
 #define DRAWINGS (AS(svg) | AS(pdf) | AS(png))
-#define FIGURES  (AS(svg) | AS(pdf))
 
 const struct export_view export_views[] = {
 	{ NULL, NULL, AS(native), false, write_native },
@@ -111,19 +110,19 @@ const struct export_view export_views[] = {
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(text), false, segments_text },
 	{ "segments", NULL, AS(csv), false, segments_csv },
 	{ "segments", NULL, AS(dot) | DRAWINGS, false, segments_drawing },
-	{ "timeline", "live memory over the order, by kind", FIGURES, true, export_timeline },
+	{ "timeline", "live memory over the order, by kind", DRAWINGS, true, export_timeline },
 	{ "timeline", NULL, AS(tikz), true, tikz_timeline },
 	{ "timeline", NULL, AS(gnuplot), false, gnuplot_timeline },
-	{ "map", "every buffer as a box: steps by addresses", FIGURES, true, export_map },
+	{ "map", "every buffer as a box: steps by addresses", DRAWINGS, true, export_map },
 	{ "map", NULL, AS(tikz), true, tikz_map },
 	{ "map", NULL, AS(gnuplot), false, gnuplot_map },
 	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv), false, pipeline_csv },
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
 	{ "pipeline", NULL, AS(tikz), true, pipeline_tikz },
-	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
+	{ "pipeline", NULL, DRAWINGS, true, pipeline_picture },
 	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },
-	{ "mesh", NULL, AS(tikz) | FIGURES, true, export_mesh },
+	{ "mesh", NULL, AS(tikz) | DRAWINGS, true, export_mesh },
 	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false, shard_placements },
 	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
 	{ "candidates", "the ways to split that were compared", AS(csv), false, shard_candidates },

@@ -57,7 +57,7 @@ struct export_options {
 	X(dot, true, "the graph as DOT with all it holds; with --view, a drawing's source") \
 	X(svg, true, "a drawing of the graph, or a figure") \
 	X(pdf, true, "the drawing or figure as PDF") \
-	X(png, true, "the drawing as PNG")
+	X(png, true, "the drawing or figure as PNG")
 
 enum export_kind_id {
 #define X(name, plan, help) EXPORT_##name,
@@ -69,7 +69,7 @@ enum export_kind_id {
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
-	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE };
+	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE };
 }
 
 struct export_kind { const char *name, *help; bool needs_plan; };
