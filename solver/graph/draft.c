@@ -57,13 +57,29 @@ void *arena_copy(struct arena *arena, const void *of, size_t size)
 	return copy ? memcpy(copy, of, size) : NULL;
 }
 
-enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra)
+bool about_keep(struct arena *arena, struct about *about)
 {
+	const char **opaque = arena_alloc(arena, about->opaques, sizeof *opaque);
+	bool fine = opaque != NULL;
+	for (uint32_t i = 0; fine && i < about->opaques; i++)
+		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
+	about->opaque = opaque;
+	if (fine && about->synthesised)
+		fine = (about->synthesised = arena_text(arena, about->synthesised, strlen(about->synthesised))) != NULL;
+	return fine;
+}
+
+enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)
+{
+	struct about copy = about ? *about : draft->about;
+	if (about && !about_keep(&draft->arena, &copy))
+		return NO_MEMORY;
 	if (!keep_text(draft, &name) || !keep_text(draft, &source) || !keep_text(draft, &extra))
 		return NO_MEMORY;
 	draft->name = name ? name : draft->name;
 	draft->source = source ? source : draft->source;
 	draft->extra = extra ? extra : draft->extra;
+	draft->about = copy;
 	return OK;
 }
 

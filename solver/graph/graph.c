@@ -591,7 +591,9 @@ static enum status describe(struct build *build)
 	graph->name = build->draft->name;
 	graph->source = build->draft->source;
 	graph->extra = build->draft->extra;
-	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL))
+	graph->about = build->draft->about;
+	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL)
+		|| !about_keep(&graph->arena, &graph->about))
 		return out_of_memory(build);
 	graph->fingerprint = fingerprint(graph);
 	return OK;

@@ -119,8 +119,25 @@ struct storage {
 	bool live_out;         /* stays to the end (persistent, or a tensor of kind output) */
 };
 
+/* What a graph says of itself besides its name. All zero: nothing. */
+struct about {
+	int64_t batch, sequence;      /* of the step; 0: nobody says, < 0: said to have none */
+	const char *synthesised;      /* how a training step was made of a forward graph; NULL: it wasn't */
+	const char *const *opaque;    /* [opaques] types of its ops that no rule knows */
+	uint32_t opaques;
+	uint32_t axes, device;        /* of a grid of devices, the one whose graph this is */
+	struct { char name[8]; uint32_t size; } axis[MESH_AXES];
+	uint32_t ranks, rank;         /* of a pipeline, likewise; 0 ranks: none */
+};
+
+static inline bool about_says(const struct about *about)
+{
+	return about->batch || about->sequence || about->synthesised || about->opaques || about->axes || about->ranks;
+}
+
 struct graph {
 	const char *name, *source, *extra;
+	struct about about;
 	uint32_t ops, tensors, storages;
 	struct op *op;
 	struct tensor *tensor;
@@ -148,8 +165,8 @@ struct draft;
 
 struct draft *draft_new(void);
 void draft_free(struct draft *draft);
-/* NULL leaves what was there. extra as in struct tensor. */
-enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra);
+/* NULL leaves what was there. extra as in struct tensor. Copies what it is given. */
+enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
 
 /* Each copies what it is given. draft_tensor and draft_op return the new id, or NONE when out of memory.
  * storage and writer of a tensor are ignored, alias must be an id given out before or later (checked by graph_build). */

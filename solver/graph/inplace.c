@@ -70,7 +70,7 @@ static enum status copy_rows(struct draft *draft, const struct graph *graph, uin
 
 static enum status fill_draft(struct draft *draft, const struct graph *graph, const uint32_t *root)
 {
-	enum status status = draft_describe(draft, graph->name, graph->source, graph->extra);
+	enum status status = draft_describe(draft, graph->name, graph->source, graph->extra, &graph->about);
 	for (uint32_t id = 0; id < graph->tensors && status == OK; id++) {
 		struct tensor tensor = graph->tensor[id];
 		if (root[id] == id && tensor.alias != NONE) {

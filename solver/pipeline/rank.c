@@ -617,9 +617,10 @@ static bool start(struct making *making)
 static void describe(struct making *making)
 {
 	const struct graph *graph = making->graph;
-	char member[60];
-	snprintf(member, sizeof member, "%s\"pipeline\":{\"ranks\":%u,\"rank\":%u}", graph->extra && *graph->extra ? "," : "", making->cut->ranks, making->rank);
-	stop(making, draft_describe(making->draft, graph->name, graph->source, joined(making, graph->extra ? graph->extra : "", member)));
+	struct about about = graph->about;
+	about.ranks = making->cut->ranks;
+	about.rank = making->rank;
+	stop(making, draft_describe(making->draft, graph->name, graph->source, graph->extra, &about));
 }
 
 struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,

@@ -80,33 +80,19 @@ static void place_list(const struct walk *walk, uint32_t tensor, struct placemen
 	snprintf(text + used, size - used, "]");
 }
 
-/* A graph's members with one more. NULL when out of memory. */
-static const char *with_member(struct walk *walk, const char *extra, const char *member)
-{
-	size_t length = extra ? strlen(extra) + 1 : 0, more = strlen(member);
-	char *text = arena_alloc(&walk->arena, length + more + 1, 1);
-	if (!text)
-		stop(walk, NO_MEMORY);
-	else
-		snprintf(text, length + more + 1, "%s%s%s", extra ? extra : "", extra ? "," : "", member);
-	return text;
-}
-
 static void describe(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
-	const char *extra = graph->extra;
+	struct about about = graph->about;
 	if (mesh_devices(walk->mesh) > 1) {
-		char text[MESH_AXES * 32 + 40];
-		size_t used = (size_t)snprintf(text, sizeof text, "\"mesh\":{");
-		for (uint32_t a = 0; a < walk->mesh->axes; a++)
-			used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%.7s\":%u", a ? "," : "", walk->mesh->axis[a].name,
-				walk->mesh->axis[a].size);
-		snprintf(text + used, sizeof text - used, "},\"rank\":%u", walk->rank);
-		extra = with_member(walk, extra, text);
+		about.axes = walk->mesh->axes;
+		about.device = walk->rank;
+		for (uint32_t a = 0; a < about.axes; a++) {
+			memcpy(about.axis[a].name, walk->mesh->axis[a].name, sizeof about.axis[a].name);
+			about.axis[a].size = walk->mesh->axis[a].size;
+		}
 	}
-	if (walk->status == OK)
-		stop(walk, draft_describe(walk->draft, graph->name, graph->source, extra));
+	stop(walk, draft_describe(walk->draft, graph->name, graph->source, graph->extra, &about));
 }
 
 /* ---- tensors and collectives --------------------------------------------------------------------------------------- */

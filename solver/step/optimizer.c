@@ -279,7 +279,7 @@ static struct graph *without_update(const struct graph *step, struct error *erro
 	}
 	if (status == OK) {
 		build_copy_control(&build, step, op);
-		status = build.status != OK ? build.status : draft_describe(build.draft, step->name, step->source, step->extra);
+		status = build.status != OK ? build.status : draft_describe(build.draft, step->name, step->source, step->extra, &step->about);
 	}
 	if (status == OK)
 		result = graph_build(build.draft, error);
@@ -341,7 +341,7 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	}
 	if (status == OK) {
 		write_update(&build, graph, options, parameter, gradient, count, identity, group_at, op);
-		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra);
+		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
 	}
 	if (status == OK)
 		result = graph_build(build.draft, error);

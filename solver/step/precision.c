@@ -158,7 +158,7 @@ static enum status convert(struct conversion *conversion, struct error *error)
 			: build_copy_op(build, graph, op, conversion->tensor);
 	build_copy_control(build, graph, conversion->op);
 	if (build->status == OK)
-		build->status = draft_describe(build->draft, graph->name, graph->source, graph->extra);
+		build->status = draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about);
 	return build->status == OK ? OK : fail(error, build->status, "out of memory");
 }
 

@@ -437,7 +437,7 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 		return status;
 	build_copy_control(&replay->build, graph, replay->op);
 	return replay->build.status != OK ? replay->build.status
-		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra);
+		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);
 }
 
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,

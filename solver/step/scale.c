@@ -405,26 +405,15 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 	return status;
 }
 
-/* Replaces the number of a member `"key":number` of the graph's extra keys. */
-static const char *replace_number(struct arena *arena, const char *extra, const char *key, int64_t number)
-{
-	const char *at = extra && number > 0 ? strstr(extra, key) : NULL;
-	if (!at)
-		return extra;
-	size_t head = (size_t)(at - extra) + strlen(key), skip = strspn(extra + head, "0123456789");
-	size_t size = strlen(extra) + 24;
-	char *text = arena_alloc(arena, size, 1);
-	if (text)
-		snprintf(text, size, "%.*s%lld%s", (int)head, extra, (long long)number, extra + head + skip);
-	return text;
-}
-
 static enum status write_graph(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	const char *extra = replace_number(&scaling->arena, graph->extra, "\"batch\":", scaling->request->batch);
-	extra = replace_number(&scaling->arena, extra, "\"seq\":", scaling->request->sequence);
-	if ((graph->extra && !extra) || draft_describe(scaling->draft, graph->name, graph->source, extra) != OK || !write_tensors(scaling))
+	struct about about = graph->about;
+	if (about.batch > 0 && scaling->request->batch > 0)
+		about.batch = scaling->request->batch;
+	if (about.sequence > 0 && scaling->request->sequence > 0)
+		about.sequence = scaling->request->sequence;
+	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK || !write_tensors(scaling))
 		return NO_MEMORY;
 	enum status status = OK;
 	uint32_t next = graph->tensors;

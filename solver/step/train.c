@@ -4,6 +4,8 @@
 
 #include "train.h"
 
+#define OPAQUE_MOST 12
+
 struct train {
 	const struct graph *forward;
 	const struct train_options *options;
@@ -15,7 +17,8 @@ struct train {
 	uint32_t *op;           /* [ops] the draft's op */
 	uint32_t *copy;         /* [ops] the copy of operand 0 that an in-place op keeps, or NONE */
 	uint32_t *first_reader; /* [tensors] the first op that reads it, or NONE */
-	char opaque[400];       /* quoted, comma-separated types of ops without a rule */
+	const char *opaque[OPAQUE_MOST]; /* types of ops without a rule, the first ones */
+	uint32_t opaques;
 };
 
 bool train_has_step(const struct graph *graph)
@@ -46,12 +49,11 @@ static uint32_t *none_array(struct train *train, uint32_t count)
 
 static void note_opaque(struct train *train, const char *type)
 {
-	char quoted[120];
-	size_t length = strlen(train->opaque);
-	snprintf(quoted, sizeof quoted, "\"%.100s\"", type);
-	if (strpbrk(type, "\"\\") || strstr(train->opaque, quoted) || length + strlen(quoted) + 2 > sizeof train->opaque)
-		return;
-	snprintf(train->opaque + length, sizeof train->opaque - length, "%s%s", length ? "," : "", quoted);
+	for (uint32_t i = 0; i < train->opaques; i++)
+		if (strcmp(train->opaque[i], type) == 0)
+			return;
+	if (train->opaques < OPAQUE_MOST)
+		train->opaque[train->opaques++] = type;
 }
 
 /* Which tensors a gradient flows to: from the parameters down the forward pass. */
@@ -230,20 +232,14 @@ static uint32_t update_ops(struct train *train)
 static enum status describe(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	bool before = graph->extra && *graph->extra;
-	size_t size = 700 + (before ? strlen(graph->extra) : 0);
-	char *extra = mem_alloc(size, 1);
-	if (!extra)
-		return NO_MEMORY;
-	int length = snprintf(extra, size, "%s%s", before ? graph->extra : "", before ? "," : "");
-	if (!before || !strstr(graph->extra, "\"synthesised\""))
-		length += snprintf(extra + length, size - (size_t)length, "\"synthesised\":\"backward and update by rules, %s\"",
-			train->options->policy == GRADIENT_EAGER ? "eager" : "ideal");
-	if (*train->opaque && (!before || !strstr(graph->extra, "\"opaque_ops\"")))
-		snprintf(extra + length, size - (size_t)length, ",\"opaque_ops\":[%s]", train->opaque);
-	enum status status = draft_describe(train->build.draft, graph->name, graph->source, extra);
-	mem_free(extra);
-	return status;
+	struct about about = graph->about;
+	if (!about.synthesised)
+		about.synthesised = train->options->policy == GRADIENT_EAGER ? "backward and update by rules, eager" : "backward and update by rules, ideal";
+	if (about.opaques == 0) {
+		about.opaque = train->opaque;
+		about.opaques = train->opaques;
+	}
+	return draft_describe(train->build.draft, graph->name, graph->source, graph->extra, &about);
 }
 
 static bool prepare(struct train *train)
@@ -351,7 +347,7 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	if (build.draft && tensor && op && wanted) {
 		copy_forward(&build, step, rules, tensor, op, wanted);
 		if (build.status == OK)
-			build.status = draft_describe(build.draft, step->name, step->source, step->extra);
+			build.status = draft_describe(build.draft, step->name, step->source, step->extra, &step->about);
 		status = build.status;
 	}
 	if (status == OK)

@@ -411,7 +411,7 @@ static enum status describe(struct reader *reader)
 	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
 		return out_of_memory(reader);
 	enum status status = texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK;
-	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2]) != OK)
+	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) != OK)
 		status = out_of_memory(reader);
 	return status;
 }

@@ -123,7 +123,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		build_finish(&model.build);
 		status = model.build.status;
 		if (status == OK)
-			status = draft_describe(model.build.draft, name, "tidemark model", NULL);
+			status = draft_describe(model.build.draft, name, "tidemark model", NULL, NULL);
 		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

@@ -507,9 +507,76 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
 }
 
+/* A size of the step, or null where it has none. */
+static int64_t read_size(const json_t *record, const char *key, struct keys *known)
+{
+	int64_t number = -1;
+	if (!json_is_null(json_object_get(record, key)) && !whole_number(record, key, 1, INT64_MAX, &number))
+		return 0;
+	know(known, key);
+	return number;
+}
+
+/* The grid: axes with their sizes, and the device. */
+static void read_grid(const json_t *record, struct about *about, struct keys *known)
+{
+	json_t *grid = json_object_get(record, "mesh"), *size;
+	const char *name;
+	int64_t number;
+	bool fine = json_is_object(grid) && json_object_size(grid) > 0 && json_object_size(grid) <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
+	if (!fine)
+		return;
+	about->device = (uint32_t)number;
+	json_object_foreach(grid, name, size) {
+		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && json_is_integer(size) && json_integer_value(size) > 0
+			&& json_integer_value(size) <= UINT32_MAX;
+		if (fine) {
+			memcpy(about->axis[about->axes].name, name, strlen(name) + 1);
+			about->axis[about->axes++].size = (uint32_t)json_integer_value(size);
+		}
+	}
+	about->axes = fine ? about->axes : 0;
+	if (fine) {
+		know(known, "mesh");
+		know(known, "rank");
+	}
+}
+
+static bool read_opaque(struct reader *reader, const json_t *list, struct about *about)
+{
+	size_t count = json_array_size(list);
+	const char **type = count > 0 && count <= UINT32_MAX ? arena_alloc(&reader->names, count, sizeof *type) : NULL;
+	bool fine = type != NULL;
+	for (size_t i = 0; fine && i < count; i++)
+		fine = (type[i] = json_string_value(json_array_get(list, i))) != NULL;
+	about->opaque = type;
+	about->opaques = fine ? (uint32_t)count : 0;
+	return fine;
+}
+
+/* Texts are the record's. */
+static void read_about(struct reader *reader, const json_t *record, struct about *about, struct keys *known)
+{
+	const json_t *pipeline = json_object_get(record, "pipeline");
+	int64_t ranks, rank;
+	about->batch = read_size(record, "batch", known);
+	about->sequence = read_size(record, "seq", known);
+	if ((about->synthesised = json_string_value(json_object_get(record, "synthesised"))))
+		know(known, "synthesised");
+	if (read_opaque(reader, json_object_get(record, "opaque_ops"), about))
+		know(known, "opaque_ops");
+	read_grid(record, about, known);
+	if (json_object_size(pipeline) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
+		about->ranks = (uint32_t)ranks;
+		about->rank = (uint32_t)rank;
+		know(known, "pipeline");
+	}
+}
+
 static enum status read_header(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	static const struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
+	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
+	struct about about = { 0 };
 	const char *name = NULL, *source = NULL;
 	int64_t version = 1;
 	bool there;
@@ -522,8 +589,10 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = text_member(reader, record, "source", &source);
 	if (status == OK)
+		read_about(reader, record, &about, &known);
+	if (status == OK)
 		status = unknown_members(reader, line, length, &known, &extra);
-	if (status == OK && draft_describe(reader->draft, name, source, extra) != OK)
+	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = out_of_memory(reader);
 	return status;
 }

@@ -26,6 +26,7 @@ bool native_write(const struct graph *graph, FILE *stream);
 
 /* The members of a record behind the known ones: unknown keys as they were, then placements, collectives and where
  * an op comes from. */
+void native_graph_members(const struct graph *graph, struct json *json);
 void native_tensor_members(const struct tensor *tensor, struct json *json);
 void native_op_members(const struct op *op, struct json *json);
 

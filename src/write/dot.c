@@ -30,8 +30,9 @@ static void attribute(FILE *stream, const char *key, const char *text)
 	dot_write_text(stream, text, NULL);
 }
 
-/* What the native format has beyond the attributes, as it writes it: a tensor's or an op's. False when out of memory. */
-static bool members(FILE *stream, const struct tensor *tensor, const struct op *op)
+/* What the native format has beyond the attributes, as it writes it, behind `before`: a tensor's, an op's, or else the graph's. False when out
+ * of memory. */
+static bool members(FILE *stream, const char *before, const struct graph *graph, const struct tensor *tensor, const struct op *op)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -41,11 +42,15 @@ static bool members(FILE *stream, const struct tensor *tensor, const struct op *
 	struct json json = { .stream = native, .depth = 1 };   /* inside brackets that nobody writes */
 	if (tensor)
 		native_tensor_members(tensor, &json);
-	else
+	else if (op)
 		native_op_members(op, &json);
+	else
+		native_graph_members(graph, &json);
 	bool fine = fclose(native) == 0;
-	if (fine && length > 0)
-		attribute(stream, "extra", text);
+	if (fine && length > 0) {
+		fputs(before, stream);
+		dot_write_text(stream, text, NULL);
+	}
 	free(text);
 	return fine;
 }
@@ -67,7 +72,7 @@ static bool write_tensor(const struct graph *graph, const struct tensor *tensor,
 	}
 	if (tensor->alias != NONE)
 		attribute(stream, "alias_of", graph->tensor[tensor->alias].name);
-	bool fine = members(stream, tensor, NULL);
+	bool fine = members(stream, ", extra=", graph, tensor, NULL);
 	fputs("];\n", stream);
 	return fine;
 }
@@ -108,7 +113,7 @@ static bool write_op(const struct graph *graph, uint32_t id, FILE *stream)
 		fprintf(stream, ", workspace=%" PRId64, op->workspace);
 	fprintf(stream, ", step=%u", id);
 	write_inplace(graph, id, stream);
-	bool fine = members(stream, NULL, op);
+	bool fine = members(stream, ", extra=", graph, NULL, op);
 	fputs("];\n", stream);
 	return fine;
 }
@@ -149,9 +154,8 @@ bool dot_write(const struct graph *graph, FILE *stream)
 		dot_write_text(stream, graph->source, NULL);
 		fputs(";\n", stream);
 	}
-	if (graph->extra) {
-		fputs("  extra=", stream);
-		dot_write_text(stream, graph->extra, NULL);
+	if (graph->extra || about_says(&graph->about)) {
+		fine = members(stream, "  extra=", graph, NULL, NULL);
 		fputs(";\n", stream);
 	}
 	fputs("  node [shape=ellipse];\n", stream);

@@ -57,6 +57,44 @@ void native_op_members(const struct op *op, struct json *json)
 		json_write_integer(json, "in_flight", op->in_flight);
 }
 
+static void write_size(struct json *json, const char *key, int64_t size)
+{
+	if (size > 0)
+		json_write_integer(json, key, size);
+	else if (size < 0)
+		json_write_null(json, key);
+}
+
+void native_graph_members(const struct graph *graph, struct json *json)
+{
+	const struct about *about = &graph->about;
+	write_size(json, "batch", about->batch);
+	write_size(json, "seq", about->sequence);
+	if (graph->extra)
+		json_write_raw(json, NULL, graph->extra);
+	if (about->synthesised)
+		json_write_text(json, "synthesised", about->synthesised);
+	if (about->opaques)
+		json_open_array(json, "opaque_ops");
+	for (uint32_t i = 0; i < about->opaques; i++)
+		json_write_text(json, NULL, about->opaque[i]);
+	if (about->opaques)
+		json_close(json);
+	if (about->axes) {
+		json_open_object(json, "mesh");
+		for (uint32_t a = 0; a < about->axes; a++)
+			json_write_integer(json, about->axis[a].name, about->axis[a].size);
+		json_close(json);
+		json_write_integer(json, "rank", about->device);
+	}
+	if (about->ranks) {
+		json_open_object(json, "pipeline");
+		json_write_integer(json, "ranks", about->ranks);
+		json_write_integer(json, "rank", about->rank);
+		json_close(json);
+	}
+}
+
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
 static void write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
@@ -144,8 +182,7 @@ bool native_write(const struct graph *graph, FILE *stream)
 	json_write_text(&json, "name", graph->name);
 	if (graph->source)
 		json_write_text(&json, "source", graph->source);
-	if (graph->extra)
-		json_write_raw(&json, NULL, graph->extra);
+	native_graph_members(graph, &json);
 	json_end(&json);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		write_tensor(graph, &graph->tensor[id], &json);

@@ -129,7 +129,7 @@ static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
 static struct draft *draft_of(const struct graph *graph)
 {
 	struct draft *draft = draft_new();
-	if (!draft || draft_describe(draft, graph->name, graph->source, graph->extra) != OK)
+	if (!draft || draft_describe(draft, graph->name, graph->source, graph->extra, &graph->about) != OK)
 		goto failed;
 	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
 		if (draft_tensor(draft, &graph->tensor[tensor]) == NONE)
