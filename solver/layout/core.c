@@ -183,6 +183,9 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 		else
 			core->buffer[core->count++] = sized[i].buffer;
 	}
+	/* Alone they fit when one is gone; alignments and pins may be in the way all the same. */
+	for (uint32_t i = 0; i < core->count; i++)
+		core->irreducible &= model->alignment[core->buffer[i]] <= 1 && model->fixed[core->buffer[i]] < 0;
 	qsort(core->buffer, core->count, sizeof *core->buffer, compare_numbers);
 	mem_free(sized);
 	return OK;

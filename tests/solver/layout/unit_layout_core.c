@@ -96,6 +96,43 @@ Test(layout_core, bounds_above_the_load_are_proved_by_few_buffers)
 	cr_assert_gt(irreducible, above / 2);
 }
 
+/* With alignments and pins of their own: what is called irreducible is, by the plain search. */
+Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
+{
+	uint64_t seed = test_seed();
+	uint32_t claims = 0;
+	for (uint32_t round = 0; round < test_rounds(600, 6000); round++) {
+		int64_t lower[12], upper[12], size[12], alignment[12], fixed[12];
+		struct buffers buffers = { .n = 3 + (uint32_t)below(&seed, 9), .lower = lower, .upper = upper, .size = size, .alignment = alignment };
+		for (uint32_t b = 0; b < buffers.n; b++) {
+			lower[b] = (int64_t)below(&seed, 4);
+			upper[b] = below(&seed, 3) ? lower[b] + 1 + (int64_t)below(&seed, 4) : 8;
+			size[b] = 1 + (int64_t)below(&seed, 9);
+			alignment[b] = (int64_t)1 << below(&seed, 4);
+			fixed[b] = round % 3 == 0 && below(&seed, 6) == 0 ? (int64_t)below(&seed, 3) * 8 : -1;
+		}
+		buffers.fixed = round % 3 == 0 ? fixed : NULL;
+		struct layout layout;
+		struct control control = { 0 };
+		struct error error = { 0 };
+		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = round % 2 ? 4 + (int64_t)below(&seed, 40) : 0 };
+		enum status status = layout_solve(&buffers, &options, &control, &layout, &error);
+		bool refused = status == INFEASIBLE && layout.clash.kind == LAYOUT_CLASH_NONE;
+		int64_t capacity = layout.ground == LAYOUT_PROOF_LOAD ? options.capacity : layout.proof.bound - 1;
+		for (uint32_t gone = 0; (status == OK || refused) && layout.irreducible && gone < layout.core_count; gone++) {
+			uint32_t rest[12], count = 0;
+			for (uint32_t i = 0; i < layout.core_count; i++)
+				if (i != gone)
+					rest[count++] = layout.core[i];
+			claims++;
+			cr_assert_neq(layout_check_core(&buffers, rest, count, 1, capacity, NODES), INFEASIBLE, "SEED=%llu round %u: buffer %u is not needed",
+				(unsigned long long)test_seed(), round, layout.core[gone]);
+		}
+		layout_free(&layout);
+	}
+	cr_assert_gt(claims, 50, "%u claims", claims);
+}
+
 Test(layout_core, a_capacity_that_is_too_small_names_its_core)
 {
 	uint64_t seed = test_seed();

@@ -1,0 +1,27 @@
+/* fuzz_detect.c: what a file is, by its beginning, and graphs of any format but DOT, compressed or not: a graph or an error. */
+#include <string.h>
+
+#include "src/read/detect.h"
+#include "src/read/input.h"
+#include "as_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[40];
+	struct error error = { 0 };
+	enum input_kind kind = input_detect((const char *)data, size);
+	must(kind < INPUT_KIND_COUNT && input_kind_name(kind)[0]);
+	int descriptor = as_file(data, size, path);
+	struct input *input = input_open(path, &error);
+	must(input || error.text[0]);
+	const char *beginning = input ? input_peek(input, &size) : NULL;
+	bool dot = input && input_detect(beginning, size) == INPUT_DOT;   /* a process for each: tests/src/read/mutation_test does that */
+	input_close(input);
+	struct graph *graph = dot || !input ? NULL : graph_open(path, &error);
+	must(graph || dot || error.text[0]);
+	graph_release(graph);
+	close(descriptor);
+	return 0;
+}

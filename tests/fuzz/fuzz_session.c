@@ -1,0 +1,40 @@
+/* fuzz_session.c: session files take anything: they run up to the first line that is wrong, which is named. Nothing is exported. */
+#include <string.h>
+
+#include "src/read/input.h"
+#include "src/session/session.h"
+#include "as_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct bytes { const uint8_t *data; size_t size; };
+
+static ssize_t read_bytes(void *context, void *buffer, size_t size, struct error *error)
+{
+	struct bytes *bytes = context;
+	(void)error;
+	size_t take = size < bytes->size ? size : bytes->size;
+	memcpy(buffer, bytes->data, take);
+	bytes->data += take;
+	bytes->size -= take;
+	return (ssize_t)take;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes bytes = { data, size < 400 ? size : 400 };
+	struct source source = { read_bytes, &bytes };
+	struct error error = { 0 };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	struct graph *graph = graph_open("samples/diamond.jsonl", &error);
+	must(graph != NULL);
+	struct session *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
+	must(session != NULL);
+	if (session_replay(session, &source, false, &error) != OK)
+		must(error.text[0] != '\0');
+	session_free(session);
+	scenario_done(&scenario);
+	return 0;
+}
