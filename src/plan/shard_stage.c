@@ -1,30 +1,16 @@
 /* shard_stage.c: the shard stage: scenario -> mesh -> sharding -> the graph of one device. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "notes.h"
 #include "shard_stage.h"
 
-#define NOTES_BYTES 2000
 #define CANDIDATES_MAX 200
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
-
-static void note(char *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void note(char *notes, const char *format, ...)
-{
-	size_t used = strlen(notes);
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(notes + used, NOTES_BYTES - used - 1, format, arguments);
-	va_end(arguments);
-	used = strlen(notes);
-	memcpy(notes + used, "\n", 2);
-}
 
 /* Says which extents an axis would like to cut but doesn't divide. */
 static void note_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, char *notes)

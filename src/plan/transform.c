@@ -3,9 +3,9 @@
  * Every step is a row of a table: whether the scenario asks for it, what its result depends on, and the call. Each
  * result is kept under the fingerprint of its input graph and of just the knobs that it reads.
  */
-#include <stdarg.h>
 #include <string.h>
 
+#include "notes.h"
 #include "pipeline_stage.h"
 #include "shard_stage.h"
 #include "solver/step/optimizer.h"
@@ -14,7 +14,6 @@
 #include "solver/step/train.h"
 #include "transform.h"
 
-#define NOTES_BYTES 2000
 
 struct transformed *transformed_retain(struct transformed *transformed)
 {
@@ -71,19 +70,6 @@ static int64_t value(const struct job *job, enum knob_id knob)
 	return job->scenario->value[knob];
 }
 
-static void note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void note(struct job *job, const char *format, ...)
-{
-	size_t used = strlen(job->notes);
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(job->notes + used, sizeof job->notes - used - 1, format, arguments);
-	va_end(arguments);
-	used = strlen(job->notes);
-	memcpy(job->notes + used, "\n", 2);
-}
-
 static struct update_options update_options(const struct job *job, enum optimizer given)
 {
 	bool mixed = value(job, K_precision) == PRECISION_MIXED;
@@ -119,7 +105,7 @@ static struct graph *run_train(struct job *job)
 	struct graph *step = train_step(forward, &options, job->error);
 	graph_release(forward);
 	if (step)
-		note(job, "the backward pass and the weight update were made by rules%s (%s), with %s",
+		note(job->notes, "the backward pass and the weight update were made by rules%s (%s), with %s",
 			step_given ? " in place of the graph's own" : "", options.policy == GRADIENT_EAGER
 			? "eager: what PyTorch saves" : "ideal: only what derivatives need", optimizer_names[options.update.optimizer]);
 	return step;
@@ -133,25 +119,25 @@ static bool wants_scale(const struct job *job)
 static void note_scale(struct job *job, const struct scale_report *report)
 {
 	if (report->copies)
-		note(job, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
+		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
 			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
 	if (report->unfused)
-		note(job, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
+		note(job->notes, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
 			report->unfused == 1 ? " has" : "s have");
 	if (report->capacities)
-		note(job, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
+		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
 			report->capacities == 1 ? " is" : "s are");
 	if (report->sums)
-		note(job, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
+		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
 			report->sums == 1 ? "its" : "their");
 	if (report->whole_slices)
-		note(job, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
+		note(job->notes, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
 			report->whole_slices == 1 ? " is" : "s are", report->whole_slices == 1 ? "it" : "them");
 	if (report->workspaces)
-		note(job, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
+		note(job->notes, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
 			report->workspaces == 1 ? "its" : "their");
 	if (report->ambiguous)
-		note(job, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
+		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
 }
 
 static void release_factors(void *pointer)
@@ -233,7 +219,7 @@ static struct graph *run_optimizer(struct job *job)
 		.precision = (enum precision)value(job, K_precision) };
 	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
 	if (graph)
-		note(job, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+		note(job->notes, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
 	return graph;
 }
 
@@ -296,11 +282,11 @@ static struct graph *recompute_to_cap(struct job *job, const struct activations 
 		job->error);
 	char saved[32], margin[32];
 	if (graph)
-		note(job, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
+		note(job->notes, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
 			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
 			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
 	if (graph && job->stage->fit_margin && job->error->status == OK)
-		note(job, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
+		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
 	if (graph)
 		job->fit_peak = point.peak;
 	return graph;
@@ -321,7 +307,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error);
 	char saved[32];
 	if (graph && cost.bytes)
-		note(job, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
+		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
 			(double)cost.flops / 1e9);
 	return graph;
 }
@@ -349,7 +335,7 @@ static struct graph *run_shard(struct job *job)
 	if (!job->sharded)
 		return NULL;
 	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
-		note(job, "%.*s", (int)strcspn(at, "\n"), at);
+		note(job->notes, "%.*s", (int)strcspn(at, "\n"), at);
 	if (scenario_searches(job->scenario) && value(job, K_recompute) != RECOMPUTE_AUTO)
 		job->fit_peak = job->sharded->cost.usage;
 	return graph_retain(job->sharded->device);
@@ -376,9 +362,9 @@ static struct graph *run_pipeline(struct job *job)
 	}
 	int64_t used = (int64_t)mesh_devices(&job->sharded->sharding.mesh) * job->pipelined->ranks, idle = value(job, K_devices) - used;
 	if (idle > 0)
-		note(job, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
+		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
 	if (job->pipelined->moved)
-		note(job, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
+		note(job->notes, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
 	job->fit_peak = job->pipelined->ranks > 1 ? job->pipelined->estimate : -1;
 	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
 }
