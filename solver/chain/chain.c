@@ -37,6 +37,7 @@ struct run {
 	struct chain_plan *plan;
 	struct error *error;
 	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
+	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
 	int64_t bound;
 	struct price price;        /* of the best bound, alpha 0: there is none yet; */
 	wide weight;               /* and the least weight of a plan at it */
@@ -288,8 +289,8 @@ static void write_node(const struct run *run, const struct chain_choice *found, 
 	}
 }
 
-/* Into the plan, whose array is made where there is none. */
-static enum status write_choice(struct run *run, const struct chain_choice *found)
+/* Into the array of a whole plan, which is made where there is none. */
+static enum status write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
 {
 	struct chain_plan *plan = run->plan;
 	const struct shard_chain *chain = run->chain;
@@ -297,10 +298,10 @@ static enum status write_choice(struct run *run, const struct chain_choice *foun
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
-	if (!plan->choice && !(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice)))
+	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		write_node(run, found, node, plan->choice + plan->start[node]);
+		write_node(run, found, node, *choice + plan->start[node]);
 	return OK;
 }
 
@@ -315,7 +316,9 @@ static enum status offer(struct run *run, struct chain_choice *choice, struct ve
 	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
 		run->cost = vertex->cost;
 		run->usage = vertex->usage;
-		status = write_choice(run, choice);
+		status = write_choice(run, choice, &run->plan->choice);
+	} else if (!fits) {
+		status = write_choice(run, choice, &run->over);
 	}
 	chain_choice_free(choice);
 	return status;
@@ -466,6 +469,25 @@ static enum status thin_out(struct run *run)
 	return look_through(run);
 }
 
+/* Something between the best plan and the last one that doesn't fit. */
+static enum status splice(struct run *run)
+{
+	const struct shard_chain *chain = run->chain;
+	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice; i++) {
+		int64_t cost, usage;
+		if (!run->other && !(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other)))
+			return NO_MEMORY;
+		if (chain->copies[i] < 4 || chain_splice(chain, run->plan, run->over, i, run->other, &cost, &usage) != OK || cost >= run->cost)
+			continue;
+		uint32_t *better = run->other;
+		run->other = run->plan->choice;
+		run->plan->choice = better;
+		run->cost = cost;
+		run->usage = usage;
+	}
+	return OK;
+}
+
 /* Between a plan that is too large and one that fits, until none lies below the line through both. */
 static enum status find_price(struct run *run, struct vertex over, struct vertex under)
 {
@@ -481,9 +503,11 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 			return status;
 		wide weight = whole_weight(run, run->search.weight);
 		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
-			return OK;
+			return splice(run);
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
-		status = thin_out(run);
+		status = splice(run);
+		if (status == OK)
+			status = thin_out(run);
 		if (status != OK)
 			return status;
 	}

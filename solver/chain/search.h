@@ -41,6 +41,10 @@ struct chain_search {
 /* By elimination with points: of everything that weighs at most most, what costs least within the limit, below below.
  * INFEASIBLE: there is nothing. LIMIT: too many points, no choice. */
 enum status chain_exact(struct chain_search *search, int64_t most, int64_t below, struct chain_choice *choice);
+/* Fills choice (as a plan's) with as many inner copies of a segment as over has them as fit, all else as under, which fits. BAD_INPUT: forbidden pairs meet, or
+ * it is above the limit. */
+enum status chain_splice(const struct shard_chain *chain, const struct chain_plan *under, const uint32_t *over, uint32_t segment, uint32_t *choice,
+	int64_t *cost, int64_t *usage);
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);

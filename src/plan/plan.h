@@ -4,6 +4,7 @@
  *     plan            the result; questions that all readers ask
  *     planner         runs stages; choices that need the arena
  *     store           results by fingerprint
+ *     notes           what is told with a plan
  *     transform       the steps from graph to graph
  *     shard_stage     how the step is split
  *     sharded         its result

@@ -621,7 +621,7 @@ static enum status read_record(struct reader *reader, const char *line, size_t l
 	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
 	if (json_memory_failed()) {
 		json_decref(record);
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	}
 	if (!record)
 		return bad(reader, "not a JSON record: %s", problem.text);
