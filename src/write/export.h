@@ -72,6 +72,12 @@ static inline struct canvas_paper export_paper(const struct export_options *opti
 	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE };
 }
 
+/* What of that LaTeX may fill, in centimetres, where labels and border take `beside`; 14 where no width is asked for. */
+static inline double export_centimetres(const struct export_options *options, double beside)
+{
+	return options->width > 0 ? options->width * 2.54 / 72 - beside : 14;
+}
+
 struct export_kind { const char *name, *help; bool needs_plan; };
 extern const struct export_kind export_kinds[EXPORT_KIND_COUNT];
 

@@ -124,18 +124,18 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 
 /* ---- LaTeX ------------------------------------------------------------------------------------------------------------------- */
 
-#define CENTIMETRES (14.0 / CANVAS_PAGE)
+#define CENTIMETRES (2.54 / 72)
 
-static void write_tikz(const struct device_grid *grid, FILE *stream)
+static void write_tikz(const struct device_grid *grid, double width, FILE *stream)
 {
-	struct placing placing = place(grid, CANVAS_PAGE);
+	struct placing placing = place(grid, width);
 	char text[120];
 	double x, y;
 	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
 		"\\documentclass[border=2pt]{standalone}\n\\usepackage{tikz}\n", stream);
 	for (int level = 0; level < GRID_LEVELS; level++)
 		fprintf(stream, "\\definecolor{level%d}{HTML}{%s}\n", level, level_colours[level] + 1);
-	fputs("\\begin{document}\n\\begin{tikzpicture}[font=\\tiny, inner sep=0pt]\n", stream);
+	fprintf(stream, "\\begin{document}\n\\begin{tikzpicture}[font=\\%s, inner sep=0pt]\n", placing.cell > 20 ? "scriptsize" : "tiny");
 	for (uint32_t node = 0; node < grid->nodes; node++) {
 		device_at(grid, &placing, node * grid->per_node, &x, &y);
 		fprintf(stream, "\\draw (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (x - 2) * CENTIMETRES, -(y - 2) * CENTIMETRES,
@@ -220,7 +220,7 @@ enum status export_mesh(const struct plan *plan, const struct export_options *op
 	else if (kind == EXPORT_json)
 		write_json(&grid, plan->input->name, stream);
 	else if (kind == EXPORT_tikz)
-		write_tikz(&grid, stream);
+		write_tikz(&grid, export_paper(options, kind).width, stream);
 	else
 		status = figure_mesh(&grid, plan->input->name, export_paper(options, kind), stream, error);
 	outlook_release(outlook);

@@ -10,12 +10,12 @@
 
 /* Writes what a schedule is written as. */
 static enum status with_outlook(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
-	enum status (*write)(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error))
+	enum status (*write)(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream, struct error *error))
 {
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)
 		return error->status;
-	enum status status = write(plan, outlook, stream, error);
+	enum status status = write(plan, outlook, options, stream, error);
 	outlook_release(outlook);
 	return status;
 }
@@ -27,8 +27,10 @@ static void seconds(FILE *stream, int64_t picoseconds)
 
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
-static enum status write_csv(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
+static enum status write_csv(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
+	struct error *error)
 {
+	(void)options;
 	const struct timetable *timetable = &outlook->timetable;
 	(void)plan;
 	(void)error;
@@ -77,8 +79,10 @@ static void write_rank(const struct timetable *timetable, uint32_t rank, struct 
 	json_close(json);
 }
 
-static enum status write_json(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
+static enum status write_json(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
+	struct error *error)
 {
+	(void)options;
 	const struct timetable *timetable = &outlook->timetable;
 	struct json json = { .stream = stream, .spaced = true };
 	(void)error;
@@ -104,25 +108,25 @@ static enum status write_json(const struct plan *plan, const struct outlook *out
 
 /* ---- LaTeX -------------------------------------------------------------------------------------------------------------------- */
 
-#define TIKZ_WIDE  14.0     /* centimetres */
 #define TIKZ_LEAST 0.004    /* of the width: shorter slots are summed */
 
-struct tikz { FILE *stream; double row; };
+struct tikz { FILE *stream; double row, wide; };   /* centimetres */
 
 static void tikz_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
 {
 	const struct tikz *tikz = context;
-	double left = TIKZ_WIDE * x, wide = TIKZ_WIDE * width, top = -tikz->row * y, high = tikz->row * height;
+	double left = tikz->wide * x, wide = tikz->wide * width, top = -tikz->row * y, high = tikz->row * height;
 	fprintf(tikz->stream, "\\%s[part%d] (%.4f,%.4f) rectangle (%.4f,%.4f);\n", slot && wide > 0.1 ? "filldraw" : "fill", (int)part, left, top,
 		left + wide, top - high);
 	if (slot && wide > 0.3 && tikz->row > 0.25)
 		fprintf(tikz->stream, "\\node at (%.4f,%.4f) {%u};\n", left + wide / 2, top - high / 2, slot->microbatch);
 }
 
-static enum status write_tikz(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
+static enum status write_tikz(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
+	struct error *error)
 {
 	const struct timetable *timetable = &outlook->timetable;
-	struct tikz tikz = { stream, 10.0 / timetable->ranks < 0.5 ? 10.0 / timetable->ranks : 0.5 };
+	struct tikz tikz = { stream, 10.0 / timetable->ranks < 0.5 ? 10.0 / timetable->ranks : 0.5, export_centimetres(options, 0.9) };
 	const char *name;
 	int64_t unit = time_unit(timetable->time, &name);
 	(void)error;
@@ -140,14 +144,15 @@ static enum status write_tikz(const struct plan *plan, const struct outlook *out
 		every *= 2;
 	for (uint32_t rank = 0; rank < timetable->ranks; rank += every)
 		fprintf(stream, "\\node[anchor=east] at (-0.1,%.4f) {%u};\n", -tikz.row * (rank + 0.5), rank);
-	double bottom = -tikz.row * timetable->ranks;
+	fprintf(stream, "\\node[anchor=south east] at (-0.1,0.05) {rank};\n");
+	double bottom = -tikz.row * timetable->ranks, column = tikz.wide < 10 ? tikz.wide / 3 : 4;
 	fprintf(stream, "\\draw (0,%.4f) -- (%.4f,%.4f);\n\\node[anchor=north west] at (0,%.4f) {0};\n\\node[anchor=north east] at (%.4f,%.4f) {%.4g\\,%s};\n",
-		bottom - 0.05, TIKZ_WIDE, bottom - 0.05, bottom - 0.12, TIKZ_WIDE, bottom - 0.12, (double)timetable->time / (double)unit, name);
-	fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", TIKZ_WIDE / 2, bottom - 0.12,
+		bottom - 0.05, tikz.wide, bottom - 0.05, bottom - 0.12, tikz.wide, bottom - 0.12, (double)timetable->time / (double)unit, name);
+	fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", tikz.wide / 2, bottom - 0.12,
 		schedule_names[timetable->schedule], timetable->microbatches, timetable_bubble(timetable) / 10.0);
 	for (int part = 0; part < PIPELINE_PARTS; part++)
-		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, 4.0 * part,
-			bottom - 0.8, 4.0 * part + 0.35, bottom - 0.78, pipeline_names[part]);
+		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, column * part,
+			bottom - 1.2, column * part + 0.35, bottom - 1.18, pipeline_names[part]);
 	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
 	(void)plan;
 	return OK;
@@ -210,8 +215,10 @@ static void trace_rank(const struct timetable *timetable, uint32_t rank, struct 
 	}
 }
 
-static enum status write_trace(const struct plan *plan, const struct outlook *outlook, FILE *stream, struct error *error)
+static enum status write_trace(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
+	struct error *error)
 {
+	(void)options;
 	struct json json;
 	(void)error;
 	trace_begin(&json, plan->input->name, stream);

@@ -8,6 +8,9 @@
 
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.0002   /* of the arena's height and of the order's length: smaller boxes are left out */
+#define BOX_THIN    0.01     /* smaller boxes have no border */
+#define TIKZ_BESIDE 0.4      /* centimetres that pgfplots takes beyond its width */
+#define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
 static enum status need_ops(const struct plan *plan, struct error *error)
 {
@@ -39,8 +42,10 @@ static enum status write_table(const struct plan *plan, int64_t unit, FILE *stre
 	return OK;
 }
 
-/* Calls write for each buffer that can be seen. */
-static void for_boxes(const struct plan *plan, enum timeline_group group, FILE *stream,
+enum { BOXES_THIN = 1, BOXES_THICK = 2, BOXES_ALL = 3 };
+
+/* Calls write for each buffer that can be seen, of those that a border would swallow (thin), of the others, or of all. */
+static void for_boxes(const struct plan *plan, enum timeline_group group, int which, FILE *stream,
 	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
 {
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
@@ -48,6 +53,9 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, FILE *
 			continue;
 		double width = plan->last[storage] + 1.0 - plan->first[storage];
 		if (width < BOX_LEAST * plan->graph->ops || (double)plan->bytes[storage] < BOX_LEAST * (double)plan->arena_bytes)
+			continue;
+		bool thin = width < BOX_THIN * plan->graph->ops || (double)plan->bytes[storage] < BOX_THIN * (double)plan->arena_bytes;
+		if (!(which & (thin ? BOXES_THIN : BOXES_THICK)))
 			continue;
 		write(stream, plan->first[storage], (double)plan->offset[storage] / (double)unit, width, (double)plan->bytes[storage] / (double)unit);
 	}
@@ -76,18 +84,32 @@ static void tex_text(FILE *stream, const char *text)
 	}
 }
 
-static void tikz_head(const struct plan *plan, const char *unit, const char *label, int64_t bytes, FILE *stream)
+static void tikz_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, FILE *stream)
 {
+	const char *unit;
+	int64_t one = axis_unit(bytes, &unit);
 	char text[32];
 	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
 		"\\documentclass[border=2pt]{standalone}\n\\usepackage[T1]{fontenc}\n\\usepackage{textcomp}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}\n", stream);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
-	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[width=14cm, height=7cm, title={", stream);
+	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[", stream);
+	fprintf(stream, "width=%.4gcm, height=%.4gcm, title={", export_centimetres(options, TIKZ_BESIDE), export_centimetres(options, TIKZ_BESIDE) < 10 ? 5.0 : 7.0);
 	tex_text(stream, plan->graph->name);
 	fprintf(stream, ": %s}, xlabel={position in the order}, ylabel={%s [%s]},\n", bytes_text(bytes, text, sizeof text), label, unit);
-	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, axis on top, area legend, "
-		"legend style={at={(0.5,-0.22)}, anchor=north, legend columns=-1, draw=none}]\n", plan->graph->ops);
+	fprintf(stream, "  title style={text width=%.4gcm, align=center, font=\\footnotesize},\n", export_centimetres(options, TIKZ_BESIDE) - 2);
+	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick pos=left,\n"
+		"  tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
+		"  legend style={at={(0.5,-0.28)}, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, /tikz/every even column/.style={column sep=6pt}}]\n",
+		plan->graph->ops, ROOM_ABOVE * (double)bytes / (double)one, export_centimetres(options, TIKZ_BESIDE) < 10 ? 2 : -1);
+}
+
+/* From below upwards, as they are stacked. */
+static void tikz_legend(int groups, FILE *stream)
+{
+	for (int group = 0; group < groups; group++)
+		fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
+			group_names[group]);
 }
 
 static void tikz_end(FILE *stream)
@@ -101,19 +123,18 @@ enum status tikz_timeline(const struct plan *plan, const struct export_options *
 	const char *name;
 	int64_t unit = axis_unit(plan->peak_bytes, &name);
 	enum status status = need_ops(plan, error);
-	(void)options;
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, name, "live memory", plan->peak_bytes, stream);
+	tikz_head(plan, options, "live memory", plan->peak_bytes, stream);
 	fputs("\\pgfplotstableread{\n", stream);
 	status = write_table(plan, unit, stream, error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
-		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d] table[x index=0, y index=%d] {\\live} \\closedcycle;\n\\addlegendentry{%s}\n",
-			group, group + 1, group_names[group]);
-	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[above, font=\\scriptsize] {peak};\n", plan->peak_position,
-		plan->peak_position, (double)plan->peak_bytes / (double)unit);
+		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
+	tikz_legend(GROUP_COUNT, stream);
+	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", plan->peak_position,
+		plan->peak_position, (double)plan->peak_bytes / (double)unit, plan->peak_position > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->order_bound_bytes > 0)
 		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->order_bound_bytes / (double)unit, plan->graph->ops,
 			(double)plan->order_bound_bytes / (double)unit);
@@ -132,19 +153,20 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 	const char *name;
 	int64_t unit = axis_unit(plan->arena_bytes, &name);
 	enum status status = need_ops(plan, error);
-	(void)options;
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, name, "address", plan->arena_bytes, stream);
-	fprintf(stream, "\\addplot[alarm, forget plot] coordinates {(0,%.6g) (%u,%.6g)};\n", (double)plan->arena_bytes / (double)unit, plan->graph->ops,
-		(double)plan->arena_bytes / (double)unit);
+	tikz_head(plan, options, "address", plan->arena_bytes, stream);
+	tikz_legend(GROUP_WORKSPACE, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
-		fprintf(stream, "\\addlegendimage{fill=group%d, draw=none}\\addlegendentry{%s}\n\\path[fill=group%d, draw=white, line width=0.1pt]\n", group,
-			group_names[group], group);
-		for_boxes(plan, (enum timeline_group)group, stream, tikz_box, unit);
+		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
+		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
+		fprintf(stream, ";\n\\path[fill=group%d]\n", group);
+		for_boxes(plan, (enum timeline_group)group, BOXES_THIN, stream, tikz_box, unit);
 		fputs(";\n", stream);
 	}
+	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->arena_bytes / (double)unit, plan->graph->ops,
+		(double)plan->arena_bytes / (double)unit);
 	tikz_end(stream);
 	return OK;
 }
@@ -215,7 +237,7 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 	gnuplot_head(plan, name, "address", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
-		for_boxes(plan, (enum timeline_group)group, stream, gnuplot_box, unit);
+		for_boxes(plan, (enum timeline_group)group, BOXES_ALL, stream, gnuplot_box, unit);
 		fputs("END\n", stream);
 	}
 	fputs("plot ", stream);
