@@ -103,7 +103,7 @@ static enum status check_sums(const struct checking *checking)
 		exposed += time->exposed[s];
 	}
 	if (exposed != time->total - busy[0])
-		return fail(checking->error, INFEASIBLE, "what is exposed doesn't add up to what computation waits");
+		return fail(checking->error, INFEASIBLE, "the exposed times don't add up to the time that computation waits");
 	return OK;
 }
 

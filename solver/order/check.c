@@ -105,7 +105,7 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 	bool absurd = from != NONE && balance->op[from] < -BYTES_MAX;
 	absurd |= arc->to != NONE && balance->op[arc->to] > BYTES_MAX;
 	absurd |= balance->value > BYTES_MAX || balance->value < -BYTES_MAX;
-	return absurd ? fail(error, BAD_INPUT, "the certificate's flow is absurd") : OK;
+	return absurd ? fail(error, BAD_INPUT, "the certificate's flow is out of range") : OK;
 }
 
 static enum status check_flow(const struct problem *problem, const struct order_certificate *certificate,

@@ -138,7 +138,7 @@ enum status pipeline_run(const struct pipeline *pipeline, struct pipeline_plan *
 	*plan = (struct pipeline_plan) { 0 };
 	struct timing timing = { .pipeline = pipeline, .plan = plan, .pieces = pipeline->ranks * pipeline->chunks };
 	if (pipeline->chunks > 1 && (pipeline->schedule != SCHEDULE_INTERLEAVED || pipeline->ranks < 2))
-		return fail(error, BAD_INPUT, "only the interleaved schedule, on 2 ranks at least, gives a rank several pieces of the model");
+		return fail(error, BAD_INPUT, "a rank can have several pieces of the model only with schedule=interleaved and at least 2 ranks");
 	if (pipeline->chunks > 1 && pipeline->microbatches % pipeline->ranks != 0)
 		return fail(error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u",
 			pipeline->ranks, pipeline->microbatches);

@@ -478,7 +478,7 @@ static enum status certificate_valid(const struct shard_problem *problem, const 
 	if (certificate->shift > SHIFT_MAX)
 		return fail(error, BAD_INPUT, "the certificate's unit is too small");
 	if (certificate->moments && problem->limit < 0)
-		return fail(error, BAD_INPUT, "multipliers without a limit");
+		return fail(error, BAD_INPUT, "there are multipliers, but no limit");
 	for (uint32_t i = 0; i < certificate->moments; i++)
 		if (certificate->multiplier[i] < 0 || (i && certificate->moment[i] <= certificate->moment[i - 1]))
 			return fail(error, BAD_INPUT, "multiplier %u is negative or its moment not after the one before", i);

@@ -278,7 +278,7 @@ static enum status some_choice(struct building *building, uint32_t tensor, bool 
 	if (chain->first[chain->nodes] > chain->first[chain->nodes - 1])
 		return OK;
 	const char *name = tensor == NONE ? "" : building->graph->tensor[tensor].name;
-	return fail(building->error, INFEASIBLE, pinned ? "%s can't lie as pinned: nothing writes or keeps it so" : "%s can't be placed", name);
+	return fail(building->error, INFEASIBLE, pinned ? "%s can't have the pinned placement: no op writes it so, and it isn't kept so" : "%s can't be placed", name);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */

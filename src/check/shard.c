@@ -86,7 +86,7 @@ enum status shard_check_time(const json_t *shard, const struct plan_time *time, 
 	if (status == OK)
 		status = expect(shard, "gathered_ahead_bytes", time->model.ahead, error);
 	if (status == OK && json_array_size(streams) != time->model.streams)
-		return fail(error, INFEASIBLE, "shard.streams has not the %u streams of a device", time->model.streams);
+		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
 		const json_t *stream = json_array_get(streams, s);
 		status = check_seconds(stream, "busy_seconds", time->time.busy[s], error);
@@ -144,7 +144,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
 	*how = NULL;
 	if (!json_is_number(claim))
-		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved without a bound") : OK;
+		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved is set, but there is no bound") : OK;
 	enum status status = check_seconds(shard, "value_seconds", cost, error);
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");

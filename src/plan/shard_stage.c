@@ -239,7 +239,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 	if (best->any && best->candidate < job->candidates)
 		job->candidate[best->candidate].chosen = true;
 	if (status == OK && !best->any)
-		return refused ? BAD_INPUT : fail(job->error, BAD_INPUT, "no mesh has devices %" PRId64, job->scenario->value[K_devices]);
+		return refused ? BAD_INPUT : fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	return status;
 }
 

@@ -344,7 +344,7 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 			const char *name = side ? pin->b : pin->a;
 			uint32_t tensor = graph_find_tensor(graph, name);
 			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
-				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it lies behind or before nothing", name);
+				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
 		}
 	}
 	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);

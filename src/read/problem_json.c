@@ -311,7 +311,7 @@ static enum status take_edges(struct document *document, struct shard_problem *p
 	if (!problem->from || !problem->to)
 		return fail_memory(error);
 	if (document->pairs.count != ends->count)
-		return fail(error, BAD_INPUT, "costs of %zu edges, ends of %zu", document->pairs.count, ends->count);
+		return fail(error, BAD_INPUT, "there are costs of %zu edges, but ends of %zu", document->pairs.count, ends->count);
 	for (size_t i = 0; i < ends->count; i++) {
 		const int64_t *end = ends->value + ends->start[i];
 		if (ends->start[i + 1] - ends->start[i] != 2 || end[0] < 0 || end[0] >= problem->nodes || end[1] < 0
