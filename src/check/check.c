@@ -20,7 +20,7 @@
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
-static enum status check_shard(struct check *check, struct stage_context *stage, const struct sharded *sharded)
+static enum status check_shard(struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct sharded *sharded)
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
@@ -34,7 +34,7 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 	if (status != OK)
 		return status;
 	check_passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	status = shard_check_bound(shard, stage, sharded, &check->scenario, &how, check->error);
+	status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, &how, check->error);
 	if (status == OK && how)
 		check_passed(check, how);
 	return status;
@@ -76,11 +76,12 @@ static enum status transform_graph(struct check *check)
 	if (margin < -BYTES_MAX || margin > BYTES_MAX)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules, .fit_margin = margin,
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim };
+	struct plan_wish wish = { .margin = margin };
 	struct transformed *transformed = NULL;
 	if (stage.store)
-		transformed = stage_transform(&stage, input, &check->scenario, false, check->error);
+		transformed = stage_transform(&stage, input, &check->scenario, &wish, false, check->error);
 	enum status status = transformed ? OK : stage.store ? check->error->status : NO_MEMORY;
 	if (transformed) {
 		check->graph = graph_retain(transformed->graph);
@@ -93,7 +94,7 @@ static enum status transform_graph(struct check *check)
 	else if (status == OK) {
 		check->sharded = sharded_retain(transformed->sharded);
 		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
-		status = check_shard(check, &stage, transformed->sharded);
+		status = check_shard(check, &stage, &wish, transformed->sharded);
 		if (status == OK && check->pipelined)
 			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->rules, check->error);
 		if (status == OK && check->pipelined)

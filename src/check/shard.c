@@ -116,7 +116,7 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 
 /* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
 static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
-	int64_t *shown, struct error *error)
+	const struct plan_wish *wish, int64_t *shown, struct error *error)
 {
 	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit_bytes");
 	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound_seconds");
@@ -128,7 +128,7 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
 		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
 	struct price price = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
-	enum status status = shard_price_again(stage, sharded, scenario, &price, &bound, &whole, error);
+	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, &bound, &whole, error);
 	if (status == LIMIT)
 		return OK;
 	if (status == OK && bound != picoseconds_of(claim))
@@ -137,8 +137,8 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	return status == BAD_INPUT ? INFEASIBLE : status;
 }
 
-enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
-	struct error *error)
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const char **how, struct error *error)
 {
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
 	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
@@ -154,7 +154,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	if (status == OK)
-		status = check_price(certificate, stage, sharded, scenario, &shown, error);
+		status = check_price(certificate, stage, sharded, scenario, wish, &shown, error);
 	if (status != OK)
 		return status;
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
@@ -162,7 +162,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		return OK;
 	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
-	status = shard_bound_again(stage, sharded, scenario, &bound, error);
+	status = shard_bound_again(stage, sharded, scenario, wish, &bound, error);
 	if (status == OK && bound < picoseconds_of(claim))
 		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 	return status;

@@ -24,7 +24,7 @@ enum status shard_check_unsplit(const json_t *shard, struct error *error);
 enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
 /* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says
  * so; NULL: it claims none. */
-enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const char **how,
-	struct error *error);
+enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const char **how, struct error *error);
 
 #endif

@@ -33,7 +33,7 @@ static struct graph *from_file(void *context, int64_t batch, enum recompute reco
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
-	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, false, error);
+	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, &(struct plan_wish) { 0 }, false, error);
 	if (transformed)
 		graph = graph_retain(transformed->graph);
 	transformed_release(transformed);

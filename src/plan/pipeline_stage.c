@@ -67,6 +67,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 
 struct piping {
 	struct stage_context *stage;
+	const struct plan_wish *wish;
 	const struct sharded *sharded;
 	const struct scenario *scenario;
 	struct pipelined *pipelined;
@@ -156,7 +157,7 @@ static enum status cost_blocks(struct piping *piping)
 
 static struct config_model model_of(const struct piping *piping)
 {
-	int64_t cap = piping->machine.memory, margin = piping->stage->fit_margin;
+	int64_t cap = piping->machine.memory, margin = piping->wish->margin;
 	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
 		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
 }
@@ -425,10 +426,10 @@ static enum status run(struct piping *piping)
 	return out_of_memory(piping, status);
 }
 
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
-	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .pipelined = pipelined, .overheads = overheads_all, .error = error };
+	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
 	if (!pipelined) {
 		fail_memory(error);
 		return NULL;

@@ -2,7 +2,9 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     plan            the result; questions that all readers ask
- *     planner         runs stages; choices that need the arena
+ *     planner         a run: rules and store
+ *     choose          which of several plans is better; the candidates that are asked for
+ *     assemble        one pass through the stages
  *     store           results by fingerprint
  *     notes           what is told with a plan
  *     transform       the steps from graph to graph
@@ -81,7 +83,7 @@ struct plan {
 	int64_t layout_bound_bytes;
 	bool layout_proved;
 	const struct layout *layout;               /* the solver's result, with the proof of its bound */
-	int64_t fit_margin;           /* as in struct stage_context: choices were made with the cap less this */
+	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */

@@ -51,19 +51,19 @@ static void note_unsplit(const struct units *units, const struct sharding *shard
 
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
-void shard_key_add(struct key *key, const struct scenario *scenario, const struct stage_context *stage, bool quick)
+void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
 		K_inter_latency, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
 	static const enum knob_id searched[] = { K_slack, K_curve, K_memory, K_reserve };
-	size_t capped = stage->fit_margin == MARGIN_NO_CAP ? 2 : 0;
+	size_t capped = wish->margin == MARGIN_NO_CAP ? 2 : 0;
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i + capped < sizeof searched / sizeof *searched; i++)
 		key_add(key, (uint64_t)scenario->value[searched[i]]);
 	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
-		key_add(key, (uint64_t)stage->fit_margin);
+		key_add(key, (uint64_t)wish->margin);
 	if (scenario_searches(scenario))
-		key_add(key, 2 * stage->rival + stage->least);
+		key_add(key, 2 * wish->rival + wish->least);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -81,6 +81,7 @@ struct choice { struct degrees degrees; int zero; struct sharding_cost cost; uin
 /* What a strategy decides with. */
 struct job {
 	struct stage_context *stage;
+	const struct plan_wish *wish;
 	struct shared_units *shared;
 	const struct scenario *scenario;
 	struct shard_clock clock;
@@ -96,20 +97,20 @@ struct job {
 };
 
 /* What the memory cap leaves to what stays: earlier rounds have shown what comes and goes beside it. */
-static int64_t cap_of(const struct stage_context *stage, const struct scenario *scenario)
+static int64_t cap_of(const struct plan_wish *wish, const struct scenario *scenario)
 {
 	int64_t cap = scenario_budget(scenario);
 	int64_t ranks = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1;
 	if (scenario_pipelines(scenario))    /* the ranks share what stays; their cuts see to the rest */
 		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
-	if (cap < 0 || stage->fit_margin == MARGIN_NO_CAP)
+	if (cap < 0 || wish->margin == MARGIN_NO_CAP)
 		return -1;
-	return cap > stage->fit_margin ? cap - stage->fit_margin : 0;
+	return cap > wish->margin ? cap - wish->margin : 0;
 }
 
 static enum shard_strategy strategy_of(const struct job *job)
 {
-	return job->stage->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
+	return job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
 }
 
 static bool better(const struct job *job, const struct sharding_cost *a, const struct sharding_cost *b)
@@ -284,7 +285,7 @@ static void note_report(struct job *job, const struct sharding_report *report, s
 		return;
 	sharded->space = report->space;
 	sharded->folded = report->folded;
-	if (report->proof.bound >= 0 && cost >= report->proof.bound && !job->stage->least) {
+	if (report->proof.bound >= 0 && cost >= report->proof.bound && !job->wish->least) {
 		sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, report->proof.bound, report->proof.by };
 		sharded->price = report->price;
 	}
@@ -411,13 +412,13 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	return status;
 }
 
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct price *price,
-	int64_t *bound, bool *whole, struct error *error)
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct price *price, int64_t *bound, bool *whole, struct error *error)
 {
-	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct sharding_options options;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	job.cap = cap_of(stage, scenario);
+	job.cap = cap_of(wish, scenario);
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
@@ -429,14 +430,15 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	return status;
 }
 
-enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, int64_t *bound, struct error *error)
+enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	int64_t *bound, struct error *error)
 {
-	struct job job = { .stage = stage, .shared = sharded->shared, .scenario = scenario, .error = error };
+	struct job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };
 	struct sharding found = { 0 };
-	job.cap = cap_of(stage, scenario);
+	job.cap = cap_of(wish, scenario);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
 		status = search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
@@ -519,7 +521,7 @@ static struct sharded *decide(struct job *job, bool quick)
 		note_roles(units, &sharding.mesh, roles, job->notes);
 	if (search && status == OK)
 		note_unsplit(units, &sharding, job->notes);
-	if (job->stage->least)
+	if (job->wish->least)
 		note(job->notes, "the fastest shardings exceed the memory cap once they are planned: this is one of least memory");
 	struct sharded *sharded = NULL;
 	if (error_set(job->error, status) == OK)
@@ -545,10 +547,10 @@ static struct sharded *decide(struct job *job, bool quick)
 	return sharded;
 }
 
-struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error)
 {
-	struct job job = { .stage = stage, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = cap_of(stage, scenario), .error = error };
+	struct job job = { .stage = stage, .wish = wish, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = cap_of(wish, scenario), .error = error };
 	struct sharded *sharded = NULL;
 	struct sharding sharding;
 	enum status status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
@@ -558,8 +560,8 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 		status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (error_set(error, status) == OK)
 			sharded = build(&job, &sharding);
-	} else if (stage->rival > 0) {
-		sharded = rival_of(&job, stage->first, stage->rival - 1);
+	} else if (wish->rival > 0) {
+		sharded = rival_of(&job, wish->first, wish->rival - 1);
 	} else {
 		sharded = decide(&job, quick);
 	}

@@ -27,20 +27,21 @@ struct shared_units *shared_units_retain(struct shared_units *shared);
 void shared_units_release(void *shared);
 
 /* Adds to a key what sharding depends on besides the graph. */
-void shard_key_add(struct key *key, const struct scenario *scenario, const struct stage_context *stage, bool quick);
+void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick);
 
 /* Shards a graph as the scenario asks. quick: by roles alone, whatever the strategy. A new reference (its key is the caller's to
  * set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of devices, a placement pin that
  * can't be kept. */
-struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error);
 
 /* The bound that a proof's price shows, without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
  * verified so. */
-enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct price *price,
-	int64_t *bound, bool *whole, struct error *error);
+enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct price *price, 	int64_t *bound, bool *whole, struct error *error);
 /* Searches a sharding's mesh again, for what no sharding of the space costs less than; -1: nothing is proved. */
-enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, int64_t *bound, struct error *error);
+enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	int64_t *bound, struct error *error);
 
 /* The same for a decision that is already made: takes over sharding. */
 struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error);

@@ -57,6 +57,14 @@ typedef enum status shard_decider(void *context, const struct units *units, stru
 
 #define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
 
+/* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it on its way down; all 0: nothing. */
+struct plan_wish {
+	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	bool least;                 /* auto, where nothing else fits the cap: what minred finds */
+	uint32_t rival;             /* 0: what the strategy finds; else, from 1, one of the rivals of: */
+	const struct sharded *first;
+};
+
 /* What a stage runs with. */
 struct stage_context {
 	struct store *store;
@@ -66,10 +74,6 @@ struct stage_context {
 	order_solver *order_solver;         /* NULL: order_solve() */
 	shard_decider *shard_decider;       /* NULL: what the strategy says */
 	void *shard_context;
-	int64_t fit_margin;                 /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
-	bool least;                         /* auto, where nothing else fits the cap: what minred finds */
-	uint32_t rival;                     /* minred: 0: what the search finds; else, from 1, one of the rivals of: */
-	const struct sharded *first;
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };

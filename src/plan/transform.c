@@ -55,6 +55,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 
 struct job {
 	struct stage_context *stage;
+	const struct plan_wish *wish;
 	struct graph *graph;                /* the step's input */
 	const struct scenario *scenario;
 	char notes[NOTES_BYTES];
@@ -278,15 +279,15 @@ static struct graph *recompute_to_cap(struct job *job, const struct activations 
 		fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->stage->fit_margin, job->stage->control, &point,
+	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->wish->margin, job->stage->control, &point,
 		job->error);
 	char saved[32], margin[32];
 	if (graph)
 		note(job->notes, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
 			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
 			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
-	if (graph && job->stage->fit_margin && job->error->status == OK)
-		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->stage->fit_margin, margin, sizeof margin));
+	if (graph && job->wish->margin && job->error->status == OK)
+		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->wish->margin, margin, sizeof margin));
 	if (graph)
 		job->fit_peak = point.peak;
 	return graph;
@@ -331,7 +332,7 @@ static bool wants_shard(const struct job *job)
 
 static struct graph *run_shard(struct job *job)
 {
-	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->quick, job->error);
+	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->wish, job->quick, job->error);
 	if (!job->sharded)
 		return NULL;
 	for (const char *at = job->sharded->notes; *at; at += strcspn(at, "\n") + 1)
@@ -352,7 +353,7 @@ static struct graph *run_pipeline(struct job *job)
 		fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
 		return NULL;
 	}
-	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->error);
+	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, job->error);
 	if (!job->pipelined)
 		return NULL;
 	int64_t rank = value(job, K_rank);
@@ -425,11 +426,11 @@ static struct key step_key(const struct step *step, const struct job *job)
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
 		else if (step->knobs[i] == READS_MARGIN)
-			key_add(&key, (uint64_t)job->stage->fit_margin);
+			key_add(&key, (uint64_t)job->wish->margin);
 		else if (step->knobs[i] == READS_PIPELINE)
-			pipeline_key_add(&key, job->scenario, job->stage->fit_margin);
+			pipeline_key_add(&key, job->scenario, job->wish->margin);
 		else if (step->knobs[i] == READS_SHARD)
-			shard_key_add(&key, job->scenario, job->stage, job->quick);
+			shard_key_add(&key, job->scenario, job->wish, job->quick);
 		else
 			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
 	}
@@ -465,10 +466,10 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 	return result;
 }
 
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error)
 {
-	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .fit_peak = -1, .quick = quick, .error = error };
+	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
 	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
 	if (!result)
 		fail_memory(error);

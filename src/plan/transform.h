@@ -19,7 +19,7 @@ void transformed_release(void *transformed);
 
 /* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the store where
  * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, bool quick,
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error);
 
 #endif

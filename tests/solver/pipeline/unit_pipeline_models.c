@@ -40,7 +40,7 @@ static struct pipelined *pipeline_of(struct graph *graph, const struct scenario 
 	struct rules *rules = rules_new();
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules };
 	struct error error = { 0 };
-	struct transformed *transformed = stage_transform(&stage, graph, scenario, true, &error);
+	struct transformed *transformed = stage_transform(&stage, graph, scenario, &(struct plan_wish) { 0 }, true, &error);
 	cr_assert_not_null(transformed, "%s", error.text);
 	struct pipelined *pipelined = pipelined_retain(transformed->pipelined);
 	transformed_release(transformed);

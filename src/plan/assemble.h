@@ -1,0 +1,20 @@
+/* assemble.h: one pass through the stages, without a choice between plans (choose.h makes it). */
+#ifndef TIDEMARK_PLAN_ASSEMBLE_H
+#define TIDEMARK_PLAN_ASSEMBLE_H
+
+#include "transform.h"
+
+/* What a run plans, and with what. */
+struct planning {
+	struct stage_context *stage;
+	struct graph *input;
+	const struct scenario *scenario;
+	struct error *error;
+};
+
+/* Order and layout of a transformed graph; of a pipeline those of all ranks that differ. quick: by heuristics alone. A new reference or NULL. */
+struct plan *plan_transformed(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick);
+/* All stages. A new reference or NULL. */
+struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
+
+#endif

@@ -1,0 +1,186 @@
+/* choose.c: the policy of choosing: candidates in, the better plan out.
+ *
+ * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come to. So plans are compared, by
+ * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
+ */
+#include "choose.h"
+#include "src/scenario/shard_mesh.h"
+#include "solver/step/recompute.h"
+
+#define FIT_ROUNDS 4
+
+bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+{
+	bool fits_a = goal->limit < 0 || a->arena_bytes <= goal->limit, fits_b = goal->limit < 0 || b->arena_bytes <= goal->limit;
+	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
+	if (fits_a != fits_b)
+		return fits_a;
+	if (goal->of == GOAL_FASTEST && fits_a && ours != theirs)
+		return ours < theirs;
+	return a->arena_bytes < b->arena_bytes;
+}
+
+/* Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
+static struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second)
+{
+	bool turn = second && (!first || plan_better(goal, second, first));
+	plan_release(turn ? first : second);
+	return turn ? second : first;
+}
+
+/* A candidate that came to nothing leaves the best so far, but for what ends every run. */
+static bool goes_on(const struct planning *planning)
+{
+	enum status status = planning->error->status;
+	return status != NO_MEMORY && status != LIMIT;
+}
+
+/* ---- rounds: what choices count with is not the arena ------------------------------------------------------------------- */
+
+/* A search over shardings counts what stays, which may be more or less than an arena: it starts without the cap. */
+static bool starts_without_cap(const struct scenario *scenario)
+{
+	return scenario_searches(scenario) && !scenario_pipelines(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+}
+
+/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
+ * pipeline rank's by the model, or what stays of a sharding, which may well be more than the arena. Else it exceeds the old margin by at
+ * least the deficit; a pipeline's first cut has none. False where a round can't help: the plan fits and doesn't waste memory, there is
+ * nothing to choose, or what can be done is done already. */
+static bool next_margin(const struct plan *plan, int64_t *margin)
+{
+	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
+	bool first = plan->pipelined && plan->fit_margin == 0;
+	if (budget < 0 || peak < 0 || plan->limited)
+		return false;
+	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
+	if (starts_without_cap(&plan->scenario)) {
+		bool fits = plan->arena_bytes <= budget, wastes = !uncapped && plan->arena_bytes < budget - budget / 50;
+		*margin = plan->arena_bytes - peak;
+		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
+	}
+	if (plan->arena_bytes <= budget || nearest)
+		return false;
+	*margin = plan->arena_bytes == peak ? 1 : plan->arena_bytes - peak;
+	return true;
+}
+
+/* A round with a margin that the last plan has shown. Takes over the first plan; returns the best that fits, or that with the smallest arena. A round that
+ * is cancelled, or that the pins forbid, leaves the best so far. */
+static struct plan *fit(const struct planning *planning, struct plan *first)
+{
+	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, plan_budget(first) };
+	struct plan *best = plan_retain(first), *last = first;
+	struct plan_wish wish = { .margin = first->fit_margin };
+	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
+		struct plan *next = plan_once(planning, &wish, false);
+		if (!next)
+			break;
+		plan_release(last);
+		last = next;
+		best = better_of(&goal, best, plan_retain(next));
+	}
+	best->limited |= last->limited || planning->error->status == CANCELLED;
+	plan_release(last);
+	if (goes_on(planning)) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
+/* ---- rivals: planned memory and time decide between shardings ------------------------------------------------------------ */
+
+#define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
+
+/* A rival's complete plan; NULL where it can't come near the arena. */
+static struct plan *plan_rival(const struct planning *planning, const struct plan *first, uint32_t rival)
+{
+	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->sharded };
+	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
+	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	bool near = plan && plan->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
+	plan_release(plan);
+	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
+	transformed_release(transformed);
+	return plan;
+}
+
+/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. any: the cap is all that counts. */
+static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint32_t plans, bool any)
+{
+	int64_t least = INT64_MAX, experts = INT64_MAX, budget = plan_budget(first);
+	for (uint32_t i = 0; i < plans; i++) {
+		int64_t arena = plan[i] ? plan[i]->arena_bytes : INT64_MAX;
+		least = arena < least ? arena : least;
+		experts = i > 0 && i <= first->sharded->experts && arena < experts ? arena : experts;
+	}
+	int64_t limit = least + least / 100 * first->scenario.value[K_slack];
+	limit = experts < limit ? experts : limit;
+	return budget >= least && (budget < limit || any) ? budget : limit;
+}
+
+/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. least: as in the wish. */
+static struct plan *judge(const struct planning *planning, struct plan *first, bool least)
+{
+	uint32_t rivals = !first->sharded || first->limited ? 0 : first->sharded->rivals, plans = 1;
+	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
+	enum status status = OK;
+	if (rivals == 0)
+		return first;
+	for (; plans <= rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); plans++) {
+		error_set(planning->error, OK);
+		plan[plans] = plan_rival(planning, first, plans);
+		status = planning->error->status;
+	}
+	struct goal goal = { GOAL_FASTEST, limit_of(first, plan, plans, least) };
+	for (uint32_t k = 0; k < plans; k++)
+		best = better_of(&goal, best, plan[k]);
+	best->limited |= status == CANCELLED;
+	if (goes_on(planning)) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
+/* ---- where nothing fits ------------------------------------------------------------------------------------------------- */
+
+/* Whether every sharding keeps more than the cap: what the whole step keeps, over all devices. */
+static bool keeps_too_much(const struct plan *plan)
+{
+	const struct graph *whole = plan->sharded->shared->graph;
+	int64_t kept = 0;
+	for (uint32_t i = 0; i < whole->storages; i++)
+		kept += whole->storage[i].persistent ? whole->storage[i].bytes : 0;
+	return kept / plan->scenario.value[K_devices] > plan_budget(plan);
+}
+
+/* auto where nothing fits the cap so far: what minred finds, unless every sharding keeps more than the cap. Takes over the best so far. */
+static struct plan *try_least(const struct planning *planning, struct plan *best)
+{
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .least = true };
+	struct goal goal = { GOAL_SMALLEST, -1 };
+	if (!best->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || !starts_without_cap(planning->scenario) || best->limited
+		|| best->arena_bytes <= plan_budget(best) || keeps_too_much(best))
+		return best;
+	struct plan *least = plan_once(planning, &wish, false);
+	best = better_of(&goal, best, least ? judge(planning, least, true) : NULL);
+	if (goes_on(planning)) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
+struct plan *choose_plan(const struct planning *planning)
+{
+	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
+	struct plan *plan = plan_once(planning, &wish, false);
+	plan = plan ? fit(planning, plan) : NULL;
+	plan = plan ? judge(planning, plan, false) : NULL;
+	return plan ? try_least(planning, plan) : NULL;
+}
