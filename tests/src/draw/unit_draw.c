@@ -183,14 +183,19 @@ static enum status write_all(const struct plan *plan, FILE *stream, struct error
 	struct draw_options draw[] = { { 0 }, { .alive = true }, { .detail = DRAW_OPS, .positions = true } };
 	for (size_t i = 0; i < sizeof draw / sizeof *draw && status == OK; i++)
 		status = draw_write(plan->graph, plan, &draw[i], stream, NULL, error);
-	static enum status (*const exports[])(const struct plan *, const struct export_options *, FILE *, struct error *) = {
-		export_minimalloc, export_trace, export_memory_viz, export_model_explorer, export_tikz, export_gnuplot,
-	};
-	for (size_t i = 0; i < sizeof exports / sizeof *exports && status == OK; i++)
-		status = exports[i](plan, &options, stream, error);
-	if (status == OK)
-		status = figure_timeline(plan, (struct canvas_paper){ CANVAS_SVG, CANVAS_PAGE }, stream, error);
-	return status == OK ? figure_map(plan, (struct canvas_paper){ CANVAS_PDF, CANVAS_LEAST }, stream, error) : status;
+	/* Every row of the table that needs neither tidemark-dot nor a plan for several devices. */
+	for (int i = 0; i < export_view_count && status == OK; i++) {
+		const struct export_view *view = &export_views[i];
+		bool figure = view->figure && view->kinds >> EXPORT_svg & 1;
+		for (int kind = 0; kind < EXPORT_KIND_COUNT && status == OK; kind++) {
+			bool alone = figure ? kind == EXPORT_svg : kind < EXPORT_svg && kind != EXPORT_factors;
+			if (!(view->kinds >> kind & 1) || !alone || (view->name && !strchr("tm", *view->name)))
+				continue;
+			options.view = view->name;
+			status = view->write(plan, &options, (enum export_kind_id)kind, stream, error);
+		}
+	}
+	return status;
 }
 
 Test(draw, running_out_of_memory_leaks_nothing)
