@@ -22,6 +22,8 @@
 #ifndef TIDEMARK_GRAPH_GRAPH_H
 #define TIDEMARK_GRAPH_GRAPH_H
 
+#include <string.h>
+
 #include "collective.h"
 #include "solver/base/names.h"
 
@@ -105,6 +107,13 @@ struct op {
 	bool recomputed;       /* runs a forward op again */
 	bool has_phase, has_module, has_workspace;
 };
+
+/* An op that does no work: it stands where a framework lets go of a storage later than after its last use, and reads it. */
+#define RELEASE_TYPE "tidemark.release"
+static inline bool op_releases(const struct op *op)
+{
+	return strcmp(op->type, RELEASE_TYPE) == 0;
+}
 
 /* A write into existing storage: out is a new name of in's storage, or NONE (running statistics). */
 struct inplace { uint32_t out, in; };

@@ -43,6 +43,19 @@ const struct rule rules_aten[] = {
 		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, ?b h q+ -> b h q d, b h t d, b h t v",
 		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
 
+	/* on CPUs; the mask is added */
+	{ "aten._scaled_dot_product_flash_attention_for_cpu", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
+		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q"
+		" | b h q d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?b h q", COST_ATTENTION,
+		"0 1 2", "i0 i1 i2 o0 o1", NULL, TRAIT_STATISTICS },
+	{ "aten._scaled_dot_product_flash_attention_for_cpu_backward",
+		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d"
+		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d"
+		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, b h q+, ?b? h? q? t^ -> b h q d, b h t d, b h t v",
+		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
+	/* products of groups of rows, each with its own matrix: experts, or their gradients */
+	{ "aten._grouped_mm", "m k+, e^ k+ n, e^ -> m n | k m+, m+ n, e^ -> e k n | b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
+
 	/* normalisation */
 	{ "aten.native_layer_norm", "... h^, ?h, ?h -> ... h, ... 1, ... 1", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS },
 	{ "aten.native_layer_norm_backward", "...+ h^, ...+ h^, ...+ 1, ...+ 1, ?h, ?h -> ?... h, ?h, ?h", COST_ELEMENT, "", "", NULL, 0 },
@@ -50,9 +63,11 @@ const struct rule rules_aten[] = {
 	{ "aten._fused_rms_norm_backward", "...+ h^, ...+ h^, ...+ 1, ?h -> ?... h, ?h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.native_batch_norm", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
 	{ "aten.native_batch_norm_backward", "b^ c x^.., b^ c x^.., c* -> ?b c x.., ?c, ?c", COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
+	{ "aten._native_batch_norm_legit", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
 	{ "aten.native_group_norm", "b (g c^) x^.., ?(g c), ?(g c) -> b (g c) x.., b g, b g", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS },
 	{ "aten.native_group_norm_backward", "b+ (g c^) x^.., b+ (g c^) x^.., b+ g, b+ g, ?(g c) -> ?b (g c) x.., ?(g c), ?(g c)",
 		COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._safe_softmax", "... v^ -> ... v", COST_ELEMENT, "0", "o0", "aten._softmax_backward_data", TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS },
 	{ "aten._softmax", "... v^ -> ... v", COST_ELEMENT, "0", "o0", "aten._softmax_backward_data", TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS },
 	{ "aten._softmax_backward_data", "... v^, ... v^ -> ... v", COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_ROWS },
 	{ "aten._log_softmax", "... v^ -> ... v", COST_ELEMENT, "0", "o0", "aten._log_softmax_backward_data", TRAIT_WIDE | TRAIT_MAXIMA_OF_ROWS },
@@ -80,6 +95,7 @@ const struct rule rules_aten[] = {
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	{ "aten._index_put_impl", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 
 	/* pooling */
 	{ "aten.max_pool2d_with_indices", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
@@ -90,6 +106,22 @@ const struct rule rules_aten[] = {
 	{ "aten._adaptive_avg_pool2d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.upsample_nearest2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
 	{ "aten.upsample_nearest2d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_bilinear2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_bilinear2d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_bicubic2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_bicubic2d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact2d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._upsample_bilinear2d_aa", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._upsample_bilinear2d_aa_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_nearest1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_nearest1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_linear1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_linear1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_nearest3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_nearest3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_trilinear3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_trilinear3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
@@ -100,13 +132,22 @@ const struct rule rules_aten[] = {
 	{ "aten.min", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.prod", "@reduce^", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
 	{ "aten.norm", "@reduce^", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.linalg_vector_norm", "@reduce^", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.all", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.any", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.var", "@reduce^", COST_ELEMENT, "0", "i0", NULL, 0 },
 	{ "aten.argmax", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.topk", "... n^ -> ... k, ... k", COST_ELEMENT, "0", "o1", NULL, TRAIT_CHOICE },
 	{ "aten.sort", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.cumsum", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
 
+	/* spectra: of the last dim */
+	{ "aten._fft_r2c", "... n^ -> ... m", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_c2r", "... m^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_c2c", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
+
 	/* views */
+	{ "tidemark.release", ANY, COST_NONE, "", "", NULL, 0 }, /* no work: a framework lets go of a storage here */
 	VIEW_WITH("view", "@reshape", TRAIT_VERBATIM), VIEW_WITH("_unsafe_view", "@reshape", TRAIT_VERBATIM), VIEW("_reshape_alias", "@reshape"), VIEW_WITH("reshape", "@reshape", TRAIT_VERBATIM),
 	VIEW("flatten", "@reshape"), VIEW("squeeze", "@reshape"), VIEW("unsqueeze", "@reshape"),
 	VIEW("as_strided", "@reshape"), /* where it keeps all elements; else it doesn't fit */
@@ -136,12 +177,15 @@ const struct rule rules_aten[] = {
 	ELEMENTWISE("hardswish", "0", "i0"), ELEMENTWISE("hardsigmoid", "0", "i0"), ELEMENTWISE("elu", "0", "i0"),
 	ELEMENTWISE("leaky_relu", "0", "i0"), ELEMENTWISE("softplus", "0", "i0"), ELEMENTWISE("clamp", "0", "i0"),
 	ELEMENTWISE("clamp_min", "0", "i0"), ELEMENTWISE("log", "0", "i0"), ELEMENTWISE("abs", "0", "i0"), ELEMENTWISE("erf", "0", "i0"),
+	ELEMENTWISE("square", "0", "i0"), ELEMENTWISE("log1p", "0", "i0"), ELEMENTWISE("expm1", "0", "o0"), ELEMENTWISE("log_sigmoid_forward", "0", "i0 o1"),
+	ELEMENTWISE("erfinv", "0", "o0"), ELEMENTWISE("atan2", "0 1", "i0 i1"), ELEMENTWISE("hypot", "0 1", "i0 i1 o0"),
 	ELEMENTWISE("sin", "0", "i0"), ELEMENTWISE("cos", "0", "i0"), ELEMENTWISE("pow", "0", "i0"),
 	ELEMENTWISE_WITH("native_dropout", "0", "o1", TRAIT_RANDOM), ELEMENTWISE_WITH("dropout", "0", "x:bool(...)", TRAIT_RANDOM),
 	CONSTANT("native_dropout_backward"), CONSTANT("threshold_backward"), CONSTANT("sigmoid_backward"), CONSTANT("tanh_backward"),
 	CONSTANT("gelu_backward"), CONSTANT("silu_backward"), CONSTANT("mish_backward"), CONSTANT("hardtanh_backward"),
 	CONSTANT("hardswish_backward"), CONSTANT("hardsigmoid_backward"), CONSTANT("elu_backward"), CONSTANT("leaky_relu_backward"),
-	CONSTANT("softplus_backward"),
+	CONSTANT("softplus_backward"), CONSTANT("log_sigmoid_backward"), CONSTANT("isnan"), CONSTANT("isinf"), CONSTANT("sgn"), CONSTANT("floor"), CONSTANT("ceil"),
+	CONSTANT("round"), CONSTANT("trunc"), CONSTANT("remainder"), CONSTANT("fmod"), CONSTANT("floor_divide"), CONSTANT("bitwise_xor"), CONSTANT("logical_xor"),
 	CONSTANT("bitwise_not"), CONSTANT("logical_not"), CONSTANT("bitwise_and"), CONSTANT("bitwise_or"), CONSTANT("logical_and"),
 	CONSTANT("logical_or"), CONSTANT("eq"), CONSTANT("ne"), CONSTANT("lt"), CONSTANT("le"), CONSTANT("gt"), CONSTANT("ge"),
 	CONSTANT("sign"), CONSTANT_WITH("bernoulli", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT("fill"), CONSTANT("zero"), CONSTANT_WITH("uniform", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT_WITH("normal", TRAIT_RANDOM | TRAIT_NOISE),
@@ -150,6 +194,7 @@ const struct rule rules_aten[] = {
 
 	/* from nothing */
 	SOURCE("arange"), SOURCE("empty"), SOURCE("zeros"), SOURCE("ones"), SOURCE("full"), SOURCE("scalar_tensor"),
+	SOURCE("empty_strided"), SOURCE("new_empty_strided"), SOURCE("eye"), SOURCE("linspace"), SOURCE("randint"), SOURCE("randperm"),
 	SOURCE_WITH("rand", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randn", TRAIT_RANDOM | TRAIT_NOISE), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */

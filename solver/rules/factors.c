@@ -163,6 +163,8 @@ static bool mark_gradients(struct search *search)
 	if (data)
 		mark_data(graph, data);
 	for (uint32_t op = graph->ops; op-- > 0 && other && data;) {
+		if (op_releases(&graph->op[op]))
+			continue;
 		bool passes = passes_gradient(search, data, op);
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t t = graph->writes.item[i];

@@ -70,6 +70,8 @@ static void find_saved(const struct graph *graph, struct activations *activation
 			continue;
 		FOR_ROW(i, &graph->users, s) {
 			uint32_t user = graph->users.item[i];
+			if (op_releases(&graph->op[user]))
+				continue;
 			if (!is_forward(graph, user))
 				activations->saved[s] = true;
 			else

@@ -35,7 +35,13 @@ static uint32_t leader(struct analysis *analysis, uint32_t storage)
 	return storage;
 }
 
+/* Releases stand wherever something else happens: they update nothing. */
 static bool is_update(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].phase == PHASE_UPDATE && !op_releases(&graph->op[op]);
+}
+
+static bool goes_with_update(const struct graph *graph, uint32_t op)
 {
 	return graph->op[op].phase == PHASE_UPDATE;
 }
@@ -274,7 +280,7 @@ static struct graph *without_update(const struct graph *step, struct error *erro
 		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
 			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
 	for (uint32_t i = 0; i < step->ops && status == OK; i++) {
-		op[i] = is_update(step, i) ? NONE : build_copy_op(&build, step, i, tensor);
+		op[i] = goes_with_update(step, i) ? NONE : build_copy_op(&build, step, i, tensor);
 		status = build.status;
 	}
 	if (status == OK) {
@@ -319,6 +325,21 @@ static void write_update(struct build *build, const struct graph *graph, const s
 	update_all(build, options, parameter, gradient, count);
 }
 
+/* Whether the step keeps gradients longer than their update needs them: until zero_grad(). */
+static bool keeps_gradients(const struct graph *step)
+{
+	for (uint32_t op = 0; op < step->ops; op++)
+		if (op_releases(&step->op[op]) && goes_with_update(step, op) && is_gradient(step, step->reads.item[step->reads.start[op]]))
+			return true;
+	return false;
+}
+
+static void release_gradients(struct build *build, const uint32_t *gradient, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		build_op(build, RELEASE_TYPE, IN(gradient[i]));
+}
+
 static struct graph *with_update(const struct graph *graph, const struct analysis *analysis,
 	const struct update_options *options,
 	struct error *error)
@@ -327,11 +348,12 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	struct build build = { .draft = draft_new(), .source = graph, .op = NONE };
 	uint32_t *parameter = arena_alloc(&arena, analysis->groups, sizeof *parameter);
 	uint32_t *gradient = arena_alloc(&arena, analysis->groups, sizeof *gradient), count = 0;
+	uint32_t *kept = arena_alloc(&arena, analysis->groups, sizeof *kept);
 	uint32_t *identity = arena_alloc(&arena, graph->tensors, sizeof *identity);
 	uint32_t *group_at = arena_alloc(&arena, graph->tensors, sizeof *group_at), *op = arena_alloc(&arena, graph->ops,
 		sizeof *op);
 	struct graph *result = NULL;
-	enum status status = build.draft && parameter && gradient && identity && group_at && op ? OK : NO_MEMORY;
+	enum status status = build.draft && parameter && gradient && kept && identity && group_at && op ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < analysis->groups && status == OK; i++) {
 		const struct group *group = &analysis->group[i];
 		if (group->parameter == NONE)
@@ -340,7 +362,10 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 		gradient[count++] = graph_find_tensor(graph, analysis->step->tensor[group->gradient].name);
 	}
 	if (status == OK) {
+		memcpy(kept, gradient, count * sizeof *kept);
 		write_update(&build, graph, options, parameter, gradient, count, identity, group_at, op);
+		if (keeps_gradients(analysis->step))
+			release_gradients(&build, kept, count);
 		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
 	}
 	if (status == OK)

@@ -2,11 +2,13 @@
  *
  * A storage that is neither kept nor persistent is written anew by copies of its forward ops right before its first
  * reader after the forward pass. What the copies read is either kept or written anew as well: forward storages that no
- * later op reads are always written anew, unless they cross layers, where the recursion ends.
+ * later op reads are always written anew, unless they cross layers, where the recursion ends. What ops write into a
+ * storage in place, under whatever name of it, is written again too, and in the same order around its readers.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "build.h"
 #include "recompute.h"
 
@@ -16,9 +18,10 @@ struct replay {
 	struct build build;
 	struct arena arena;
 	bool *anew;             /* [storages] written anew where it is needed */
-	uint32_t *overwriter;   /* [tensors] the forward op that writes over it in place, or NONE */
+	uint32_t *overwrite;    /* [storages] the last forward op that writes into it in place, or NONE */
 	uint32_t *tensor;       /* [tensors] the draft's tensor for later readers: the tensor, its copy, what was fetched */
 	uint32_t *original;     /* [tensors] the draft's copy of the tensor itself */
+	uint32_t *made;         /* [tensors] what the copy of an op that is being written gives for it, or NONE */
 	uint32_t *op;           /* [ops] the draft's op */
 	uint32_t *stack;        /* of ops to run again */
 	bool *done;             /* [ops] has run again */
@@ -63,15 +66,15 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 
 /* ---- what can be run again --------------------------------------------------------------------------- */
 
-static void find_overwriters(struct replay *replay)
+static void find_overwrites(struct replay *replay)
 {
 	const struct graph *graph = replay->graph;
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		replay->overwriter[t] = NONE;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->overwrite[s] = NONE;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 			if (is_forward(graph, op))
-				replay->overwriter[graph->inplace[i].in] = op;
+				replay->overwrite[storage_of(graph, graph->inplace[i].in)] = op;
 }
 
 /* An op can run again when everything it reads still has the value it had, or is written anew as well. */
@@ -79,8 +82,50 @@ static bool op_replayable(const struct replay *replay, uint32_t op)
 {
 	const struct graph *graph = replay->graph;
 	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], over = replay->overwriter[tensor], storage = storage_of(graph, tensor);
-		if (over != NONE && over != op && !replay->anew[storage] && !graph->storage[storage].persistent)
+		uint32_t storage = storage_of(graph, graph->reads.item[i]), over = replay->overwrite[storage];
+		if (over != NONE && over >= op && !replay->anew[storage] && !graph->storage[storage].persistent)
+			return false;
+	}
+	return true;
+}
+
+static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (storage_of(graph, graph->inplace[i].in) == storage)
+			return true;
+	return false;
+}
+
+/* An op that reads what is overwritten later runs again at its turn only where its own results are saved
+ * (push_before_overwrite): else it might run after the overwriting. */
+static bool reads_in_time(const struct replay *replay, uint32_t op, uint32_t storage)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t written = storage_of(graph, graph->writes.item[i]);
+		if (written != storage && replay->anew[written] && !replay->activations->saved[written])
+			return false;
+	}
+	return true;
+}
+
+/* All that fills a storage can run again. */
+static bool storage_replayable(const struct replay *replay, uint32_t storage)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+		if (is_forward(graph, writer) && !op_replayable(replay, writer))
+			return false;
+	}
+	if (replay->overwrite[storage] == NONE)
+		return true;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user > replay->overwrite[storage] || !is_forward(graph, user))
+			continue;
+		if (writes_in_place(graph, user, storage) ? !op_replayable(replay, user) : !reads_in_time(replay, user, storage))
 			return false;
 	}
 	return true;
@@ -99,11 +144,7 @@ static void settle(struct replay *replay, const bool *drop)
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (uint32_t s = 0; s < graph->storages; s++) {
-			bool fine = replay->anew[s];
-			FOR_ROW(i, &graph->members, s) {
-				uint32_t writer = graph->tensor[graph->members.item[i]].writer;
-				fine = fine && (!is_forward(graph, writer) || op_replayable(replay, writer));
-			}
+			bool fine = replay->anew[s] && storage_replayable(replay, s);
 			changed |= fine != replay->anew[s];
 			replay->anew[s] = fine;
 		}
@@ -114,10 +155,10 @@ static bool prepare_sets(struct replay *replay, const bool *drop)
 {
 	const struct graph *graph = replay->graph;
 	replay->anew = arena_alloc(&replay->arena, graph->storages, sizeof *replay->anew);
-	replay->overwriter = arena_alloc(&replay->arena, graph->tensors, sizeof *replay->overwriter);
-	if (!replay->anew || !replay->overwriter)
+	replay->overwrite = arena_alloc(&replay->arena, graph->storages, sizeof *replay->overwrite);
+	if (!replay->anew || !replay->overwrite)
 		return false;
-	find_overwriters(replay);
+	find_overwrites(replay);
 	settle(replay, drop);
 	return true;
 }
@@ -136,18 +177,21 @@ static void charge(const struct replay *replay, struct recompute_cost *cost, str
 
 /* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
  * that runs again. */
-static void charge_flops(const struct replay *replay, bool *demanded, struct recompute_cost *cost,
+static void charge_flops(const struct replay *replay, bool *demanded, bool *demanded_storage, struct recompute_cost *cost,
 	struct recompute_cost *by_layer)
 {
 	const struct graph *graph = replay->graph;
 	for (uint32_t op = graph->ops; op-- > 0;) {
-		bool again = !is_forward(graph, op);
+		bool again = !is_forward(graph, op) && !op_releases(&graph->op[op]);
 		FOR_ROW(i, &graph->writes, op)
 			again |= demanded[graph->writes.item[i]];
+		for (uint32_t i = graph->inplace_start[op]; is_forward(graph, op) && i < graph->inplace_start[op + 1]; i++)
+			again |= demanded_storage[storage_of(graph, graph->inplace[i].in)];
 		if (again && is_forward(graph, op))
 			charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
 		FOR_ROW(i, &graph->reads, op)
-			demanded[graph->reads.item[i]] |= again && replay->anew[storage_of(graph, graph->reads.item[i])];
+			if (again && replay->anew[storage_of(graph, graph->reads.item[i])])
+				demanded[graph->reads.item[i]] = demanded_storage[storage_of(graph, graph->reads.item[i])] = true;
 	}
 }
 
@@ -156,14 +200,15 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 {
 	struct replay replay = { .graph = step, .activations = activations };
 	bool *demanded = arena_alloc(&replay.arena, step->tensors, sizeof *demanded);
+	bool *demanded_storage = arena_alloc(&replay.arena, step->storages, sizeof *demanded_storage);
 	*cost = (struct recompute_cost){ 0 };
 	for (uint32_t i = 0; by_layer && i < activations->layers; i++)
 		by_layer[i] = (struct recompute_cost){ 0 };
-	if (!demanded || !prepare_sets(&replay, drop)) {
+	if (!demanded || !demanded_storage || !prepare_sets(&replay, drop)) {
 		arena_free(&replay.arena);
 		return fail_memory(error);
 	}
-	charge_flops(&replay, demanded, cost, by_layer);
+	charge_flops(&replay, demanded, demanded_storage, cost, by_layer);
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (drop[s] && activations->saved[s] && replay.anew[s])
 			charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
@@ -213,6 +258,49 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 	return id;
 }
 
+/* A persistent tensor that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
+static bool only_updated(const struct graph *graph, uint32_t op, uint32_t tensor)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
+			return graph->storage[storage_of(graph, tensor)].persistent;
+	return false;
+}
+
+/* What an op's arguments are called: in its copy, or (made NONE) in the op itself, which reads what is there now. */
+struct naming {
+	const struct replay *replay;
+	uint32_t op;
+	bool copy;
+};
+
+static const char *new_name(const void *context, uint32_t tensor, bool result)
+{
+	const struct naming *naming = context;
+	const struct replay *replay = naming->replay;
+	uint32_t id = result && naming->copy ? replay->made[tensor] : result ? replay->original[tensor] : replay->tensor[tensor];
+	if (id == NONE || (naming->copy && !result && only_updated(replay->graph, naming->op, tensor)))
+		return NULL;
+	return draft_tensor_at(replay->build.draft, id)->name;
+}
+
+/* The arguments of an op of the draft, which stands for op, by their new names. */
+static void rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t op, bool copy)
+{
+	const char *extra = replay->graph->op[op].extra;
+	struct naming naming = { replay, op, copy };
+	struct renaming renaming = { new_name, &naming };
+	if (!extra || replay->build.status != OK)
+		return;
+	char *text = arguments_rename(extra, replay->graph, &renaming);
+	const char *kept_text = text ? arena_text(&replay->arena, text, strlen(text)) : NULL;
+	mem_free(text);
+	if (kept_text)
+		draft_op_at(replay->build.draft, draft_op)->extra = kept_text;
+	else
+		replay->build.status = NO_MEMORY;
+}
+
 static uint32_t again_op(struct replay *replay, uint32_t op)
 {
 	struct op record = replay->graph->op[op];
@@ -231,6 +319,25 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 	return id;
 }
 
+/* One result of a copy. */
+static bool write_again(struct replay *replay, uint32_t op, uint32_t copy, uint32_t tensor)
+{
+	const struct graph *graph = replay->graph;
+	struct draft *draft = replay->build.draft;
+	uint32_t in = NONE;
+	bool stays = kept(replay, tensor);
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == tensor)
+			in = replay->tensor[graph->inplace[i].in];
+	replay->made[tensor] = NONE;
+	if (stays && graph->tensor[tensor].alias != NONE)
+		return true;
+	uint32_t id = replay->made[tensor] = again_tensor(replay, tensor);
+	if (!stays)
+		replay->tensor[tensor] = id;
+	return id != NONE && draft_write(draft, copy, id) == OK && (in == NONE || draft_inplace(draft, copy, id, in) == OK);
+}
+
 /* Writes the copy of one forward op. Results whose storage is kept get a new tensor too, which dies at once; writes
  * over persistent storages are left out, they happened already. */
 static void run_again(struct replay *replay, uint32_t op)
@@ -241,22 +348,16 @@ static void run_again(struct replay *replay, uint32_t op)
 	replay->done[op] = true;
 	bool fine = copy != NONE;
 	FOR_ROW(i, &graph->reads, op)
-		fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
-	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
-		uint32_t tensor = graph->writes.item[i], in = NONE;
-		bool stays = kept(replay, tensor);
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
-			if (graph->inplace[j].out == tensor)
-				in = replay->tensor[graph->inplace[j].in];
-		if (stays && graph->tensor[tensor].alias != NONE)
-			continue;
-		uint32_t id = again_tensor(replay, tensor);
-		fine = id != NONE && draft_write(draft, copy, id) == OK && (in == NONE || draft_inplace(draft, copy, id, in) == OK);
-		if (!stays)
-			replay->tensor[tensor] = id;
-	}
+		if (!only_updated(graph, op, graph->reads.item[i]))
+			fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
+	FOR_ROW(i, &graph->writes, op)
+		fine = fine && write_again(replay, op, copy, graph->writes.item[i]);
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == NONE && replay->anew[storage_of(graph, graph->inplace[i].in)])
+			fine = fine && draft_inplace(draft, copy, NONE, replay->tensor[graph->inplace[i].in]) == OK;
 	if (!fine && replay->build.status == OK)
 		replay->build.status = NO_MEMORY;
+	rename_arguments(replay, copy, op, true);
 }
 
 /* ---- offloading -------------------------------------------------------------------------------------------- */
@@ -346,6 +447,25 @@ static void bring_back(struct replay *replay, uint32_t tensor)
 		fetch_storage(replay, storage_of(replay->graph, tensor));
 }
 
+/* What must run before an op reads a tensor that is written anew: the op that writes it, and the last one before the
+ * reader (NONE: after the pass) that fills its storage in place, under whatever name. */
+static void push_writers(struct replay *replay, uint32_t tensor, uint32_t reader, uint32_t *depth, uint32_t capacity)
+{
+	const struct graph *graph = replay->graph;
+	uint32_t storage = storage_of(graph, tensor), fill = NONE;
+	if (wanted_anew(replay, tensor) && *depth < capacity)
+		replay->stack[(*depth)++] = graph->tensor[tensor].writer;
+	if (!replay->anew[storage] || replay->overwrite[storage] == NONE)
+		return;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user < reader && is_forward(graph, user) && writes_in_place(graph, user, storage))
+			fill = user;
+	}
+	if (fill != NONE && !replay->done[fill] && *depth < capacity)
+		replay->stack[(*depth)++] = fill;
+}
+
 /* Writes a tensor anew with all that it needs. An op pushes others once, before it runs again: those that it reads from
  * and those that read what it overwrites, which the stack has room for. */
 static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity)
@@ -353,9 +473,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 	const struct graph *graph = replay->graph;
 	uint32_t depth = 0;
 	bring_back(replay, tensor);
-	if (!wanted_anew(replay, tensor))
-		return;
-	replay->stack[depth++] = graph->tensor[tensor].writer;
+	push_writers(replay, tensor, NONE, &depth, capacity);
 	while (depth > 0 && replay->build.status == OK) {
 		uint32_t op = replay->stack[depth - 1], before = depth;
 		if (replay->done[op]) {
@@ -364,9 +482,10 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 		}
 		FOR_ROW(i, &graph->reads, op) {
 			bring_back(replay, graph->reads.item[i]);
-			if (wanted_anew(replay, graph->reads.item[i]) && depth < capacity)
-				replay->stack[depth++] = graph->tensor[graph->reads.item[i]].writer;
+			push_writers(replay, graph->reads.item[i], op, &depth, capacity);
 		}
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			push_writers(replay, graph->inplace[i].in, op, &depth, capacity);
 		if (depth == before)
 			push_before_overwrite(replay, op, &depth, capacity);
 		if (depth == before) {
@@ -378,10 +497,26 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 
 /* ---- the whole ----------------------------------------------------------------------------------------------- */
 
+/* A release of what isn't kept until then any more. */
+static bool releases_early(const struct replay *replay, uint32_t op)
+{
+	FOR_ROW(i, &replay->graph->reads, op) {
+		uint32_t storage = storage_of(replay->graph, replay->graph->reads.item[i]);
+		if (replay->anew[storage] || replay->leaves[storage] != NONE)
+			return true;
+	}
+	return false;
+}
+
 /* A later op: with what it reads written anew or fetched before it. Its views follow their roots. */
 static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
+	bool renamed = false;
+	if (op_releases(&graph->op[op]) && releases_early(replay, op)) {
+		replay->op[op] = NONE;
+		return;
+	}
 	FOR_ROW(i, &graph->reads, op)
 		write_anew(replay, graph->reads.item[i], capacity);
 	FOR_ROW(i, &graph->writes, op) {
@@ -390,6 +525,10 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 			draft_tensor_at(replay->build.draft, replay->original[tensor])->alias = replay->tensor[root];
 	}
 	replay->op[op] = build_copy_op(&replay->build, graph, op, replay->tensor);
+	FOR_ROW(i, &graph->reads, op)
+		renamed |= replay->tensor[graph->reads.item[i]] != replay->original[graph->reads.item[i]];
+	if (renamed)
+		rename_arguments(replay, replay->op[op], op, false);
 }
 
 static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
@@ -403,10 +542,11 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 	replay->back = arena_alloc(arena, graph->storages, sizeof *replay->back);
 	replay->tensor = arena_alloc(arena, graph->tensors, sizeof *replay->tensor);
 	replay->original = arena_alloc(arena, graph->tensors, sizeof *replay->original);
+	replay->made = arena_alloc(arena, graph->tensors, sizeof *replay->made);
 	replay->op = arena_alloc(arena, graph->ops, sizeof *replay->op);
 	replay->done = arena_alloc(arena, graph->ops, sizeof *replay->done);
 	replay->stack = arena_alloc(arena, capacity, sizeof *replay->stack);
-	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor || !replay->original || !replay->op || !replay->done ||
+	if (!replay->build.draft || !replay->leaves || !replay->host || !replay->back || !replay->tensor || !replay->original || !replay->made || !replay->op || !replay->done ||
 	    !replay->stack || !prepare_sets(replay, drop))
 		return NO_MEMORY;
 	note_offloads(replay, offload, offloads);
@@ -419,7 +559,7 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads)
 {
 	const struct graph *graph = replay->graph;
-	uint32_t capacity = graph->reads.start[graph->ops] + graph->ops + 1;
+	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
 	enum status status = prepare(replay, offload, offloads, drop, capacity);

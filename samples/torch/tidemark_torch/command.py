@@ -48,7 +48,7 @@ def make_step(options):
     before = torch.get_default_dtype()
     torch.set_default_dtype({"bf16": torch.bfloat16, "f16": torch.float16}.get(options.dtype, before))
     try:
-        made = build(options.model, size)
+        made = build_somehow(build, options.model, size)
     finally:
         torch.set_default_dtype(before)
     if callable(made) and not isinstance(made, tuple):
@@ -56,6 +56,18 @@ def make_step(options):
     step = TrainingStep(*made, options.optimizer, yes(options.foreach), yes(options.fused), options.autocast, options.mode,
                         options.accumulate, options.clip, not options.keep_gradients)
     return step, graph_name(options, size)
+
+
+def build_somehow(build, name, size):
+    """Builds under the active mode; for real where the model's shapes or first weights depend on numbers that fake
+    tensors don't have."""
+    from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException,
+                                               unset_fake_temporarily)
+    try:
+        return build(name, size)
+    except (DataDependentOutputException, DynamicOutputShapeException, NotImplementedError):
+        with unset_fake_temporarily():
+            return build(name, size)
 
 
 def graph_name(options, size):

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -38,9 +39,20 @@ __attribute__((constructor)) static void use_heap_only(void)
 	mallopt(M_MMAP_MAX, 0);
 }
 
+/* What a block counts: nothing below HEAP_LEAST bytes (environment), the interpreter's own. */
+static long long weight(void *block)
+{
+	static long long least = -1;
+	const char *text;
+
+	if (least < 0)
+		least = (text = getenv("HEAP_LEAST")) ? atoll(text) : 0;
+	return (long long)malloc_usable_size(block) >= least ? (long long)malloc_usable_size(block) : 0;
+}
+
 static void *counted(void *block)
 {
-	long long now = atomic_fetch_add(&live, (long long)malloc_usable_size(block)) + (long long)malloc_usable_size(block);
+	long long now = atomic_fetch_add(&live, weight(block)) + weight(block);
 	long long before = peak;
 
 	while (now > before && !atomic_compare_exchange_weak(&peak, &before, now))
@@ -80,16 +92,16 @@ int posix_memalign(void **block, size_t alignment, size_t size)
 
 void *realloc(void *block, size_t size)
 {
-	size_t old_size = malloc_usable_size(block);
+	long long old_size = weight(block);
 	void *new_block = __libc_realloc(block, size);
 
 	if (new_block || !size) /* else it failed and the old block stays */
-		live -= (long long)old_size;
+		live -= old_size;
 	return counted(new_block);
 }
 
 void free(void *block)
 {
-	live -= (long long)malloc_usable_size(block);
+	live -= weight(block);
 	__libc_free(block);
 }

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import functools
 import math
+import sys
 
 import torch
 from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
@@ -25,6 +26,7 @@ from .graph import StepGraph, write_graph
 from .hints import Hints
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
+from .values import ANSWERS, Values
 from .workspace import Meter
 
 check_version()
@@ -69,6 +71,24 @@ def overwritten(function, args, kwargs):
     return found
 
 
+def value_like(value, tensor):
+    """A fake tensor of a value's shape, on a fake tensor's device."""
+    return tensor.new_empty(value.shape, dtype=value.dtype)
+
+
+def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    """The shape of aten._grouped_mm's result, also for types that only its CPU kernel has."""
+    rows, columns = a.shape[-2], b.shape[-1]
+    if a.dim() == 2 and b.dim() == 2:
+        shape = (offs.shape[0], rows, columns)
+    else:
+        shape = (a.shape[0], rows, columns) if a.dim() == 3 and b.dim() == 3 else (rows, columns)
+    return a.new_empty(shape, dtype=out_dtype or a.dtype)
+
+
+SHAPES = {aten._grouped_mm.default: grouped_mm} if hasattr(aten, "_grouped_mm") else {}
+
+
 def copy_fake(tensor, memo):
     """copy.deepcopy of a fake tensor, whose memory PyTorch's own would read."""
     if id(tensor) not in memo:
@@ -92,7 +112,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.real, self.memory = real, Memory()
         self.ops, self.counts = [], collections.Counter()
-        self.hints = Hints(hints, self.memory)
+        self.hints, self.values = Hints(hints, self.memory), Values()
         self.modules, self.optimizers = Modules(self.found), Optimizers(self, prime=not real)
         self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its .grad before)
         self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
@@ -171,6 +191,9 @@ class Recorder(TorchDispatchMode):
                 self.known[id(fake)] = fake, f"parameter_{len(self.parameters)}", "parameter"
                 self.parameters[id(original)] = original, original.grad
             storage = self.storage_of(fake)
+            if original.numel() <= LARGEST_DATA and not original.requires_grad:
+                with _disable_current_modes():
+                    self.values.keep(fake, original.detach().cpu().clone())
             few = original.numel() <= LARGEST_DATA and original.numel() * original.element_size() == storage.record["bytes"]
             if few and not original.is_floating_point() and not original.is_complex() and original.is_contiguous():
                 with _disable_current_modes():
@@ -282,7 +305,10 @@ class Recorder(TorchDispatchMode):
         if self.paused:
             return self.run(function, args, kwargs)
         if function in SAME_TENSOR:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            if not self.real and self.values.get(args[0]) is not None:
+                self.values.keep(result, self.values.get(args[0]).detach())
+            return result
         return self.follow(function, args, kwargs)
 
     def fake(self, tensor):
@@ -303,17 +329,30 @@ class Recorder(TorchDispatchMode):
             if not isinstance(args[0], FakeTensor) and args[0].numel() <= LARGEST_DATA:
                 with _disable_current_modes():
                     storage.record["data"] = plain_list(args[0])
+        if not self.real and not isinstance(args[0], FakeTensor):
+            with _disable_current_modes():
+                self.values.keep(result, args[0].detach().clone())
         return result
 
     def run(self, function, args, kwargs):
-        """The result of an op; what depends on data is assumed."""
+        """The result of an op; of what depends on data, what follows from constants, or else what is assumed."""
         if self.real:
             return function(*args, **kwargs)
+        known = self.values.known(function, args, kwargs)
+        if function in ANSWERS and known is not None:
+            result = tree_map_only(torch.Tensor, lambda value: value_like(value, args[0]), known)
+        else:
+            result = self.assume(function, args, kwargs)
+        self.values.follow(result, known, overwritten(function, args, kwargs) if known is None else [])
+        return result
+
+    def assume(self, function, args, kwargs):
+        """The result of an op on fake tensors."""
         if function is aten._local_scalar_dense.default and self.memory.find(args[0]) is not None and \
                 self.memory.find(args[0]).hint is not None:
             return self.hints.item(args[0])
         try:
-            return function(*args, **kwargs)
+            return SHAPES.get(function, function)(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
             result = self.hints.answer(function, args, kwargs)
             if result is NotImplemented:
@@ -449,10 +488,26 @@ def plain_list(tensor):
 
 # ---- what users call ----
 
+@contextlib.contextmanager
 def fake():
     """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
     making of models that are too large for the machine."""
-    return _FAKE
+    with _FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+        yield
+
+
+@contextlib.contextmanager
+def patched(module, name, value):
+    """Replaces an attribute of a module for a while; does nothing where there is no such module or attribute."""
+    before = getattr(module, name, None)
+    if before is None:
+        yield
+        return
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
 
 
 class capture:
@@ -482,6 +537,8 @@ class capture:
             recorder.fake_mode = active or _FAKE
             if active is None:
                 self.stack.enter_context(_FAKE)
+            # transformers takes other ways where it sees fake tensors
+            self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda _: False))
         with _disable_current_modes():
             recorder.eager = Eager()
         for handle in recorder.modules.start() + recorder.optimizers.start():
@@ -534,6 +591,7 @@ def capture_step(path, step, *args, warm=True, **options):
         if warm:
             with session.recorder.pause():
                 step(*args)
+            session.recorder.hints.assumed.clear()
         kept = step(*args)
     del kept
     return session.graph

@@ -136,7 +136,10 @@ def hf_configuration(name):
         except ValueError:
             values[key] = value
     try:
-        return transformers.AutoConfig.for_model(kind, **values)
+        config = transformers.AutoConfig.for_model(kind, **values)
+        if (getattr(config, "pad_token_id", None) or 0) >= (getattr(config, "vocab_size", None) or 1 << 62):
+            config.pad_token_id = 0  # that of the published vocabulary
+        return config
     except ValueError:
         raise CaptureError(f"no model {name} is known: use its type (hf:llama:hidden_size=2048,num_hidden_layers=16); known: "
                            + ", ".join(HF_KNOWN)) from None

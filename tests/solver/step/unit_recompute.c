@@ -21,6 +21,89 @@ static struct graph *small_step(enum model_family family)
 	return step;
 }
 
+/* ---- by hand: what captured steps do in one line of a model -------------------------------------------------------- */
+
+/* In a layer: a mask is made empty and filled through a view of it, the statistics of a norm are updated beside its result; both results
+ * are saved for the backward pass, which reads the mask under its first name. A release stands where the mask goes. */
+static struct graph *hand_made_step(void)
+{
+	struct draft *draft = draft_new();
+	struct error error = { 0 };
+	uint32_t tensor[8], op[7];
+	static const struct { const char *name; enum kind kind; int alias; } tensors[] = {
+		{ "x", KIND_INPUT, -1 }, { "statistic", KIND_BUFFER, -1 }, { "mask", KIND_ACTIVATION, -1 }, { "part", KIND_ACTIVATION, 2 },
+		{ "filled", KIND_ACTIVATION, 2 }, { "y", KIND_ACTIVATION, -1 }, { "z", KIND_ACTIVATION, -1 }, { "gradient", KIND_OUTPUT, -1 } };
+	static const struct { const char *name, *type, *extra; enum phase phase; int read[3], write; int in, out; } ops[] = {
+		{ "make", "aten.new_zeros.default", "\"args\":[{\"t\":\"x\"},[4]],\"result\":\"mask\"", PHASE_FORWARD, { 0, -1 }, 2, -1, -1 },
+		{ "cut", "aten.slice.Tensor", "\"args\":[{\"t\":\"mask\"}],\"result\":\"part\"", PHASE_FORWARD, { 2, -1 }, 3, -1, -1 },
+		{ "fill", "aten.fill_.Scalar", "\"args\":[{\"t\":\"part\"},1],\"result\":\"filled\"", PHASE_FORWARD, { 3, -1 }, 4, 3, 4 },
+		{ "norm", "aten.native_batch_norm.default", "\"args\":[{\"t\":\"x\"},{\"t\":\"statistic\"}],\"result\":[\"y\",null]", PHASE_FORWARD,
+			{ 0, 1, -1 }, 5, 1, -2 },
+		{ "use", "aten.mul.Tensor", "\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"z\"", PHASE_FORWARD, { 5, 2, -1 }, 6, -1, -1 },
+		{ "back", "aten.mul.Tensor", "\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"gradient\"", PHASE_BACKWARD, { 5, 2, -1 }, 7, -1, -1 },
+		{ "release", RELEASE_TYPE, NULL, PHASE_BACKWARD, { 2, -1 }, -1, -1, -1 } };
+	for (int i = 0; i < 8; i++) {
+		struct tensor record = { .name = tensors[i].name, .bytes = 16, .has_bytes = true, .kind = tensors[i].kind, .writer = NONE,
+			.alias = tensors[i].alias < 0 ? NONE : tensor[tensors[i].alias] };
+		tensor[i] = draft_tensor(draft, &record);
+	}
+	for (int i = 0; i < 7; i++) {
+		struct op record = { .name = ops[i].name, .type = ops[i].type, .extra = ops[i].extra, .phase = ops[i].phase, .has_phase = true,
+			.module = "h.0", .has_module = true, .flops = 8 };
+		op[i] = draft_op(draft, &record);
+		for (int j = 0; j < 3 && ops[i].read[j] >= 0; j++)
+			draft_read(draft, op[i], tensor[ops[i].read[j]]);
+		if (ops[i].write >= 0)
+			draft_write(draft, op[i], tensor[ops[i].write]);
+		if (ops[i].in >= 0)
+			draft_inplace(draft, op[i], ops[i].out < 0 ? NONE : tensor[ops[i].out], tensor[ops[i].in]);
+	}
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	draft_free(draft);
+	return graph;
+}
+
+/* Whether an op touches the storage of a tensor, writing or reading. */
+static bool touches(const struct graph *graph, const char *op_name, const char *tensor_name)
+{
+	uint32_t op = graph_find_op(graph, op_name), storage = graph->tensor[graph_find_tensor(graph, tensor_name)].storage;
+	bool found = false;
+	FOR_ROW(i, &graph->touches, op)
+		found |= graph->touches.item[i] == storage;
+	return found;
+}
+
+Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
+{
+	struct rules *rules = rules_new();
+	struct graph *step = hand_made_step();
+	struct activations activations;
+	struct error error = { 0 };
+	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	for (uint32_t s = 0; s < step->storages; s++)
+		drop[s] = activations.saved[s];
+	cr_assert(activations.saved[step->tensor[graph_find_tensor(step, "mask")].storage]);
+	struct graph *again = recompute_apply(step, &activations, drop, NULL, 0, &error);
+	cr_assert_not_null(again, "%s", error.text);
+	cr_assert(touches(again, "fill.again", "mask.again"), "the mask is made anew but not filled");
+	cr_assert(touches(again, "back", "mask.again"));
+	cr_assert(touches(again, "norm.again", "y.again"));
+	cr_assert(touches(again, "norm", "statistic"));
+	cr_assert(!touches(again, "norm.again", "statistic"), "running statistics are updated twice");
+	cr_assert_eq(graph_find_op(again, "release"), NONE, "what is dropped is held until its old end");
+	const struct op *norm = &again->op[graph_find_op(again, "norm.again")], *back = &again->op[graph_find_op(again, "back")];
+	cr_assert_str_eq(norm->extra, "\"args\":[{\"t\":\"x\"},null],\"result\":[\"y.again\",null]");
+	cr_assert_str_eq(back->extra, "\"args\":[{\"t\":\"y.again\"},{\"t\":\"mask.again\"}],\"result\":\"gradient\"");
+	graph_release(again);
+	mem_free(drop);
+	activations_free(&activations);
+	graph_release(step);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
 
 /* The op that a copy repeats, by name: "x.again" and "x.again2" are x. */

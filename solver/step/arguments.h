@@ -1,0 +1,18 @@
+/* arguments.h: the arguments that a captured op carries for those who run it, when its tensors get other names. */
+#ifndef TIDEMARK_STEP_ARGUMENTS_H
+#define TIDEMARK_STEP_ARGUMENTS_H
+
+#include "solver/graph/graph.h"
+
+/* The new name of a tensor of the graph: read by the op or, if result is set, written by it. NULL: the argument is
+ * left out (null), the result is dropped. */
+struct renaming {
+	const char *(*name)(const void *context, uint32_t tensor, bool result);
+	const void *context;
+};
+
+/* An op's extra members with every {"t": name} in `args` and `kwargs` and every name in `result` replaced (man 5 tidemark); others
+ * stay as they are. Free with mem_free(); NULL when out of memory. O(length). */
+char *arguments_rename(const char *extra, const struct graph *graph, const struct renaming *renaming);
+
+#endif
