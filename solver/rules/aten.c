@@ -194,7 +194,7 @@ const struct rule rules_aten[] = {
 
 	/* from nothing */
 	SOURCE("arange"), SOURCE("empty"), SOURCE("zeros"), SOURCE("ones"), SOURCE("full"), SOURCE("scalar_tensor"),
-	SOURCE("empty_strided"), SOURCE("new_empty_strided"), SOURCE("eye"), SOURCE("linspace"), SOURCE("randint"), SOURCE("randperm"),
+	SOURCE("empty_strided"), SOURCE("new_empty_strided"), SOURCE("eye"), SOURCE("linspace"), SOURCE_WITH("randint", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randperm", TRAIT_RANDOM | TRAIT_NOISE),
 	SOURCE_WITH("rand", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randn", TRAIT_RANDOM | TRAIT_NOISE), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
