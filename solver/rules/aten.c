@@ -53,8 +53,6 @@ const struct rule rules_aten[] = {
 		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d"
 		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, b h q+, ?b? h? q? t^ -> b h q d, b h t d, b h t v",
 		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
-	/* products of groups of rows, each with its own matrix: experts, or their gradients */
-	{ "aten._grouped_mm", "m k+, e^ k+ n, e^ -> m n | k m+, m+ n, e^ -> e k n | b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
 
 	/* normalisation */
 	{ "aten.native_layer_norm", "... h^, ?h, ?h -> ... h, ... 1, ... 1", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS },
@@ -118,10 +116,6 @@ const struct rule rules_aten[] = {
 	{ "aten.upsample_nearest1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.upsample_linear1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
 	{ "aten.upsample_linear1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
-	{ "aten.upsample_nearest3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
-	{ "aten.upsample_nearest3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
-	{ "aten.upsample_trilinear3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
-	{ "aten.upsample_trilinear3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
@@ -142,8 +136,8 @@ const struct rule rules_aten[] = {
 	{ "aten.cumsum", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
 
 	/* spectra: of the last dim */
-	{ "aten._fft_r2c", "... n^ -> ... m", COST_ELEMENT, "0", "", NULL, 0 },
-	{ "aten._fft_c2r", "... m^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_r2c", "... n^ -> ... m!", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_c2r", "... m^ -> ... n!", COST_ELEMENT, "0", "", NULL, 0 },
 	{ "aten._fft_c2c", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
 
 	/* views */
