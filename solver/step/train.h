@@ -10,6 +10,7 @@
  *     scale           another batch or sequence length
  *     scale_values    how far a new batch or sequence reaches
  *     activations     what the backward pass needs of a layer
+ *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
  *     recompute_auto  what to compute again so that a step fits
  */

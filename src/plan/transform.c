@@ -311,10 +311,10 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
 			(double)cost.flops / 1e9);
 	else if (graph && options.mode == RECOMPUTE_FULL)
-		note(job, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
+		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
 			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");
 	else if (graph && options.mode == RECOMPUTE_SELECTIVE)
-		note(job, "recompute=selective changes nothing: no attention scores are saved");
+		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
 	return graph;
 }
 
