@@ -343,7 +343,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 	};
 	struct input *input = input_open(path, error);
 	if (!input)
-		return error_set(error, error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT);
+		return error->status;
 	size_t size;
 	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
 	input_close(input);

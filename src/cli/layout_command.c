@@ -11,6 +11,7 @@
 
 #include "src/read/buffers_csv.h"
 #include "src/base/complain.h"
+#include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "solver/layout/pools/pools.h"
@@ -173,9 +174,9 @@ static enum status read_csv(const struct request *request, struct buffers_csv *c
 	size_t size;
 	struct input *input = input_open(request->path, error);
 	if (!input)
-		return BAD_INPUT;
+		return error->status;
 	char *text = input_all(input, INPUT_MOST, &size, error);
-	enum status status = text ? buffers_csv_read(text, size, request->pools ? request->pool : NULL, request->pools, csv, error) : BAD_INPUT;
+	enum status status = text ? buffers_csv_read(text, size, request->pools ? request->pool : NULL, request->pools, csv, error) : error->status;
 	mem_free(text);
 	input_close(input);
 	return status;
@@ -271,7 +272,9 @@ static json_t *offset_list(const struct buffers_csv *csv, const int64_t *offset)
 
 static bool dump(json_t *object)
 {
-	bool done = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	/* What was left out for want of memory makes a wrong object, not none. */
+	errno = 0;
+	bool done = !json_memory_failed() && object && json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
 	json_decref(object);
 	return done;
 }

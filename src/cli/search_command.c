@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch.h"
+#include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/configs/calibrate.h"
 #include "src/scenario/devices.h"
@@ -215,12 +216,11 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	json_t *root = json_pack("{ss si si sI sI si si so}", "model", search->name, "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
 		(int)list->entries, "fitting", (int)list->fitting, "configurations", entries);
-	if (!root)
-		return NO_MEMORY;
-	json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	/* What was left out for want of memory makes a wrong object, not none. */
+	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
 	json_decref(root);
-	return OK;
+	return fine || ferror(file) ? OK : NO_MEMORY;
 }
 
 /* ---- options -------------------------------------------------------------------------------------------------------------------- */

@@ -73,10 +73,10 @@ static enum status read_problem(const char *path, struct shard_problem *problem,
 	*problem = (struct shard_problem) { 0 };
 	struct input *input = input_open(path, error);
 	if (!input)
-		return BAD_INPUT;
+		return error->status;
 	char *text = input_all(input, INPUT_MOST, &size, error);
 	input_close(input);
-	enum status status = text ? problem_json_read(text, size, problem, error) : BAD_INPUT;
+	enum status status = text ? problem_json_read(text, size, problem, error) : error->status;
 	mem_free(text);
 	return status;
 }
@@ -128,7 +128,8 @@ static json_t *plan_json(const struct shard_problem *problem, const struct shard
 static enum status write_json(json_t *object, const char *path, struct error *error)
 {
 	struct output output;
-	enum status status = object ? output_open(&output, path, true, error) : fail_memory(error);
+	/* What was left out for want of memory makes a wrong object, not none. */
+	enum status status = object && !json_memory_failed() ? output_open(&output, path, true, error) : fail_memory(error);
 	if (status == OK) {
 		bool dumped = json_dumpf(object, output.stream, JSON_REAL_PRECISION(6)) == 0;
 		putc('\n', output.stream);

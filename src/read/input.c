@@ -161,10 +161,8 @@ static struct graph *open_dot(struct input *input, struct error *error)
 struct graph *graph_open(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
-	if (!input) {
-		error_set(error, error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT);
+	if (!input)
 		return NULL;
-	}
 	size_t size;
 	const char *beginning = input_peek(input, &size);
 	enum input_kind kind = input_detect(beginning, size);

@@ -68,7 +68,7 @@ static enum status fill(struct reader *reader)
 	ssize_t got = reader->source->read(reader->source->context, reader->buffer + reader->end, reader->capacity - reader->end, reader->error);
 	if (got < 0) {
 		reader->error->line = reader->line + 1;
-		return BAD_INPUT;
+		return reader->error->status == NO_MEMORY ? NO_MEMORY : BAD_INPUT;
 	}
 	reader->at_end = got == 0;
 	reader->end += (size_t)got;

@@ -132,12 +132,12 @@ static enum status rules_read_file(struct rules *rules, const char *path, struct
 {
 	struct input *input = input_open(path, error);
 	if (!input)
-		return BAD_INPUT;
+		return error->status;
 	size_t size;
 	char *content = input_all(input, FILE_LIMIT, &size, error);
 	input_close(input);
 	if (!content)
-		return BAD_INPUT;
+		return error->status;
 	char *text = mem_resize(content, size + 1, 1);
 	if (!text) {
 		mem_free(content);
