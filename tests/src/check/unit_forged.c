@@ -363,7 +363,7 @@ static void forge(const char *name, const char *words, uint32_t part)
 	cr_assert(json_equal(before, forgery.plan), "the file was not put right after a change");
 	printf("%s: %u changes tried, %u left out; %u found by planning again alone, %u accepted\n", title, forgery.tried, forgery.left_out,
 		forgery.searched - forgery.accepted, forgery.accepted);
-	cr_assert(forgery.tried > 50);
+	cr_assert_gt(forgery.tried, 15);
 	json_decref(before);
 	json_decref(forgery.plan);
 	graph_release(graph);
@@ -371,15 +371,15 @@ static void forge(const char *name, const char *words, uint32_t part)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
-Test(forged, one_device) { forge("diamond.jsonl", "", test_rounds(8, 1)); }
-Test(forged, segments_and_branches) { forge("weight_update.jsonl", "order=roam", test_rounds(8, 1)); }
-Test(forged, a_layout_proved_by_search) { forge("fragmentation.jsonl", "order=program", test_rounds(8, 1)); }
-Test(forged, pins) { forge("chain.jsonl", ";pin tensor loss at 20MiB", test_rounds(8, 1)); }
-Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(8, 1)); }
-Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(30, 3)); }
-Test(forged, recomputed_to_a_cap) { forge("gpt", "recompute=auto memory=64MiB order=list layout=bestfit", test_rounds(30, 3)); }
-Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=list layout=bestfit", test_rounds(30, 3)); }
-Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(30, 3)); }
-Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(80, 8)); }
-Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(80, 8)); }
-Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(30, 3)); }
+Test(forged, one_device) { forge("diamond.jsonl", "", test_rounds(16, 1)); }
+Test(forged, segments_and_branches) { forge("weight_update.jsonl", "order=roam", test_rounds(16, 1)); }
+Test(forged, a_layout_proved_by_search) { forge("fragmentation.jsonl", "order=program", test_rounds(16, 1)); }
+Test(forged, pins) { forge("chain.jsonl", ";pin tensor loss at 20MiB", test_rounds(16, 1)); }
+Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(16, 1)); }
+Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(60, 3)); }
+Test(forged, recomputed_to_a_cap) { forge("gpt", "recompute=auto memory=64MiB order=list layout=bestfit", test_rounds(60, 3)); }
+Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=list layout=bestfit", test_rounds(60, 3)); }
+Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(60, 3)); }
+Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(160, 8)); }
+Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(160, 8)); }
+Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(60, 3)); }
