@@ -139,6 +139,19 @@ class Capture(unittest.TestCase):
         graph = capture_step(None, step, hints={"nonzero": 0.25})
         self.assertIn("nonzero finds 64 of 256", graph.head["assumed"][0])
 
+    def test_compiled_pieces_are_written(self):
+        model, (x, y) = torch_steps.network(), torch_steps.batch()
+        with tempfile.TemporaryDirectory() as folder:
+            compiled = torch.compile(model, backend=tidemark_torch.compile_backend(f"{folder}/step", to="eager"))
+            loss = F.cross_entropy(compiled(x), y)
+            loss.backward()
+            torch.testing.assert_close(loss, F.cross_entropy(model(x), y))
+            forward, backward = (read_graph(f"{folder}/step_{phase}_0.jsonl.gz") for phase in ("forward", "backward"))
+        self.assertEqual({op["op"] for op in forward.ops.values() if "mm" in op["op"]}, {"aten.addmm.default"})
+        self.assertEqual({op["phase"] for op in backward.ops.values()}, {"backward"})
+        saved = [t for name, t in forward.tensors.items() if t["kind"] == "output"]
+        self.assertGreater(sum(t["bytes"] for t in saved), 2 * 256 * 64 * 4)
+
     def test_errors_are_one_line(self):
         for words, said in ((["no_such_model"], "--list"), (["nofile.py:f"], "no such file"), (["mlp", "--optimizer", "x"], "no optimizer")):
             run = subprocess.run([sys.executable, "-m", "tidemark_torch", *words], stderr=subprocess.PIPE, text=True,

@@ -307,7 +307,7 @@ class Recorder(TorchDispatchMode):
         if function in SAME_TENSOR:
             result = function(*args, **kwargs)
             if not self.real and self.values.get(args[0]) is not None:
-                self.values.keep(result, self.values.get(args[0]).detach())
+                self.values.keep(result, self.values.get(args[0]))
             return result
         return self.follow(function, args, kwargs)
 

@@ -139,6 +139,8 @@ def hf_configuration(name):
         config = transformers.AutoConfig.for_model(kind, **values)
         if (getattr(config, "pad_token_id", None) or 0) >= (getattr(config, "vocab_size", None) or 1 << 62):
             config.pad_token_id = 0  # that of the published vocabulary
+        if getattr(config, "is_encoder_decoder", False) and getattr(config, "decoder_start_token_id", None) is None:
+            config.decoder_start_token_id = 0
         return config
     except ValueError:
         raise CaptureError(f"no model {name} is known: use its type (hf:llama:hidden_size=2048,num_hidden_layers=16); known: "
