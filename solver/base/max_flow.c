@@ -56,7 +56,7 @@ enum status flow_ready(struct max_flow *flow)
 }
 
 /* Forgets the last flow. */
-static void flow_reset(struct max_flow *flow)
+void flow_reset(struct max_flow *flow)
 {
 	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
 }

@@ -45,6 +45,9 @@ enum status flow_ready(struct max_flow *flow);
  * near linear on these networks. LIMIT and CANCELLED leave a valid but smaller flow in *value's place. */
 enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value);
 
+/* Forgets the last flow. */
+void flow_reset(struct max_flow *flow);
+
 static inline int64_t flow_on(const struct max_flow *flow, uint32_t arc)
 {
 	return flow->capacity[arc] - flow->residual[arc];

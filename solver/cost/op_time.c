@@ -32,6 +32,28 @@ void op_times_free(struct op_times *times)
 	*times = (struct op_times) { 0 };
 }
 
+/* A view takes no time. */
+static bool is_view(const struct graph *graph, uint32_t op)
+{
+	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	return view;
+}
+
+int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op)
+{
+	const struct rule *rule = rules_find(rules, graph->op[op].type);
+	int64_t bytes = 0, flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+	if (rule ? rule->cost == COST_NONE : is_view(graph, op))
+		return 0;
+	FOR_ROW(i, &graph->reads, op)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	return machine_time(machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
+}
+
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
 	int64_t axis_bytes[MESH_AXES])
 {

@@ -26,6 +26,9 @@ void op_times_free(struct op_times *times);
 /* A clock that asks them: roofline of the local share, and the all-reduces inside the op. */
 struct op_clock op_times_clock(const struct op_times *times);
 
+/* The time of a whole op on one device, in picoseconds; a view takes none. O(arguments). */
+int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op);
+
 /* The time of all-reduces inside an op, in picoseconds by axis. */
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
 	int64_t axis_bytes[MESH_AXES]);

@@ -83,8 +83,10 @@ struct tensor {
 	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 
-/* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, and the end of a rank's backward pass. */
-#define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, "pipeline.flush")
+/* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's backward pass,
+ * and the state of a generator saved for an op that runs again. */
+#define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, "pipeline.flush") \
+	X(RANDOM_STATE, "tidemark.random_state")
 #define X(id, type) ADDED_##id,
 enum added { ADDITIONS(X) ADDED_COUNT };
 #undef X

@@ -5,7 +5,7 @@
 #include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 
-/* In the order of the knob's words. AUTO is recompute_auto.h's. */
+/* In the order of the knob's words. AUTO is solver/fit's. */
 #define RECOMPUTES(X) X(NONE, "none") X(SELECTIVE, "selective") X(FULL, "full") X(AUTO, "auto")
 #define X(id, name) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };

@@ -12,7 +12,6 @@
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
- *     recompute_auto  what to compute again so that a step fits
  */
 #ifndef TIDEMARK_STEP_TRAIN_H
 #define TIDEMARK_STEP_TRAIN_H

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "layout.h"
 #include "pipeline.h"
+#include "recompute.h"
 #include "savings.h"
 #include "shard.h"
 #include "src/read/rules_file.h"
@@ -100,6 +101,8 @@ static enum status transform_graph(struct check *check)
 		if (status == OK && check->pipelined)
 			check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
 	}
+	if (transformed && status == OK)
+		status = check_recompute(check, transformed->fitted, transformed->fitted ? transformed->fitted->recomputed : NULL);
 	transformed_release(transformed);
 	store_free(stage.store);
 	return status;

@@ -7,6 +7,7 @@
  *     layout    buffers, arena and its bound
  *     savings   what the plan is compared with; the peak by kinds
  *     allocator PyTorch's caching allocator once more
+ *     recompute what runs again, its time and the bound
  *     shard     placements, costs and bounds
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory

@@ -5,7 +5,9 @@
 #include "batch.h"
 #include "src/write/export.h"
 #include "src/models/models.h"
-#include "solver/step/recompute_auto.h"
+#include "solver/cost/op_time.h"
+#include "solver/fit/fit.h"
+#include "src/scenario/devices.h"
 #include "subcommands.h"
 #include "options.h"
 
@@ -21,24 +23,47 @@ struct request {
 
 enum { CURVE_MAX = 1000 };
 
-/* The curve of memory against extra FLOPs, as CSV. */
+/* A row: the program-order peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an A100. */
+static enum status print_point(struct fit_solver *solver, int64_t all, int64_t cap, struct error *error)
+{
+	struct control control = { 0 };
+	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 8 };
+	struct fit_plan plan;
+	enum status status = fit_solve(solver, cap, &options, &control, &plan);
+	if (status == OK && plan.extra < INT64_MAX)
+		printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan.peak, (long long)(all - plan.peak), (double)plan.extra / 1e12, (double)plan.bound / 1e12, plan.proved);
+	fit_plan_free(&plan);
+	return status == OK ? OK : fail_memory(error);
+}
+
+/* The curve of memory against extra time, as CSV: from all that is kept to the least that fits. */
 static enum status print_curve(const struct graph *step, int count, struct error *error)
 {
-	struct activations activations = { 0 };
-	struct recompute_options options = { 0 };
-	struct control control = { 0 };
+	struct machine machine = device_preset(DEVICE_NONE).machine;
 	struct rules *rules = rules_new();
-	struct recompute_point *point = mem_alloc((size_t)count, sizeof *point);
-	enum status status = rules && point ? activations_find(step, rules, &activations, error) : fail_memory(error);
+	struct fit_solver solver = { 0 };
+	int64_t *time = mem_alloc(step->ops, sizeof *time);
+	uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
+	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	struct fit_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+	enum status status = rules && time && traits && keep ? OK : fail_memory(error);
+	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
+		time[op] = op_whole_time(step, rules, &machine, op);
+		traits[op] = rules_traits(rules, step->op[op].type);
+	}
+	if (status == OK && (fit_solver_new(&input, &solver) != OK || fit_play(&solver.replay, &solver.base[0], keep) != OK))
+		status = fail_memory(error);
+	int64_t all = solver.replay.peak, least = 0;
+	for (uint32_t i = 0; i < solver.step.ops && status == OK; i++)
+		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
 	if (status == OK)
-		status = recompute_curve(step, &activations, &options, (uint32_t)count, &control, point, error);
-	if (status == OK)
-		puts("saved_bytes,extra_flops,extra_flops_bound,peak_bytes,proved");
+		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
 	for (int i = 0; i < count && status == OK; i++)
-		printf("%lld,%lld,%lld,%lld,%d\n", (long long)point[i].bytes, (long long)point[i].flops, (long long)point[i].bound,
-			(long long)point[i].peak, point[i].proved);
-	activations_free(&activations);
-	mem_free(point);
+		status = print_point(&solver, all, all - (all - least) / (count - 1) * i, error);
+	fit_solver_free(&solver);
+	mem_free(time);
+	mem_free(traits);
+	mem_free(keep);
 	rules_free(rules);
 	return status;
 }

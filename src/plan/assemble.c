@@ -31,6 +31,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	plan->notes = transformed->notes;
 	plan->sharded = transformed->sharded;
 	plan->pipelined = transformed->pipelined;
+	plan->fitted = transformed->fitted;
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);

@@ -8,6 +8,7 @@
  *     store           results by fingerprint
  *     notes           what is told with a plan
  *     transform       the steps from graph to graph
+ *     fit_stage       recomputation that fits the step into the cap
  *     shard_stage     how the step is split
  *     sharded         its result
  *     sharded_build   from a decision to the graph of a device
@@ -55,6 +56,7 @@ struct plan {
 	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
 	struct scenario scenario;
 	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
+	const struct fitted *fitted;  /* what recomputation costs and what proves it; NULL: nothing is computed again or offloaded */
 	const struct pipelined *pipelined; /* how it is cut into microbatches and pipeline ranks; NULL: it is not */
 	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	uint32_t rank;                /* the pipeline rank that graph is of */

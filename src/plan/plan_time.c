@@ -17,29 +17,6 @@ struct timing {
 	struct arena arena;
 };
 
-/* A view takes no time. */
-static bool is_view(const struct graph *graph, uint32_t op)
-{
-	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
-	return view;
-}
-
-static int64_t computes(const struct timing *timing, uint32_t op)
-{
-	const struct graph *graph = timing->graph;
-	const struct rule *rule = rules_find(timing->rules, graph->op[op].type);
-	int64_t bytes = 0, flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
-	if (rule ? rule->cost == COST_NONE : is_view(graph, op))
-		return 0;
-	FOR_ROW(i, &graph->reads, op)
-		bytes += graph->tensor[graph->reads.item[i]].bytes;
-	FOR_ROW(i, &graph->writes, op)
-		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	return machine_time(&timing->machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
-}
-
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
 {
 	bool out = graph->op[op].added == ADDED_OFFLOAD, back = graph->op[op].added == ADDED_FETCH;
@@ -68,10 +45,28 @@ static void time_op(struct timing *timing, uint32_t op)
 		costs->time[op] = machine_host_time(&timing->machine, bytes);
 		return;
 	}
-	costs->time[op] = computes(timing, op);
+	costs->time[op] = op_whole_time(timing->graph, timing->rules, &timing->machine, op);
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
 			costs->inside + (size_t)op * costs->axes, NULL);
+}
+
+void plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+	int64_t *sure)
+{
+	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
+	struct machine machine;
+	scenario_machine(scenario, &machine);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		enum collective_kind collective;
+		uint32_t axis;
+		int64_t bytes;
+		bool sends = traffic_collective(mesh, graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE;
+		bool moves = !sends && plan_time_host(graph, op, &bytes);
+		full[op] = sends ? collective_time(&mesh->axis[axis], collective, bytes) : moves ? machine_host_time(&machine, bytes)
+			: op_whole_time(graph, rules, &machine, op);
+		sure[op] = sends || moves ? 0 : full[op];
+	}
 }
 
 static bool find_costs(struct timing *timing)

@@ -18,6 +18,9 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. O(arguments). */
+void plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+	int64_t *sure);
 /* "computation", an axis of the mesh, or "host": the link over which tensors are offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */

@@ -9,7 +9,6 @@
 #include "pipeline_stage.h"
 #include "shard_stage.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/recompute_auto.h"
 #include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "transform.h"
@@ -29,12 +28,14 @@ void transformed_release(void *pointer)
 	graph_release(transformed->graph);
 	sharded_release(transformed->sharded);
 	pipelined_release(transformed->pipelined);
+	fitted_release(transformed->fitted);
 	mem_free(transformed->notes);
 	mem_free(transformed);
 }
 
-/* Takes over graph; notes are copied, sharded and pipelined (may be NULL) are retained. */
-static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, struct pipelined *pipelined, int64_t fit_peak)
+/* Takes over graph; notes are copied, sharded, pipelined and fitted (may be NULL) are retained. */
+static struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded, struct pipelined *pipelined, struct fitted *fitted,
+	int64_t fit_peak)
 {
 	struct transformed *transformed = mem_alloc(1, sizeof *transformed);
 	char *copy = mem_alloc(strlen(notes) + 1, 1);
@@ -46,7 +47,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 	}
 	memcpy(copy, notes, strlen(notes));
 	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
-		.sharded = sharded ? sharded_retain(sharded) : NULL, .pipelined = pipelined ? pipelined_retain(pipelined) : NULL };
+		.sharded = sharded ? sharded_retain(sharded) : NULL, .pipelined = pipelined ? pipelined_retain(pipelined) : NULL, .fitted = fitted ? fitted_retain(fitted) : NULL };
 	atomic_store(&transformed->references, 1);
 	return transformed;
 }
@@ -61,6 +62,7 @@ struct job {
 	char notes[NOTES_BYTES];
 	struct sharded *sharded;            /* a reference, once the step is split over devices */
 	struct pipelined *pipelined;        /* a reference, once it is cut into microbatches or ranks */
+	struct fitted *fitted;              /* a reference, once ops run again */
 	int64_t fit_peak;
 	bool quick;
 	struct error *error;
@@ -270,51 +272,56 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	return OK;
 }
 
-/* Recomputes just what brings the program-order peak below the memory cap less the margin, or as near to it as it gets. */
-static struct graph *recompute_to_cap(struct job *job, const struct activations *activations, const struct recompute_options *options)
+/* "9.32 % more time, 13.5 ms". */
+static void note_fitted(struct job *job)
 {
-	struct recompute_point point;
-	int64_t cap = scenario_budget(job->scenario);
-	if (cap < 0) {
-		fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
-		return NULL;
-	}
-	struct graph *graph = recompute_to_fit(job->graph, activations, options, cap - job->wish->margin, job->stage->control, &point,
-		job->error);
-	char saved[32], margin[32];
-	if (graph)
-		note(job->notes, "%s of activations are computed again, for %.4g GFLOP more (at least %.4g%s)%s", bytes_text(point.bytes, saved, sizeof saved),
-			(double)point.flops / 1e9, (double)point.bound / 1e9, point.proved ? ", proved least" : "",
-			point.peak > cap ? "; no recomputation meets the memory cap in program order" : "");
-	if (graph && job->wish->margin && job->error->status == OK)
+	const struct fitted *fitted = job->fitted;
+	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
+	char margin[32];
+	if (fitted->impossible)
+		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap", fitted->step->op[fitted->certificate.op].name);
+	else if (fitted->replayed > fitted->cap)
+		note(job->notes, "no recomputation was found that meets the memory cap");
+	if (fitted->extra > 0)
+		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)fitted->extra / step, (double)fitted->extra / 1e9,
+			fitted->proved ? ", proved least" : "");
+	if (fitted->bound > 0 && !fitted->proved)
+		note(job->notes, "any order with any recomputation takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", 100 * (double)fitted->bound / step, giga);
+	if (job->wish->margin && fitted->replayed <= fitted->cap)
 		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->wish->margin, margin, sizeof margin));
-	if (graph)
-		job->fit_peak = point.peak;
-	return graph;
+}
+
+static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
+{
+	struct recompute_cost cost;
+	char saved[32];
+	recompute_choose(job->graph, activations, options, drop);
+	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
+		return;
+	if (cost.bytes)
+		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
+			(double)cost.flops / 1e9);
+	else if (options->mode == RECOMPUTE_FULL)
+		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
+			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");
+	else if (options->mode == RECOMPUTE_SELECTIVE)
+		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
 }
 
 static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
 {
 	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
-	struct recompute_cost cost;
 	if (error_set(job->error, drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
-	if (options.mode == RECOMPUTE_AUTO)
-		return recompute_to_cap(job, activations, &options);
-	recompute_choose(job->graph, activations, &options, drop);
-	if (error_set(job->error, recompute_cost(job->graph, activations, drop, &cost, NULL, job->error)) != OK)
-		return NULL;
-	struct graph *graph = recompute_apply(job->graph, activations, drop, options.offload, options.offloads, job->error);
-	char saved[32];
-	if (graph && cost.bytes)
-		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
-			(double)cost.flops / 1e9);
-	else if (graph && options.mode == RECOMPUTE_FULL)
-		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
-			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");
-	else if (graph && options.mode == RECOMPUTE_SELECTIVE)
-		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
+	fitted_release(job->fitted);
+	struct graph *graph = stage_fit(job->stage, job->wish->margin, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
+	if (graph && options.mode == RECOMPUTE_AUTO) {
+		job->fit_peak = job->fitted->replayed;
+		note_fitted(job);
+	} else if (graph) {
+		note_cost(job, activations, &options, drop);
+	}
 	return graph;
 }
 
@@ -387,8 +394,8 @@ static struct graph *run_separate(struct job *job)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* In a step's list of knobs: it reads the pins of recomputation, the context's margin, or what sharding reads, too. */
-enum { READS_PINS = KNOB_COUNT, READS_MARGIN, READS_SHARD, READS_PIPELINE };
+/* In a step's list of knobs: it reads the pins of recomputation, what fitting reads, or what sharding reads, too. */
+enum { READS_PINS = KNOB_COUNT, READS_TIMES, READS_FIT, READS_SHARD, READS_PIPELINE };
 
 static const struct step {
 	const char *name;
@@ -399,10 +406,10 @@ static const struct step {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, -1 } },
-	{ "recompute to fit", wants_fit, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, READS_TIMES, -1 } },
+	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
-	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_memory, K_reserve, READS_PINS, READS_MARGIN, -1 } },
+	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
@@ -430,8 +437,10 @@ static struct key step_key(const struct step *step, const struct job *job)
 	for (int i = 0; step->knobs[i] >= 0; i++) {
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
-		else if (step->knobs[i] == READS_MARGIN)
-			key_add(&key, (uint64_t)job->wish->margin);
+		else if (step->knobs[i] == READS_FIT)
+			fit_key_add(&key, job->scenario, job->wish->margin);
+		else if (step->knobs[i] == READS_TIMES)
+			fit_times_key_add(&key, job->scenario);
 		else if (step->knobs[i] == READS_PIPELINE)
 			pipeline_key_add(&key, job->scenario, job->wish->margin);
 		else if (step->knobs[i] == READS_SHARD)
@@ -460,7 +469,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		job->sharded->key = key;
 	if (job->pipelined && step->run == run_pipeline)
 		job->pipelined->key = key;
-	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fit_peak);
+	result = transformed_new(graph, job->notes, job->sharded, job->pipelined, job->fitted, job->fit_peak);
 	if (!result) {
 		fail_memory(job->error);
 		return NULL;
@@ -475,7 +484,7 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 	struct error *error)
 {
 	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
-	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, -1);
+	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1);
 	if (!result)
 		fail_memory(error);
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && result; i++) {
@@ -496,10 +505,15 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 			pipelined_release(job.pipelined);
 			job.pipelined = next->pipelined ? pipelined_retain(next->pipelined) : NULL;
 		}
+		if (next->fitted != job.fitted) {
+			fitted_release(job.fitted);
+			job.fitted = next->fitted ? fitted_retain(next->fitted) : NULL;
+		}
 		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
 	}
 	sharded_release(job.sharded);
 	pipelined_release(job.pipelined);
+	fitted_release(job.fitted);
 	if (result)
 		error_set(error, OK);
 	return result;

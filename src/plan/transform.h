@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_PLAN_TRANSFORM_H
 #define TIDEMARK_PLAN_TRANSFORM_H
 
-#include "stages.h"
+#include "fit_stage.h"
 
 /* A graph as planned, and what was assumed on the way there: sentences, one a line. Shared. */
 struct transformed {
@@ -10,6 +10,7 @@ struct transformed {
 	char *notes;                /* "" where nothing was assumed */
 	struct sharded *sharded;    /* NULL where the step is not split over devices */
 	struct pipelined *pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
+	struct fitted *fitted;      /* NULL where nothing is computed again or moved to the host */
 	int64_t fit_peak;           /* what a choice counted with: the program-order peak of recompute=auto, what stays of a searched sharding, the worst rank's; else -1 */
 	atomic_uint references;
 };

@@ -8,6 +8,7 @@
 #define TIDEMARK_SCENARIO_KNOBS_H
 
 #include "device_table.h"
+#include "solver/fit/step.h"
 #include "solver/layout/layout.h"
 #include "solver/order/order.h"
 #include "solver/shard/find.h"
@@ -74,6 +75,7 @@ enum knob_type {
 	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, which decides the state of each parameter") \
 	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
+	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, or never") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
 	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order; one more is about four times the work") \

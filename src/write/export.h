@@ -7,6 +7,7 @@
  *     drawing         drawings through tidemark-dot
  *     report          text for people; CSV of the timeline
  *     plan_json       plan files
+ *     recompute_json  their part on recomputation
  *     shard_json      their part on sharding
  *     pipeline_json   their part on pipelines
  *     factors         factors of dims in words

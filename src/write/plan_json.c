@@ -6,6 +6,7 @@
 #include "src/read/native.h"
 #include "pipeline_json.h"
 #include "plan_json.h"
+#include "recompute_json.h"
 #include "shard_json.h"
 #include "src/plan/stages.h"
 
@@ -300,6 +301,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	write_layout(plan, &json);
 	if (!write_host(plan, &json))
 		return false;
+	recompute_write_json(plan, &json);
 	write_shard(plan, &json);
 	if (factors) {
 		json_new_line(&json, 1);

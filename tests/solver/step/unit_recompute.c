@@ -1,9 +1,9 @@
-/* unit_recompute.c: recomputed steps compute what they computed; choices against enumeration. */
+/* unit_recompute.c: recomputed steps compute what they computed. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "solver/graph/problem.h"
-#include "solver/step/recompute_auto.h"
+#include "solver/step/recompute.h"
 #include "src/read/input.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
@@ -339,98 +339,7 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 	rules_free(rules);
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------------ */
-
-/* The fewest FLOPs that save enough, by trying every level for every layer. */
-static int64_t least_flops(const struct recompute_menu *menu, int64_t bytes)
-{
-	int64_t least = INT64_MAX;
-	uint64_t combinations = 1;
-	for (uint32_t i = 0; i < menu->layers; i++)
-		combinations *= menu->levels;
-	for (uint64_t code = 0; code < combinations; code++) {
-		int64_t saved = 0, flops = 0;
-		uint64_t rest = code;
-		for (uint32_t i = 0; i < menu->layers; i++, rest /= menu->levels) {
-			const struct recompute_cost *cost = &menu->cost[menu->class_of[i] * menu->levels + rest % menu->levels];
-			saved += cost->bytes;
-			flops += cost->flops;
-		}
-		least = saved >= bytes && flops < least ? flops : least;
-	}
-	return least;
-}
-
-Test(recompute, chosen_levels_cost_the_fewest_flops_of_all_choices)
-{
-	for (uint64_t round = 0; round < 60; round++) {
-		uint64_t seed = test_seed() + round, state = seed;
-		uint32_t classes = 1 + (uint32_t)(random_next(&state) % 2), levels = 4, layers = 5, class_of[5], size[2] = { 0 };
-		struct recompute_cost cost[8];
-		int64_t most = 0;
-		for (uint32_t i = 0; i < classes * levels; i++)
-			cost[i] = i % levels == 0 ? (struct recompute_cost){ 0 }
-				: (struct recompute_cost){ .flops = 1 + (int64_t)(random_next(&state) % 1000),
-					.bytes = 1 + (int64_t)(random_next(&state) % 1000) };
-		for (uint32_t i = 0; i < layers; i++)
-			size[class_of[i] = i * classes / layers]++;
-		struct recompute_menu menu = { .layers = layers, .levels = levels, .classes = classes, .class_of = class_of,
-			.class_size = size, .cost = cost };
-		for (uint32_t i = 0; i < layers; i++) {
-			int64_t best = 0;
-			for (uint32_t level = 0; level < levels; level++)
-				best = cost[class_of[i] * levels + level].bytes > best ? cost[class_of[i] * levels + level].bytes : best;
-			most += best;
-		}
-		for (int part = 0; part <= 4; part++) {
-			uint32_t level[5];
-			struct recompute_choice choice = { .level = level };
-			struct control control = { 0 };
-			int64_t bytes = most * part / 4;
-			cr_assert_eq(recompute_menu_choose(&menu, bytes, &control, &choice), OK);
-			cr_assert_geq(choice.bytes, bytes);
-			cr_assert_eq(choice.flops, least_flops(&menu, bytes), "seed %lu, %ld bytes", (unsigned long)seed, (long)bytes);
-			cr_assert_leq(choice.bound, choice.flops);
-		}
-		uint32_t level[5];
-		struct recompute_choice choice = { .level = level };
-		struct control control = { 0 };
-		cr_assert_eq(recompute_menu_choose(&menu, most + 1, &control, &choice), INFEASIBLE);
-		cr_assert_eq(choice.bytes, most);
-	}
-}
-
-Test(recompute, a_step_is_made_to_fit_and_the_curve_falls)
-{
-	struct rules *rules = rules_new();
-	struct error error = { 0 };
-	struct graph *step = small_step(FAMILY_GPT);
-	struct activations activations;
-	struct recompute_options options = { 0 };
-	struct control control = { 0 };
-	struct recompute_point point[5], fitted;
-	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
-	cr_assert_eq(recompute_curve(step, &activations, &options, 5, &control, point, &error), OK);
-	cr_assert_eq(point[0].peak, program_peak(step));
-	for (int i = 1; i < 5; i++) {
-		cr_assert_geq(point[i].flops, point[i - 1].flops);
-		cr_assert_leq(point[i].peak, point[i - 1].peak);
-		cr_assert(point[i].proved);
-	}
-	int64_t cap = (point[0].peak + point[4].peak) / 2;
-	struct graph *fits = recompute_to_fit(step, &activations, &options, cap, &control, &fitted, &error);
-	cr_assert_eq(error.status, OK);
-	cr_assert_leq(program_peak(fits), cap);
-	check_same_values(step, fits, "fit");
-	graph_release(fits);
-	fits = recompute_to_fit(step, &activations, &options, 1, &control, &fitted, &error);
-	cr_assert_eq(error.status, INFEASIBLE);
-	cr_assert_eq(program_peak(fits), fitted.peak);
-	graph_release(fits);
-	activations_free(&activations);
-	graph_release(step);
-	rules_free(rules);
-}
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 {
@@ -440,24 +349,27 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
 	struct graph *step = model_step("gpt", &config, &training, &error);
-	struct recompute_options options = { 0 };
+	struct recompute_options options = { .mode = RECOMPUTE_FULL };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n += n < 200 ? 1 : 5) {
 		struct activations activations;
-		struct recompute_point point;
-		struct control control = { 0 };
-		struct graph *fits = NULL;
+		struct graph *again = NULL;
 		memory_allow(n);
 		status = activations_find(step, rules, &activations, &error);
 		if (status == OK) {
-			fits = recompute_to_fit(step, &activations, &options, 1, &control, &point, &error);
-			status = error.status;
+			bool *drop = mem_alloc(step->storages, sizeof *drop);
+			status = drop ? OK : NO_MEMORY;
+			if (drop)
+				recompute_choose(step, &activations, &options, drop);
+			again = drop ? recompute_apply(step, &activations, drop, NULL, 0, &error) : NULL;
+			status = again ? OK : drop ? error.status : NO_MEMORY;
+			mem_free(drop);
 			activations_free(&activations);
 		}
 		memory_allow(-1);
-		graph_release(fits);
-		cr_assert(status == NO_MEMORY || status == INFEASIBLE);
+		graph_release(again);
+		cr_assert(status == NO_MEMORY || status == OK);
 		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
 	}
 	graph_release(step);

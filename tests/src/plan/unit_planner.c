@@ -178,10 +178,10 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
-	int64_t cap = INT64_C(3500) << 20;
+	int64_t cap = INT64_C(2800) << 20;
 	scenario_init(&scenario);
 	set(&scenario, "recompute=auto");
-	set(&scenario, "memory=3500MiB");
+	set(&scenario, "memory=2800MiB");
 	set(&scenario, "layout=bestfit");
 	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
 	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);

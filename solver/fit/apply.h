@@ -1,0 +1,16 @@
+/* apply.h: the step as a graph in which ops run again. */
+#ifndef TIDEMARK_FIT_APPLY_H
+#define TIDEMARK_FIT_APPLY_H
+
+#include "replay.h"
+
+/* The graph of a sequence that fit_play_all() made of the states [storages]: its program order is the sequence. Copies of ops are called NAME.again, have phase
+ * backward and are marked recomputed; what they write is called NAME.again too. Views of what is written anew are made anew right before what reads
+ * them. They write no running statistics again, and a random op that runs again reads the state that "tidemark.random_state" saved before its first run.
+ * graph_build() orders every copy before what overwrites its operands. A new reference, or NULL with *error. O(sequence). */
+struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, struct error *error);
+
+/* The order [ops of the step] that an order of such a graph stands for: copies left out. OK or NO_MEMORY. O(ops). */
+enum status fit_order_back(const struct fit_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back);
+
+#endif

@@ -1,0 +1,332 @@
+/* bound.c: the least extra time of any plan under a cap. */
+#include <string.h>
+
+#include "bound.h"
+
+__extension__ typedef __int128 wide;
+
+#define X(id, name) name,
+const char *const fit_arc_names[FIT_ARC_COUNT] = { FIT_ARCS(X) };
+#undef X
+
+#define PRICE_MOST (FIT_PRICE_UNIT * 10000000)   /* 10 seconds a megabyte */
+#define ROUNDS 60
+#define REFINED 3          /* moments whose best price is looked for, beside the last best one */
+
+/* What holds at the first moment that an op runs. */
+struct fit_turn {
+	uint32_t op;
+	int64_t there;             /* bytes that are there whatever is kept */
+	bool *needed;              /* [storages] droppable, read by an op that must run after */
+	bool *priced;              /* [storages] droppable, not touched by the op */
+	int64_t *time;             /* [ops] that a rerun after the moment costs */
+	int64_t wanted;            /* bytes of storages needed and priced */
+	int64_t value;             /* of the dual, at the price tried last */
+};
+
+/* ---- the moments ------------------------------------------------------------------------------------------ */
+
+static void reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *seen)
+{
+	uint32_t depth = 0;
+	stack[depth++] = from;
+	while (depth > 0) {
+		uint32_t op = stack[--depth];
+		FOR_ROW(i, next, op)
+			if (!seen[next->item[i]]) {
+				seen[next->item[i]] = true;
+				stack[depth++] = next->item[i];
+			}
+	}
+}
+
+/* Made for good before, and wanted after. */
+static bool stays(const struct fit_step *loose, uint32_t storage, const bool *before, const bool *after)
+{
+	const struct graph *graph = loose->graph;
+	uint32_t allocator = graph->storage[storage].allocator;
+	bool wanted = graph->storage[storage].live_out;
+	if (allocator != NONE && !before[allocator])
+		return false;
+	FOR_ROW(i, &graph->users, storage)
+		wanted |= after[graph->users.item[i]];
+	return wanted;
+}
+
+static void look_at(const struct fit_step *loose, struct fit_turn *turn, const bool *before, const bool *after)
+{
+	const struct graph *graph = loose->graph;
+	turn->there = loose->persistent + loose->workspace[turn->op];
+	for (uint32_t s = 0; s < loose->storages; s++) {
+		turn->priced[s] = loose->droppable[s];
+		if (!loose->droppable[s] && loose->bytes[s] > 0 && stays(loose, s, before, after))
+			turn->there += loose->bytes[s];
+	}
+	FOR_ROW(i, &graph->touches, turn->op) {
+		uint32_t s = graph->touches.item[i];
+		bool counted = !loose->droppable[s] && loose->bytes[s] > 0 && stays(loose, s, before, after);
+		turn->there += counted ? 0 : loose->bytes[s];
+		turn->priced[s] = false;
+	}
+	for (uint32_t s = 0; s < loose->storages; s++) {
+		FOR_ROW(i, &loose->readers, s)
+			turn->needed[s] |= after[loose->readers.item[i]];
+		turn->wanted += turn->needed[s] && turn->priced[s] ? loose->bytes[s] : 0;
+	}
+	for (uint32_t op = 0; op < loose->ops; op++)
+		turn->time[op] = loose->forward[op] && before[op] ? loose->time[op] : 0;
+}
+
+static bool find_turn(struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
+{
+	const struct fit_step *loose = &bounds->loose;
+	struct fit_turn *turn = &bounds->turn[bounds->turns];
+	turn->op = op;
+	turn->needed = arena_alloc(&bounds->arena, loose->storages, sizeof *turn->needed);
+	turn->priced = arena_alloc(&bounds->arena, loose->storages, sizeof *turn->priced);
+	turn->time = arena_alloc(&bounds->arena, loose->ops, sizeof *turn->time);
+	if (!turn->needed || !turn->priced || !turn->time)
+		return false;
+	memset(before, 0, loose->ops * sizeof *before);
+	memset(after, 0, loose->ops * sizeof *after);
+	reach(&loose->graph->pred, op, stack, before);
+	reach(&loose->graph->succ, op, stack, after);
+	look_at(loose, turn, before, after);
+	bounds->turns++;
+	return true;
+}
+
+enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, uint32_t count, struct fit_bounds *bounds)
+{
+	const struct graph *graph = input->graph;
+	struct fit_input early = *input;
+	*bounds = (struct fit_bounds){ 0 };
+	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
+	bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
+	uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
+	bounds->price = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->price);
+	bounds->kept = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->kept);
+	bounds->turn = arena_alloc(&bounds->arena, count, sizeof *bounds->turn);
+	bool fine = forward && before && after && stack && bounds->price && bounds->kept && bounds->turn;
+	early.forward = forward;
+	early.time = input->sure ? input->sure : input->time;
+	fine = fine && fit_early_ops(graph, forward) == OK && fit_step_find(&early, &bounds->loose) == OK
+		&& fit_network_new(&bounds->loose, true, &bounds->network) == OK;
+	for (uint32_t i = 0; i < count && fine; i++)
+		if (!forward[op[i]])
+			fine = find_turn(bounds, op[i], stack, before, after);
+	mem_free(before);
+	mem_free(after);
+	mem_free(stack);
+	return fine ? OK : NO_MEMORY;
+}
+
+void fit_bounds_free(struct fit_bounds *bounds)
+{
+	fit_network_free(&bounds->network);
+	fit_step_free(&bounds->loose);
+	arena_free(&bounds->arena);
+}
+
+/* ---- one moment ----------------------------------------------------------------------------------------------- */
+
+/* A cut as a line over the price: time + price * over. */
+struct line { int64_t time, over; };
+
+static int64_t at_price(int64_t price, int64_t bytes)
+{
+	wide whole = (wide)price * bytes;
+	return (int64_t)(whole >= 0 ? whole / FIT_PRICE_UNIT : -((-whole + FIT_PRICE_UNIT - 1) / FIT_PRICE_UNIT));
+}
+
+/* price * room, rounded up. */
+static int64_t worth(int64_t price, int64_t room)
+{
+	return (int64_t)(((wide)price * room + FIT_PRICE_UNIT - 1) / FIT_PRICE_UNIT);
+}
+
+static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control, struct line *line)
+{
+	const struct fit_step *loose = &bounds->loose;
+	int64_t value, paid = 0, bytes = 0;
+	for (uint32_t s = 0; s < loose->storages; s++) {
+		int64_t each = turn->priced[s] ? at_price(price, loose->bytes[s]) : 0;
+		bounds->price[s] = each > loose->total ? loose->total : each;
+	}
+	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, FIT_FEWEST, control, &value, bounds->kept);
+	if (status != OK)
+		return status;
+	for (uint32_t s = 0; s < loose->storages; s++)
+		if (turn->priced[s] && bounds->kept[s]) {
+			paid += bounds->price[s];
+			bytes += loose->bytes[s];
+		}
+	*line = (struct line){ value - paid, bytes - room };
+	turn->value = value - worth(price, room);
+	return OK;
+}
+
+/* The price at which the dual is highest: where two lines meet, until no cut is below both. *price: to begin with, and of the best; 0: none. */
+static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64_t room, struct control *control, int64_t *price, int64_t *best)
+{
+	struct line low = { 0, turn->wanted - room }, high, now;
+	int64_t found = 0;
+	*best = 0;
+	enum status status = cut_at(bounds, turn, PRICE_MOST, room, control, &high);
+	if (status != OK)
+		return status;
+	if (turn->value > *best) {
+		*best = turn->value;
+		found = PRICE_MOST;
+	}
+	for (int round = 0; round < ROUNDS && high.over < 0; round++) {
+		wide next = (wide)(high.time - low.time) * FIT_PRICE_UNIT / ((wide)low.over - high.over);
+		int64_t trial = next < 1 ? 1 : next > PRICE_MOST ? PRICE_MOST : (int64_t)next;
+		status = cut_at(bounds, turn, trial, room, control, &now);
+		if (status != OK)
+			return status;
+		if (turn->value > *best) {
+			*best = turn->value;
+			found = trial;
+		}
+		bool same = (now.time == low.time && now.over == low.over) || (now.time == high.time && now.over == high.over);
+		if (same || now.over == 0)
+			break;
+		if (now.over > 0)
+			low = now;
+		else
+			high = now;
+	}
+	*price = found;
+	return OK;
+}
+
+/* ---- the best of them -------------------------------------------------------------------------------------------- */
+
+/* The storage or op that a node is of, except the sink. */
+static void find_owners(const struct fit_network *network, uint32_t *owner)
+{
+	const struct fit_step *loose = network->step;
+	for (uint32_t s = 0; s < loose->storages; s++)
+		if (network->need[s] != NONE)
+			owner[network->need[s]] = owner[network->need[s] + 1] = s;
+	for (uint32_t op = 0; op < loose->ops; op++)
+		if (network->run[op] != NONE)
+			owner[network->run[op]] = op;
+}
+
+static struct fit_arc arc_of(const struct fit_network *network, const uint32_t *owner, uint32_t arc)
+{
+	uint32_t from = network->flow.from[arc], to = network->flow.to[arc];
+	struct fit_arc record = { FIT_ARC_RUN, NONE, NONE, NONE, flow_on(&network->flow, arc) };
+	bool op_first = from >= network->runs, op_then = to >= network->runs;
+	*(op_first ? &record.op : &record.storage) = owner[from];
+	if (to == network->sink)
+		return record;
+	record.kind = !op_first ? (op_then ? FIT_ARC_WRITE : FIT_ARC_KEEP) : op_then ? FIT_ARC_BEFORE : FIT_ARC_READ;
+	if (record.kind != FIT_ARC_KEEP)
+		*(record.kind == FIT_ARC_BEFORE ? &record.other : record.kind == FIT_ARC_WRITE ? &record.op : &record.storage) = owner[to];
+	return record;
+}
+
+static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certificate *certificate)
+{
+	const struct fit_network *network = &bounds->network;
+	const struct max_flow *flow = &network->flow;
+	uint32_t *owner = mem_alloc(flow->nodes, sizeof *owner);
+	int64_t *out = mem_alloc(flow->nodes, sizeof *out);
+	certificate->arc = mem_alloc((size_t)flow->arcs / 2 + flow->nodes, sizeof *certificate->arc);
+	bool fine = owner && out && certificate->arc;
+	if (fine)
+		find_owners(network, owner);
+	for (uint32_t arc = 0; arc < flow->arcs && fine; arc += 2)
+		if (flow_on(flow, arc) > 0) {
+			certificate->arc[certificate->arcs++] = arc_of(network, owner, arc);
+			out[flow->from[arc]] += flow_on(flow, arc);
+			out[flow->to[arc]] -= flow_on(flow, arc);
+		}
+	for (uint32_t node = 0; node < network->runs && fine; node++)
+		if (out[node] > 0)         /* what flows out of a source did not come in by an arc */
+			certificate->arc[certificate->arcs++] = (struct fit_arc){ FIT_ARC_START, owner[node], NONE, NONE, out[node] };
+	mem_free(owner);
+	mem_free(out);
+	return fine ? OK : NO_MEMORY;
+}
+
+/* The flow of the best price again, for the certificate. */
+static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control,
+	struct fit_certificate *certificate)
+{
+	struct line line;
+	enum status status = cut_at(bounds, turn, price, room, control, &line);
+	certificate->op = turn->op;
+	certificate->price = price;
+	return status == OK ? keep_flow(bounds, certificate) : status;
+}
+
+/* The value at a price for every moment: those that may matter. */
+static enum status try_all(struct fit_bounds *bounds, int64_t cap, int64_t price, struct control *control)
+{
+	enum status status = OK;
+	for (uint32_t i = 0; i < bounds->turns && status == OK; i++) {
+		struct fit_turn *turn = &bounds->turn[i];
+		struct line line;
+		turn->value = 0;
+		if (i != bounds->best && turn->wanted > cap - turn->there)
+			status = cut_at(bounds, turn, price, cap - turn->there, control, &line);
+	}
+	return status;
+}
+
+static bool impossible(const struct fit_bounds *bounds, int64_t cap, struct fit_certificate *certificate)
+{
+	const struct fit_turn *worst = NULL;
+	for (uint32_t i = 0; i < bounds->turns; i++)
+		if (bounds->turn[i].there > cap && (!worst || bounds->turn[i].there > worst->there))
+			worst = &bounds->turn[i];
+	if (worst && certificate)
+		*certificate = (struct fit_certificate){ .op = worst->op, .impossible = true };
+	return worst != NULL;
+}
+
+enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope, struct fit_certificate *certificate)
+{
+	int64_t price = 0, best = 0;
+	enum status status = OK;
+	uint32_t at = bounds->best;
+	*bound = 0;
+	*slope = 0;
+	if (certificate)
+		*certificate = (struct fit_certificate){ .op = NONE };
+	if (bounds->turns == 0)
+		return OK;
+	if (impossible(bounds, cap, certificate))
+		return INFEASIBLE;
+	if (bounds->turn[at].wanted > cap - bounds->turn[at].there)
+		status = climb(bounds, &bounds->turn[at], cap - bounds->turn[at].there, control, &price, &best);
+	if (status == OK)
+		status = try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control);
+	for (int round = 0; round < REFINED && status == OK; round++) {
+		uint32_t next = NONE;
+		for (uint32_t i = 0; i < bounds->turns; i++)
+			if (i != at && bounds->turn[i].value > (next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
+				next = i;
+		if (next == NONE || bounds->turn[next].wanted <= cap - bounds->turn[next].there)
+			break;
+		int64_t other = 0, value = 0;
+		status = climb(bounds, &bounds->turn[next], cap - bounds->turn[next].there, control, &other, &value);
+		bounds->turn[next].value = INT64_MIN;
+		if (value > best) {
+			best = value;
+			price = other;
+			bounds->best = next;
+		}
+	}
+	*bound = best;
+	*slope = (double)price / (double)FIT_PRICE_UNIT;
+	if (status == OK && certificate && best > 0) {
+		struct fit_turn *turn = &bounds->turn[bounds->best];
+		status = prove(bounds, turn, price, cap - turn->there, control, certificate);
+	}
+	return status;
+}

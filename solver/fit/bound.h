@@ -1,0 +1,62 @@
+/* bound.h: the least extra time of any plan under a cap, in any order, with any number of reruns; and what proves it.
+ *
+ * Let z be an op that is not of the forward pass, A the ops that must run before it and D those that must run after it. Look at the first moment that z runs: all
+ * of A ran, none of D. In memory are what z touches (Q), what ops of A wrote that can't be written again and ops of D or the end want (N), and some set K
+ * of droppable storages. What an op of D reads is in K or Q, or is written after z by all its writers, which find their operands in the same way. So K and
+ * the ops that run after z although they are in A are on the sources' side of a cut of network.h, with sources where an op of D reads, prices lambda * bytes (0 in
+ * Q), and times 0 outside of A. Hence, for every lambda >= 0,
+ *
+ *     extra time  >=  minimum cut - lambda * room,      room = cap - persistent - bytes of Q and N - workspace of z
+ *
+ * and a room below 0 proves that nothing fits. Ops of the backward pass that do not depend on the loss count to the forward pass.
+ * The bound is over plans that rerun what struct fit_step calls droppable, and nothing else.
+ */
+#ifndef TIDEMARK_FIT_BOUND_H
+#define TIDEMARK_FIT_BOUND_H
+
+#include "network.h"
+
+#define FIT_PRICE_UNIT (INT64_C(1) << 20)      /* prices are so many parts of a picosecond a byte */
+
+#define FIT_ARCS(X) \
+	X(START, "start") X(KEEP, "keep") X(WRITE, "write") X(READ, "read") X(BEFORE, "before") X(RUN, "run")
+#define X(id, name) FIT_ARC_##id,
+enum fit_arc_kind { FIT_ARCS(X) FIT_ARC_COUNT };
+#undef X
+extern const char *const fit_arc_names[FIT_ARC_COUNT];
+
+/* Flow on one arc. START: into need(storage). KEEP: need -> redo of the storage. WRITE: redo(storage) -> run(op). READ: run(op) -> need(storage).
+ * BEFORE: run(op) -> run(other). RUN: run(op) -> sink. What a kind doesn't use is NONE. */
+struct fit_arc { uint32_t kind, storage, op, other; int64_t flow; };
+
+struct fit_certificate {
+	uint32_t op;               /* z; NONE: the bound is 0 and needs no proof */
+	bool impossible;           /* room < 0: nothing fits */
+	int64_t price;             /* lambda * FIT_PRICE_UNIT */
+	uint32_t arcs;
+	struct fit_arc *arc;       /* the caller frees it with mem_free() */
+};
+
+struct fit_turn;
+
+/* Moments to look at, found once for all caps. */
+struct fit_bounds {
+	struct fit_step loose;     /* with what may run before or after the turn counted to the pass */
+	struct fit_network network;
+	struct fit_turn *turn;
+	uint32_t turns, best;      /* best: that of the last bound */
+	int64_t *price;            /* [storages] scratch */
+	bool *kept;                /* [storages] scratch */
+	struct arena arena;
+};
+
+/* The moments: `count` ops of z. OK or NO_MEMORY. O(count * graph). Free with fit_bounds_free() in any case. */
+enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, uint32_t count, struct fit_bounds *bounds);
+void fit_bounds_free(struct fit_bounds *bounds);
+
+/* The best bound at the cap, in picoseconds, its slope (picoseconds that a byte more of cap is worth) and, where certificate is not NULL, the proof.
+ * OK; INFEASIBLE: proved that nothing fits, certificate->op is the op whose own operands forbid it; CANCELLED, LIMIT, NO_MEMORY.
+ * Some 20 to 50 cuts. */
+enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope, struct fit_certificate *certificate);
+
+#endif

@@ -1,0 +1,305 @@
+/* check.c: verifies a bound on the extra time from its certificate.
+ *
+ * The proof of bound.h, read from the step's graph alone: which ops must run before and after z; that every arc's flow is of an arc that the network has, within
+ * its capacity; that what flows into a node flows out; and the bytes that are there at z. A storage that the flow passes is one that may be kept for its price,
+ * so it is not counted among those that are there for good.
+ */
+#include <string.h>
+
+#include "check.h"
+
+__extension__ typedef __int128 wide;
+
+struct proof {
+	const struct fit_input *input;
+	const struct graph *graph;
+	const struct fit_certificate *certificate;
+	struct error *error;
+	bool *before, *after;      /* [ops] must run before z, after it */
+	bool *touched, *passed;    /* [storages] by z; by flow */
+	bool *for_good;            /* [storages] written once in every plan of the class */
+	int64_t *need, *redo;      /* [storages] flow in less flow out */
+	int64_t *run;              /* [ops] */
+	struct arena arena;
+};
+
+static enum status wrong(const struct proof *proof, const char *what)
+{
+	return fail(proof->error, BAD_INPUT, "the bound on the extra time is not proved: %s", what);
+}
+
+static int64_t size_of(const struct proof *proof, uint32_t storage)
+{
+	int64_t unit = proof->input->alignment, bytes = proof->graph->storage[storage].bytes;
+	return unit > 1 ? (bytes + unit - 1) / unit * unit : bytes;
+}
+
+/* ---- what the graph says ---------------------------------------------------------------------------------- */
+
+static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
+{
+	const struct graph *graph = proof->graph;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+static bool writes(const struct proof *proof, uint32_t op, uint32_t storage)
+{
+	return proof->graph->storage[storage].allocator == op || overwrites(proof, op, storage);
+}
+
+static bool touches(const struct proof *proof, uint32_t op, uint32_t storage)
+{
+	FOR_ROW(i, &proof->graph->touches, op)
+		if (proof->graph->touches.item[i] == storage)
+			return true;
+	return false;
+}
+
+/* A later op of the step writes over what the op found in the storage. */
+static bool overwritten_after(const struct proof *proof, uint32_t op, uint32_t storage)
+{
+	FOR_ROW(i, &proof->graph->users, storage) {
+		uint32_t user = proof->graph->users.item[i];
+		if (user > op && overwrites(proof, user, storage))
+			return true;
+	}
+	return false;
+}
+
+/* An op that can't run again with the same result, as far as storages written for good tell. */
+static bool runs_once(const struct proof *proof, uint32_t op)
+{
+	const struct graph *graph = proof->graph;
+	const struct op *record = &graph->op[op];
+	bool norm = proof->input->traits[op] & TRAIT_STATISTICS;
+	if (record->phase != PHASE_FORWARD)
+		return true;
+	if (proof->input->random == FIT_RANDOM_NEVER && (proof->input->traits[op] & TRAIT_RANDOM))
+		return true;
+	FOR_ROW(i, &graph->touches, op) {
+		uint32_t s = graph->touches.item[i];
+		if (!proof->for_good[s] || graph->storage[s].allocator == op || (norm && graph->storage[s].persistent))
+			continue;
+		if (overwrites(proof, op, s))
+			return true;
+		FOR_ROW(k, &graph->users, s) {
+			uint32_t user = graph->users.item[k];
+			if (user > op && graph->op[user].phase == PHASE_FORWARD && overwrites(proof, user, s))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Storages that no plan of the class writes twice: a fixed point from below. */
+static void find_for_good(struct proof *proof)
+{
+	const struct graph *graph = proof->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		proof->for_good[s] = storage->allocator == NONE || storage->live_out || storage->persistent
+			|| (proof->input->fixed && proof->input->fixed[s] == FIT_KEPT);
+	}
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			bool names = graph->inplace_start[op] == graph->inplace_start[op + 1];
+			FOR_ROW(i, &graph->writes, op)
+				names &= graph->tensor[graph->writes.item[i]].alias != NONE;
+			if (names || !runs_once(proof, op))
+				continue;
+			FOR_ROW(i, &graph->touches, op) {
+				uint32_t s = graph->touches.item[i];
+				if (writes(proof, op, s) && !proof->for_good[s])
+					changed = proof->for_good[s] = true;
+			}
+		}
+	}
+}
+
+static void mark(const struct csr *next, uint32_t from, uint32_t ops, bool *seen, uint32_t *queue)
+{
+	uint32_t head = 0, tail = 0;
+	for (queue[tail++] = from; head < tail && tail <= ops; head++)
+		FOR_ROW(i, next, queue[head])
+			if (!seen[next->item[i]]) {
+				seen[next->item[i]] = true;
+				queue[tail++] = next->item[i];
+			}
+}
+
+static enum status set_up(struct proof *proof)
+{
+	const struct graph *graph = proof->graph;
+	struct arena *arena = &proof->arena;
+	uint32_t *queue = arena_alloc(arena, graph->ops + 1u, sizeof *queue);
+	proof->before = arena_alloc(arena, graph->ops, sizeof *proof->before);
+	proof->after = arena_alloc(arena, graph->ops, sizeof *proof->after);
+	proof->run = arena_alloc(arena, graph->ops, sizeof *proof->run);
+	proof->touched = arena_alloc(arena, graph->storages, sizeof *proof->touched);
+	proof->passed = arena_alloc(arena, graph->storages, sizeof *proof->passed);
+	proof->for_good = arena_alloc(arena, graph->storages, sizeof *proof->for_good);
+	proof->need = arena_alloc(arena, graph->storages, sizeof *proof->need);
+	proof->redo = arena_alloc(arena, graph->storages, sizeof *proof->redo);
+	if (!queue || !proof->before || !proof->after || !proof->run || !proof->touched || !proof->passed || !proof->for_good || !proof->need
+		|| !proof->redo)
+		return fail_memory(proof->error);
+	mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
+	mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);
+	FOR_ROW(i, &graph->touches, proof->certificate->op)
+		proof->touched[graph->touches.item[i]] = true;
+	find_for_good(proof);
+	return OK;
+}
+
+/* ---- the flow ------------------------------------------------------------------------------------------------ */
+
+/* An op that must run after z wants what is in the storage in the end, and nothing that must run after z writes it. */
+static enum status check_start(const struct proof *proof, uint32_t storage)
+{
+	bool wanted = false;
+	FOR_ROW(i, &proof->graph->users, storage) {
+		uint32_t user = proof->graph->users.item[i];
+		wanted |= proof->after[user] && !overwritten_after(proof, user, storage);
+		if (writes(proof, user, storage) && (proof->after[user] || user == proof->certificate->op))
+			return wrong(proof, "an op behind the moment writes a storage that is said to come before it");
+	}
+	return wanted ? OK : wrong(proof, "flow enters a storage that no op behind the moment reads");
+}
+
+static enum status check_read(const struct proof *proof, uint32_t op, uint32_t storage)
+{
+	bool fine = touches(proof, op, storage) && !writes(proof, op, storage) && !overwritten_after(proof, op, storage);
+	return fine ? OK : wrong(proof, "flow goes from an op to a storage that it does not read");
+}
+
+/* An op finds in some storage what the other wrote there. */
+static enum status check_before(const struct proof *proof, uint32_t op, uint32_t other)
+{
+	FOR_ROW(i, &proof->graph->touches, op) {
+		uint32_t s = proof->graph->touches.item[i];
+		if (other < op && proof->graph->storage[s].allocator != op && writes(proof, other, s) && !proof->for_good[s])
+			return overwrites(proof, op, s) || overwritten_after(proof, op, s) ? OK : wrong(proof, "keeping a storage would spare a rerun");
+	}
+	return wrong(proof, "flow goes between ops that share no storage");
+}
+
+static enum status check_keep(const struct proof *proof, const struct fit_arc *arc)
+{
+	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * size_of(proof, arc->storage) / FIT_PRICE_UNIT;
+	bool dropped = proof->input->fixed && proof->input->fixed[arc->storage] == FIT_DROPPED;
+	return dropped || arc->flow <= price ? OK : wrong(proof, "more flows through a storage than keeping it costs");
+}
+
+static enum status check_run(const struct proof *proof, const struct fit_arc *arc)
+{
+	const int64_t *times = proof->input->sure ? proof->input->sure : proof->input->time;
+	int64_t time = proof->before[arc->op] ? times[arc->op] : 0;
+	return arc->flow <= time ? OK : wrong(proof, "more flows through an op than it takes");
+}
+
+static bool in_range(const struct proof *proof, const struct fit_arc *arc)
+{
+	bool storage = arc->kind == FIT_ARC_START || arc->kind == FIT_ARC_KEEP || arc->kind == FIT_ARC_WRITE || arc->kind == FIT_ARC_READ;
+	bool op = arc->kind != FIT_ARC_START && arc->kind != FIT_ARC_KEEP;
+	return arc->kind < FIT_ARC_COUNT && arc->flow > 0 && arc->flow <= BYTES_MAX && (!storage || arc->storage < proof->graph->storages)
+		&& (!op || arc->op < proof->graph->ops) && (arc->kind != FIT_ARC_BEFORE || arc->other < proof->graph->ops);
+}
+
+static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
+{
+	if (!in_range(proof, arc))
+		return wrong(proof, "an arc names no storage or op");
+	if (arc->storage != NONE && (arc->storage >= proof->graph->storages || proof->for_good[arc->storage]))
+		if (arc->storage >= proof->graph->storages || proof->graph->storage[arc->storage].persistent || proof->graph->storage[arc->storage].live_out)
+			return wrong(proof, "flow goes through a storage that is always there");
+	switch (arc->kind) {
+	case FIT_ARC_START: proof->need[arc->storage] += arc->flow; return check_start(proof, arc->storage);
+	case FIT_ARC_KEEP: proof->need[arc->storage] -= arc->flow; proof->redo[arc->storage] += arc->flow; return check_keep(proof, arc);
+	case FIT_ARC_WRITE:
+		proof->redo[arc->storage] -= arc->flow;
+		proof->run[arc->op] += arc->flow;
+		return writes(proof, arc->op, arc->storage) ? OK : wrong(proof, "flow goes from a storage to an op that does not write it");
+	case FIT_ARC_READ:
+		proof->run[arc->op] -= arc->flow;
+		proof->need[arc->storage] += arc->flow;
+		return check_read(proof, arc->op, arc->storage);
+	case FIT_ARC_BEFORE:
+		proof->run[arc->op] -= arc->flow;
+		proof->run[arc->other] += arc->flow;
+		return check_before(proof, arc->op, arc->other);
+	default: proof->run[arc->op] -= arc->flow; return check_run(proof, arc);
+	}
+}
+
+/* What flows in flows out: the total is the value. */
+static enum status check_flow(struct proof *proof, int64_t *value)
+{
+	const struct fit_certificate *certificate = proof->certificate;
+	enum status status = OK;
+	*value = 0;
+	for (uint32_t i = 0; i < certificate->arcs && status == OK; i++) {
+		const struct fit_arc *arc = &certificate->arc[i];
+		status = check_arc(proof, arc);
+		if (status != OK)
+			return status;
+		*value += arc->kind == FIT_ARC_START ? arc->flow : 0;
+		if (*value > BYTES_MAX)
+			return wrong(proof, "the flow is larger than any time");
+		if (arc->storage != NONE)
+			proof->passed[arc->storage] = true;
+	}
+	for (uint32_t s = 0; s < proof->graph->storages; s++)
+		if (proof->need[s] || proof->redo[s])
+			return wrong(proof, "a storage's flow in and out differ");
+	for (uint32_t op = 0; op < proof->graph->ops; op++)
+		if (proof->run[op])
+			return wrong(proof, "an op's flow in and out differ");
+	return OK;
+}
+
+/* ---- the bytes ------------------------------------------------------------------------------------------------- */
+
+/* In memory while z runs, whatever a plan keeps. */
+static int64_t bytes_there(const struct proof *proof)
+{
+	const struct graph *graph = proof->graph;
+	const struct op *z = &graph->op[proof->certificate->op];
+	int64_t unit = proof->input->alignment, there = 0;
+	if (proof->input->workspace && z->workspace > 0)
+		there += (z->workspace + unit - 1) / unit * unit;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		bool made = storage->allocator == NONE || proof->before[storage->allocator], wanted = storage->live_out;
+		FOR_ROW(i, &graph->users, s)
+			wanted |= proof->after[graph->users.item[i]];
+		if (storage->persistent || proof->touched[s] || (proof->for_good[s] && !proof->passed[s] && made && wanted))
+			there += size_of(proof, s);
+	}
+	return there;
+}
+
+enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound, const struct fit_certificate *certificate, struct error *error)
+{
+	struct proof proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
+	int64_t value = 0;
+	if (certificate->op == NONE)
+		return bound <= 0 && !certificate->impossible ? OK : wrong(&proof, "it has no certificate");
+	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
+		return wrong(&proof, "its op or price is out of range");
+	enum status status = set_up(&proof);
+	status = status == OK ? check_flow(&proof, &value) : status;
+	if (status == OK) {
+		int64_t room = cap - bytes_there(&proof);
+		wide proved = (wide)value - ((wide)certificate->price * room + (room > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
+		if (certificate->impossible && room >= 0)
+			status = wrong(&proof, "the op's own operands fit the cap");
+		else if (!certificate->impossible && room >= 0 && proved < bound)
+			status = wrong(&proof, "the flow is too small");
+	}
+	arena_free(&proof.arena);
+	return status;
+}

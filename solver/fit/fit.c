@@ -1,0 +1,398 @@
+/* fit.c: the least slowdown at which a training step fits a cap. */
+#include <string.h>
+
+#include "apply.h"
+#include "fit.h"
+
+#define MOMENTS 10         /* most moments of either kind that the bound looks at */
+#define FEW_OPS 200        /* of the backward pass: then every third is looked at as well */
+#define OWN_BASES 2
+#define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
+
+/* ---- what caps share ------------------------------------------------------------------------------------------ */
+
+static bool add_base(struct fit_solver *solver, const uint32_t *order)
+{
+	if (solver->bases == FIT_BASES)
+		fit_base_free(&solver->base[--solver->bases]);
+	return fit_base_of(&solver->step, order, &solver->base[solver->bases++]) == OK;
+}
+
+static bool add_own_bases(struct fit_solver *solver)
+{
+	if (fit_order_early(&solver->step, solver->order) != OK || !add_base(solver, solver->order))
+		return false;
+	for (uint32_t op = 0; op < solver->step.ops; op++)
+		solver->order[op] = op;
+	return add_base(solver, solver->order);
+}
+
+/* The ops after the pass at which a profile is fullest, into list; each once. */
+static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *profile, uint32_t most, uint32_t *list, uint32_t count)
+{
+	const struct fit_base *base = &solver->base[0];
+	for (uint32_t k = 0; k < most; k++) {
+		uint32_t best = NONE;
+		for (uint32_t i = 0; i < solver->step.ops; i++) {
+			bool listed = solver->step.graph->op[base->order[i]].phase != PHASE_BACKWARD || solver->step.view[base->order[i]];
+			for (uint32_t j = 0; j < count && !listed; j++)
+				listed = list[j] == base->order[i];
+			if (!listed && (best == NONE || profile[i] > profile[best]))
+				best = i;
+		}
+		if (best == NONE)
+			break;
+		list[count++] = base->order[best];
+	}
+	return count;
+}
+
+static enum status find_bounds(const struct fit_input *input, struct fit_solver *solver)
+{
+	const struct fit_step *step = &solver->step;
+	uint32_t *list = mem_alloc(step->ops + 2u * MOMENTS, sizeof *list), count = 0, late = 0;
+	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	enum status status = list && keep ? fit_play(&solver->replay, &solver->base[0], keep) : NO_MEMORY;
+	if (status == OK) {
+		count = add_fullest(solver, solver->replay.profile, MOMENTS, list, 0);
+		count = add_fullest(solver, solver->base[0].fixed, MOMENTS, list, count);
+		for (uint32_t op = 0; op < step->ops; op++)
+			late += step->graph->op[op].phase == PHASE_BACKWARD && !step->view[op];
+		for (uint32_t op = 0, n = 0; op < step->ops && late < FEW_OPS; op++) {
+			bool listed = step->graph->op[op].phase != PHASE_BACKWARD || step->view[op] || n++ % 3 != 0;
+			for (uint32_t j = 0; j < count && !listed; j++)
+				listed = list[j] == op;
+			if (!listed)
+				list[count++] = op;
+		}
+		status = fit_bounds_new(input, list, count, &solver->bounds);
+	}
+	mem_free(list);
+	mem_free(keep);
+	return status;
+}
+
+enum status fit_solver_new(const struct fit_input *input, struct fit_solver *solver)
+{
+	memset(solver, 0, sizeof *solver);
+	enum status status = fit_step_find(input, &solver->step);
+	solver->order = arena_alloc(&solver->arena, input->graph->ops, sizeof *solver->order);
+	status = solver->order ? status : NO_MEMORY;
+	status = status == OK ? fit_network_new(&solver->step, false, &solver->network) : status;
+	status = status == OK ? fit_replay_new(&solver->step, &solver->replay) : status;
+	status = status == OK ? fit_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search) : status;
+	status = status == OK && !add_own_bases(solver) ? NO_MEMORY : status;
+	return status == OK ? find_bounds(input, solver) : status;
+}
+
+void fit_solver_free(struct fit_solver *solver)
+{
+	for (uint32_t i = 0; i < solver->bases; i++)
+		fit_base_free(&solver->base[i]);
+	fit_bounds_free(&solver->bounds);
+	fit_search_free(&solver->search);
+	fit_replay_free(&solver->replay);
+	fit_network_free(&solver->network);
+	fit_step_free(&solver->step);
+	arena_free(&solver->arena);
+}
+
+/* ---- one cap ---------------------------------------------------------------------------------------------------- */
+
+struct solving {
+	struct fit_solver *solver;
+	const struct fit_options *options;
+	struct control *control;
+	struct fit_plan *plan;
+	int64_t cap;
+	uint64_t ticks;
+	uint32_t best;             /* base of the best states, or NONE */
+};
+
+/* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
+static bool is_near(const struct solving *solving, double of_bound, double of_step)
+{
+	const struct fit_search *search = &solving->solver->search;
+	int64_t extra = search->extra < solving->plan->extra ? search->extra : solving->plan->extra;
+	double gap = (double)(extra - solving->plan->bound);
+	return extra < INT64_MAX && gap <= (double)solving->plan->bound * of_bound + (double)solving->solver->step.total * of_step;
+}
+
+static bool is_done(const struct solving *solving)
+{
+	bool small = solving->solver->base[0].actives < SMALL_STEP;
+	return is_near(solving, 0.001, small ? 5e-5 : 5e-4);
+}
+
+static void try_all(struct solving *solving, enum fit_state state)
+{
+	struct fit_search *search = &solving->solver->search;
+	const struct fit_step *step = &solving->solver->step;
+	for (uint32_t s = 0; s < step->storages; s++)
+		search->state[s] = (uint8_t)(!step->droppable[s] ? FIT_KEEP : step->fixed[s] == FIT_DROPPED && state == FIT_KEEP ? FIT_HOLD : state);
+	fit_try(search, search->state);
+}
+
+static void try_starts(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	size_t storages = solving->solver->step.storages;
+	for (uint32_t i = 0; i < solving->options->starts; i++)
+		fit_try(search, solving->options->start + i * storages);
+}
+
+/* From states that do not fit to some that do, first from those with the lowest peak. */
+static void repair_all(struct solving *solving, const struct fit_dual *dual)
+{
+	struct fit_search *search = &solving->solver->search;
+	const struct fit_step *step = &solving->solver->step;
+	uint8_t *start = mem_alloc(step->storages, sizeof *start);
+	if (!start) {
+		search->status = NO_MEMORY;
+		return;
+	}
+	fit_allow(search, solving->ticks / 4);
+	if (search->lowest_peak < INT64_MAX) {
+		memcpy(start, search->lowest, step->storages);
+		fit_repair(search, start);
+	}
+	uint32_t heaviest = 0;
+	for (uint32_t c = 0; c < dual->columns; c++)
+		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
+	for (int i = 0; i < 2 && dual->columns > 0 && search->status == OK; i++) {
+		fit_allow(search, solving->ticks / 4);
+		fit_states_of(step, dual->column[i ? heaviest : dual->best].kept, start);
+		fit_repair(search, start);
+	}
+	mem_free(start);
+}
+
+/* The dual's cuts along one base, mixed and improved. */
+static void solve_base(struct solving *solving, uint32_t number, bool hard)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_search *search = &solver->search;
+	struct fit_dual dual;
+	fit_search_begin(search, &solver->base[number], solving->cap);
+	if (solving->best != NONE)
+		fit_try(search, solving->plan->state);
+	try_all(solving, FIT_KEEP);
+	if (search->extra == 0 || search->status != OK)
+		return;
+	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	fit_allow(search, solving->ticks / 4);
+	if (status == OK)
+		fit_primal(search, &dual);
+	else if (status != INFEASIBLE)
+		search->status = status;
+	try_starts(solving);
+	if (search->status == OK && search->extra == INT64_MAX) {
+		try_all(solving, FIT_HOLD);
+		if (search->extra == INT64_MAX)
+			repair_all(solving, &dual);
+	}
+	fit_allow(search, solving->ticks / (hard ? 4 : 8));
+	if (search->status == OK && !is_near(solving, 0.002, 2e-4))
+		fit_fill(search);
+	if (hard && status == OK && search->status == OK && !is_done(solving)) {
+		fit_allow(search, solving->ticks / 2);
+		fit_perturb(search, &dual, 600);
+		fit_allow(search, solving->ticks / 8);
+		fit_swap(search);
+	}
+	fit_dual_free(&dual);
+}
+
+/* Keeps what is best so far; the search begins anew on every base, so that none hides what another finds. */
+static void take_best(struct solving *solving, uint32_t number)
+{
+	struct fit_search *search = &solving->solver->search;
+	struct fit_plan *plan = solving->plan;
+	bool fits = search->extra < INT64_MAX, better = fits && (search->extra < plan->extra || (search->extra == plan->extra && search->peak < plan->peak));
+	bool lower = !fits && plan->extra == INT64_MAX && search->lowest_peak < plan->peak;
+	if (!better && !lower)
+		return;
+	plan->extra = search->extra;
+	plan->peak = fits ? search->peak : search->lowest_peak;
+	memcpy(plan->state, fits ? search->best : search->lowest, solving->solver->step.storages);
+	memcpy(plan->order, solving->solver->base[number].order, solving->solver->step.ops * sizeof *plan->order);
+	solving->best = number;
+}
+
+static void on_base(struct solving *solving, uint32_t number, bool hard)
+{
+	solve_base(solving, number, hard);
+	take_best(solving, number);
+}
+
+/* The orderer's order of the best plan so far is one more base. */
+static enum status order_plan(struct solving *solving, bool *added)
+{
+	struct fit_solver *solver = solving->solver;
+	struct error error = { 0 };
+	struct graph *graph = fit_plan_graph(solver, solving->plan, &error);
+	enum status status = graph ? OK : error.status;
+	uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
+	int64_t peak = 0;
+	*added = false;
+	status = graph && !order ? NO_MEMORY : status;
+	if (status == OK)
+		status = solving->options->orderer(solving->options->context, graph, solving->control, order, &peak);
+	if (status == OK)
+		status = fit_order_back(&solver->step, graph, order, solver->order);
+	if (status == OK) {
+		*added = add_base(solver, solver->order);
+		status = *added ? OK : NO_MEMORY;
+	}
+	mem_free(order);
+	graph_release(graph);
+	return status;
+}
+
+static bool allocate_plan(const struct fit_solver *solver, struct fit_plan *plan)
+{
+	*plan = (struct fit_plan){ .extra = INT64_MAX, .peak = INT64_MAX, .certificate = { .op = NONE } };
+	plan->state = mem_alloc(solver->step.storages, sizeof *plan->state);
+	plan->order = mem_alloc(solver->step.ops, sizeof *plan->order);
+	return plan->state && plan->order;
+}
+
+/* The plan's states of a larger cap, repaired along one base. */
+static void repair_along(struct solving *solving, uint32_t number, const uint8_t *state)
+{
+	struct fit_search *search = &solving->solver->search;
+	fit_search_begin(search, &solving->solver->base[number], solving->cap);
+	fit_allow(search, solving->ticks / 4);
+	fit_repair(search, state);
+	fit_allow(search, solving->ticks / 8);
+	fit_fill(search);
+	fit_allow(search, solving->ticks / 16);
+	fit_swap(search);
+	take_best(solving, number);
+}
+
+/* Near a floor the cuts know too little of what a block needs for a moment: plans of somewhat larger caps, repaired down to this one. */
+static void descend(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	static const int percent[] = { 20, 12, 7, 4, 2 };
+	struct fit_plan *plan = solving->plan, larger;
+	struct fit_search *search = &solver->search;
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.02, 2e-4); i++) {
+		struct solving other = *solving;
+		bool added = false;
+		if (!allocate_plan(solver, &larger)) {
+			search->status = NO_MEMORY;
+			return;
+		}
+		other.plan = &larger;
+		other.best = NONE;
+		other.cap = solving->cap + (solving->cap - solver->step.persistent) / 100 * percent[i];
+		larger.bound = plan->bound;
+		on_base(&other, 0, false);
+		if (search->status == OK && !is_near(&other, 0.1, 1e-3))
+			on_base(&other, 1, false);
+		if (search->status == OK && larger.extra < INT64_MAX && solving->options->orderer)
+			search->status = order_plan(&other, &added);
+		for (uint32_t b = 0; b < solver->bases && search->status == OK && larger.extra < INT64_MAX; b++)
+			if (b < OWN_BASES || b + 1 == solver->bases)
+				repair_along(solving, b, larger.state);
+		fit_plan_free(&larger);
+	}
+}
+
+static enum status search_all(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	bool added = false;
+	for (uint32_t i = 0; i < OWN_BASES && search->status == OK; i++) {
+		on_base(solving, i, false);
+		if (is_near(solving, 0.01, 1e-4))
+			break;
+	}
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
+		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
+		search->status = order_plan(solving, &added);
+		if (search->status == OK)
+			on_base(solving, solving->solver->bases - 1, false);
+		if (solving->plan->extra == extra && solving->plan->peak == peak)
+			break;
+	}
+	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);)
+		on_base(solving, i, true);
+	bool small = solving->solver->base[0].actives < SMALL_STEP;
+	if (search->status == OK && !solving->plan->impossible && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
+		descend(solving);
+	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
+		int64_t extra = solving->plan->extra;
+		search->status = order_plan(solving, &added);
+		if (search->status == OK)
+			on_base(solving, solving->solver->bases - 1, true);
+		if (solving->plan->extra == extra)
+			break;
+	}
+	return search->status;
+}
+
+/* Orders made for another cap go: a cap's answer depends on the cap alone. */
+static void forget_orders(struct fit_solver *solver)
+{
+	while (solver->bases > OWN_BASES)
+		fit_base_free(&solver->base[--solver->bases]);
+}
+
+enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
+{
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE };
+	if (!allocate_plan(solver, plan))
+		return NO_MEMORY;
+	forget_orders(solver);
+	solver->bounds.best = 0;
+	solver->search.control = control;
+	solver->search.status = OK;
+	solver->search.extra = INT64_MAX;
+	for (uint32_t op = 0; op < solver->step.ops; op++)
+		plan->order[op] = op;
+	enum status status = fit_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
+	plan->impossible = status == INFEASIBLE;
+	status = status == INFEASIBLE ? OK : status;
+	status = status == OK ? search_all(&solving) : status;
+	plan->proved = plan->extra <= plan->bound;
+	return status;
+}
+
+void fit_plan_free(struct fit_plan *plan)
+{
+	mem_free(plan->state);
+	mem_free(plan->order);
+	mem_free(plan->certificate.arc);
+	*plan = (struct fit_plan){ 0 };
+}
+
+struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
+{
+	struct fit_base base;
+	struct graph *graph = NULL;
+	enum status status = fit_base_of(&solver->step, plan->order, &base);
+	status = status == OK ? fit_play_all(&solver->replay, &base, plan->state) : status;
+	if (status == OK)
+		graph = fit_apply(&solver->replay, plan->state, error);
+	else
+		fail_memory(error);
+	fit_base_free(&base);
+	return graph;
+}
+
+enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t count, struct control *control, int64_t *bound, double *slope)
+{
+	enum status status = OK;
+	solver->bounds.best = 0;
+	for (uint32_t i = 0; i < count && status == OK; i++) {
+		status = fit_bound(&solver->bounds, cap[i], control, &bound[i], &slope[i], NULL);
+		if (status == INFEASIBLE) {
+			bound[i] = INT64_MAX;
+			status = OK;
+		}
+	}
+	return status;
+}

@@ -1,0 +1,80 @@
+/* fit.h: the least slowdown at which a training step fits a cap, by computing activations again; and a bound under every such plan.
+ *
+ * At prices for memory at a few moments, what to keep and what to compute again is one minimum cut (network.h). A dual finds the prices along an order of the ops
+ * (dual.h), its cuts are mixed and improved while a replay fits (search.h, replay.h), along several orders: the program's, updates early, and what an
+ * orderer makes of the recomputed step. One moment alone bounds every plan in any order (bound.h). Times are those that the caller gives for the ops.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     fit         a cap in, a plan and its bound out
+ *     step        what of a step can be dropped, and what makes and reads it
+ *     network     what to keep at given prices: a minimum cut
+ *     base_order  orders that recomputation is decided along
+ *     replay      a choice played out along an order
+ *     dual        prices at a few moments, and their cuts
+ *     search      cuts mixed while a replay fits
+ *     improve     single storages changed while a replay fits
+ *     baselines   what simple strategies choose
+ *     bound       the bound under every plan, and its certificate
+ *     check       checks a certificate without the solver
+ *     apply       the step as a graph in which ops run again
+ */
+#ifndef TIDEMARK_FIT_FIT_H
+#define TIDEMARK_FIT_FIT_H
+
+#include "bound.h"
+#include "search.h"
+
+/* An order for a recomputed step's graph, and its planned peak: order [graph->ops]. What is not OK ends the search. */
+typedef enum status fit_orderer(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak);
+
+struct fit_options {
+	fit_orderer *orderer;      /* NULL: only the engine's own orders */
+	void *context;
+	const uint8_t *start;      /* [starts * storages] states to begin with, of simple strategies */
+	uint32_t starts;
+	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
+};
+
+#define FIT_EFFORT_DEFAULT UINT64_C(60000000)
+
+#define FIT_BASES 6
+
+struct fit_solver {
+	struct fit_step step;
+	struct fit_network network;
+	struct fit_replay replay;
+	struct fit_search search;
+	struct fit_bounds bounds;
+	struct fit_base base[FIT_BASES];   /* early, program, then orderers' */
+	uint32_t bases;
+	uint32_t *order;           /* [ops] scratch */
+	struct arena arena;
+};
+
+struct fit_plan {
+	int64_t extra, peak;       /* picoseconds; bytes as replayed. extra is INT64_MAX where nothing fits: then state is of the lowest peak that was seen */
+	int64_t bound;             /* picoseconds: no plan under the cap takes less */
+	bool proved;               /* extra == bound */
+	bool impossible;           /* proved that nothing fits */
+	double slope;              /* picoseconds that a byte more of cap is worth */
+	struct fit_certificate certificate;
+	uint8_t *state;            /* [storages] */
+	uint32_t *order;           /* [ops] base order */
+};
+
+/* What caps share: the step, its networks, its orders. OK or NO_MEMORY. Free with fit_solver_free() in any case. */
+enum status fit_solver_new(const struct fit_input *input, struct fit_solver *solver);
+void fit_solver_free(struct fit_solver *solver);
+
+/* The fastest plan found under the cap. OK, also where none was found; CANCELLED, NO_MEMORY. The result depends on the input, the cap and the options
+ * alone. Free with fit_plan_free() in any case. */
+enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan);
+void fit_plan_free(struct fit_plan *plan);
+
+/* The plan's graph: fit_apply(). */
+struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error);
+
+/* The bound's curve: at caps [count], bounds [count] in picoseconds (INT64_MAX: nothing fits) and slopes. A cap takes some 10 cuts. */
+enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t count, struct control *control, int64_t *bound, double *slope);
+
+#endif

@@ -1,0 +1,351 @@
+/* improve.c: single storages changed while the replay agrees: repair, fill, swap; and cuts at prices changed at random. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search.h"
+
+#define SMALL 4096         /* bytes: storages below are left to the cuts */
+
+/* Plays a change of one storage and takes it back. */
+static bool look(struct fit_search *search, uint8_t *state, uint32_t storage, uint8_t to, int64_t *extra, int64_t *peak)
+{
+	uint8_t was = state[storage];
+	uint64_t before = search->replay->ticks;
+	state[storage] = to;
+	enum status status = fit_play(search->replay, search->base, state);
+	state[storage] = was;
+	if (control_spend(search->control, search->replay->ticks - before))
+		search->status = control_status(search->control);
+	search->status = status != OK ? status : search->status;
+	*extra = search->replay->extra;
+	*peak = search->replay->peak;
+	return status == OK && search->replay->valid;
+}
+
+/* Time of the ops that write it. */
+static int64_t write_time(const struct fit_step *step, uint32_t storage)
+{
+	int64_t time = 0;
+	FOR_ROW(i, &step->writers, storage)
+		time += step->time[step->writers.item[i]];
+	return time;
+}
+
+/* The list [count] by score, highest first; ties by number. Insertion into a heap would do no better: lists are sorted once. */
+static void sort_by_score(uint32_t *list, const double *score, uint32_t count, uint32_t *scratch)
+{
+	for (uint32_t width = 1; width < count; width *= 2) {
+		for (uint32_t from = 0; from < count; from += 2 * width) {
+			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle, end = from + 2 * width < count ? from + 2 * width : count;
+			for (uint32_t at = from; at < end; at++)
+				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
+		}
+		memcpy(list, scratch, count * sizeof *list);
+	}
+}
+
+/* ---- repair ------------------------------------------------------------------------------------------------- */
+
+static double excess(const struct fit_search *search)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < search->step->ops; i++)
+		if (search->replay->profile[i] > search->cap)
+			sum += (double)(search->replay->profile[i] - search->cap);
+	return sum;
+}
+
+static bool in_memory(const struct fit_search *search, const uint8_t *state, uint32_t storage, uint32_t position)
+{
+	const struct fit_base *base = search->base;
+	uint32_t first = base->made[storage], last = base->last_read[storage];
+	if (state[storage] == FIT_KEEP)
+		return first <= position && (last == NONE ? position <= base->until[storage] : position <= last);
+	return base->first_read[storage] != NONE && base->first_read[storage] <= position && position <= last;
+}
+
+/* Storages worth a try: those in memory at the peak first, large ones first. */
+static uint32_t list_candidates(struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
+{
+	const struct fit_step *step = search->step;
+	uint32_t count = 0;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		if (!step->droppable[s] || step->bytes[s] <= SMALL || step->fixed[s] == FIT_DROPPED)
+			continue;
+		search->score[s] = (double)step->bytes[s] * (in_memory(search, state, s, position) ? 1000 : 1);
+		search->list[count++] = s;
+	}
+	uint32_t *scratch = mem_alloc(count, sizeof *scratch);
+	if (!scratch) {
+		search->status = NO_MEMORY;
+		return 0;
+	}
+	sort_by_score(search->list, search->score, count, scratch);
+	mem_free(scratch);
+	return count < most ? count : most;
+}
+
+/* The change that takes most away for its time; false: none takes anything away. */
+static bool best_change(struct fit_search *search, uint8_t *state, double now, int64_t time, uint32_t count, uint32_t *storage, uint8_t *to)
+{
+	double best = 0;
+	for (uint32_t i = 0; i < count && fit_goes_on(search); i++)
+		for (uint8_t next = FIT_KEEP; next <= FIT_AGAIN; next++) {
+			int64_t extra, peak;
+			uint32_t s = search->list[i];
+			if (next == state[s] || (next == FIT_KEEP && search->base->dominated[s]) || (next == FIT_AGAIN && !search->step->saved[s]))
+				continue;
+			if (!look(search, state, s, next, &extra, &peak))
+				continue;
+			double less = now - excess(search), cost = (double)(extra - time), least = (double)search->step->total * 1e-5;
+			double score = less > 0 ? less / (cost > least ? cost : least) : 0;
+			if (score > best) {
+				best = score;
+				*storage = s;
+				*to = next;
+			}
+		}
+	return best > 0;
+}
+
+void fit_repair(struct fit_search *search, const uint8_t *start)
+{
+	const struct fit_step *step = search->step;
+	uint8_t *state = mem_alloc(step->storages, sizeof *state), to = FIT_KEEP;
+	uint32_t storage = 0;
+	if (!state) {
+		search->status = NO_MEMORY;
+		return;
+	}
+	memcpy(state, start, step->storages);
+	while (search->status == OK && !fit_try(search, state) && search->replay->valid && fit_goes_on(search)) {
+		double now = excess(search);
+		int64_t time = search->replay->extra;
+		uint64_t each = search->replay->length + search->replay->instances;
+		uint64_t most = (search->limit - search->control->ticks) / (each * 16 + 1);
+		uint32_t count = list_candidates(search, state, search->replay->peak_position, most < 24 ? 24 : (uint32_t)(most < 500 ? most : 500));
+		if (!best_change(search, state, now, time, count, &storage, &to))
+			break;
+		state[storage] = to;
+	}
+	mem_free(state);
+}
+
+/* ---- fill ----------------------------------------------------------------------------------------------------- */
+
+/* Storages that are not kept, with the time that keeping them saves for a byte: as played where there are few, else their writers' time. */
+static uint32_t list_dropped(struct fit_search *search, bool played)
+{
+	const struct fit_step *step = search->step;
+	uint32_t count = 0;
+	for (uint32_t s = 0; s < step->storages && search->status == OK; s++) {
+		if (!step->droppable[s] || search->state[s] == FIT_KEEP || step->fixed[s] == FIT_DROPPED)
+			continue;
+		int64_t extra, peak, bytes = step->bytes[s] > 0 ? step->bytes[s] : 1, gain = write_time(step, s);
+		if (played && (!look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
+			continue;
+		if (played)
+			gain = search->extra - extra;
+		if (gain <= 0)
+			continue;
+		search->score[s] = (double)gain / (double)bytes;
+		search->list[count++] = s;
+	}
+	return count;
+}
+
+static bool fill_once(struct fit_search *search)
+{
+	const struct fit_step *step = search->step;
+	uint64_t each = search->replay->length + search->replay->instances;
+	bool played = (uint64_t)step->storages * each < (search->limit - search->control->ticks) / 4;
+	int64_t before = search->extra;
+	memcpy(search->state, search->best, step->storages);
+	uint32_t count = list_dropped(search, played), *scratch = mem_alloc(count, sizeof *scratch);
+	if (!scratch) {
+		search->status = NO_MEMORY;
+		return false;
+	}
+	sort_by_score(search->list, search->score, count, scratch);
+	mem_free(scratch);
+	for (uint32_t i = 0; i < count && fit_goes_on(search); i++) {
+		uint32_t s = search->list[i];
+		for (uint8_t to = FIT_KEEP; to < search->best[s]; to++) {
+			int64_t now = search->extra;
+			memcpy(search->state, search->best, step->storages);
+			search->state[s] = to;
+			fit_try(search, search->state);
+			if (search->extra < now)
+				break;
+		}
+	}
+	return search->extra < before;
+}
+
+void fit_fill(struct fit_search *search)
+{
+	if (search->extra == INT64_MAX || search->extra == 0)
+		return;
+	for (int pass = 0; pass < 3 && fit_goes_on(search); pass++)
+		if (!fill_once(search))
+			break;
+}
+
+/* ---- swap --------------------------------------------------------------------------------------------------------- */
+
+/* Drops one storage, then keeps others as long as that fits; false where the result is no better. */
+static bool swap_one(struct fit_search *search, uint32_t storage, const uint32_t *dropped, uint32_t drops)
+{
+	const struct fit_step *step = search->step;
+	int64_t before = search->extra, extra, peak;
+	uint8_t *state = search->state;
+	memcpy(state, search->best, step->storages);
+	state[storage] = FIT_HOLD;
+	if (!fit_goes_on(search) || !look(search, state, storage, FIT_HOLD, &extra, &peak))
+		return false;
+	for (uint32_t i = 0; i < drops && fit_goes_on(search); i++) {
+		int64_t now, top, far = llabs((long long)(step->bytes[dropped[i]] - step->bytes[storage]));
+		if (dropped[i] == storage || far > 2 * step->bytes[storage] || state[dropped[i]] == FIT_KEEP)
+			continue;
+		if (!look(search, state, dropped[i], FIT_KEEP, &now, &top) || top > search->cap || now >= extra)
+			continue;
+		state[dropped[i]] = FIT_KEEP;
+		extra = now;
+	}
+	if (extra < before)
+		fit_try(search, state);
+	return search->extra < before;
+}
+
+void fit_swap(struct fit_search *search)
+{
+	const struct fit_step *step = search->step;
+	uint32_t *kept = mem_alloc(step->storages, sizeof *kept), *dropped = mem_alloc(step->storages, sizeof *dropped);
+	uint32_t *scratch = mem_alloc(step->storages, sizeof *scratch);
+	uint64_t random = step->storages;
+	bool better = search->extra < INT64_MAX && search->extra > 0;
+	if (!kept || !dropped || !scratch)
+		search->status = NO_MEMORY;
+	while (better && search->status == OK && fit_goes_on(search)) {
+		uint32_t keeps = 0, drops = 0;
+		better = false;
+		for (uint32_t s = 0; s < step->storages; s++) {
+			if (!step->saved[s] || step->bytes[s] <= SMALL || step->fixed[s] == FIT_DROPPED)
+				continue;
+			search->score[s] = (double)write_time(step, s) / (double)step->bytes[s];
+			if (search->best[s] == FIT_KEEP)
+				kept[keeps++] = s;
+			else
+				dropped[drops++] = s;
+		}
+		sort_by_score(dropped, search->score, drops, scratch);
+		for (uint32_t i = keeps; i > 1; i--) {
+			uint32_t with = (uint32_t)(random_next(&random) % i), was = kept[i - 1];
+			kept[i - 1] = kept[with];
+			kept[with] = was;
+		}
+		for (uint32_t i = 0; i < keeps && !better && fit_goes_on(search); i++)
+			better = swap_one(search, kept[i], dropped, drops);
+	}
+	mem_free(kept);
+	mem_free(dropped);
+	mem_free(scratch);
+}
+
+/* ---- cuts at other prices -------------------------------------------------------------------------------------------- */
+
+static double uniform(uint64_t *random)
+{
+	return (double)(random_next(random) >> 11) * 0x1p-53;
+}
+
+static double normal(uint64_t *random)
+{
+	double u = uniform(random), v = uniform(random);
+	return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(6.283185307179586 * v);
+}
+
+static void perturb_prices(const struct fit_step *step, const int64_t *price, uint64_t *random, int64_t *other)
+{
+	static const double spread[] = { 0.1, 0.3, 0.6, 1 };
+	double wide = spread[random_next(random) % 4], all = uniform(random) * 1.8 - 0.3;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		double value = price[s] > step->total ? (double)price[s] : (double)price[s] * exp(all + wide * normal(random));
+		other[s] = step->droppable[s] ? value > (double)step->total ? step->total + 1 : (int64_t)value : 0;
+	}
+}
+
+static uint64_t hash_kept(const struct fit_step *step, const bool *kept)
+{
+	uint64_t hash = 1;
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (kept[s])
+			hash = hash_join(hash, s);
+	return hash;
+}
+
+static bool seen_before(uint64_t *seen, uint32_t *count, uint64_t hash)
+{
+	for (uint32_t i = 0; i < *count; i++)
+		if (seen[i] == hash)
+			return true;
+	seen[(*count)++] = hash;
+	return false;
+}
+
+/* Fills from states that fit though others are better; what was best stays best unless the result is. */
+static void fill_from(struct fit_search *search, uint8_t *keep)
+{
+	const struct fit_step *step = search->step;
+	int64_t extra = search->extra, peak = search->peak;
+	memcpy(keep, search->best, step->storages);
+	search->extra = INT64_MAX;
+	if (fit_try(search, search->state))
+		fit_fill(search);
+	if (search->extra < extra)
+		return;
+	memcpy(search->best, keep, step->storages);
+	search->extra = extra;
+	search->peak = peak;
+}
+
+void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_t tries)
+{
+	const struct fit_step *step = search->step;
+	int64_t *price = mem_alloc(step->storages, sizeof *price), *other = mem_alloc(step->storages, sizeof *other), value;
+	double *sum = mem_alloc(step->ops + 1u, sizeof *sum), one = 1;
+	uint64_t *seen = mem_alloc(tries, sizeof *seen), random = step->ops + 1u;
+	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	uint32_t known = 0;
+	bool fine = price && other && sum && seen && kept && keep;
+	search->status = fine ? search->status : NO_MEMORY;
+	if (fine && dual->moments > 0) {
+		for (uint32_t m = 0; m < dual->moments; m++)
+			one = dual->price[m] > 0 ? 0 : one;
+		fit_dual_prices(search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);
+	}
+	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search); i++) {
+		perturb_prices(step, price, &random, other);
+		enum status status = fit_cut(search->network, other, step->time, step->saved, FIT_FEWEST, search->control, &value, kept);
+		search->status = status != OK ? status : search->status;
+		if (status != OK || seen_before(seen, &known, hash_kept(step, kept)))
+			continue;
+		int64_t before = search->extra;
+		fit_states_of(step, kept, search->state);
+		if (!fit_try(search, search->state))
+			continue;
+		int64_t extra = search->replay->extra;
+		if (extra <= before || (double)extra < 1.3 * (double)before) {
+			fit_states_of(step, kept, search->state);
+			fill_from(search, keep);
+		}
+	}
+	mem_free(price);
+	mem_free(other);
+	mem_free(sum);
+	mem_free(seen);
+	mem_free(kept);
+	mem_free(keep);
+}

@@ -1,0 +1,355 @@
+/* replay.c: a choice of states played out along an order. */
+#include <string.h>
+
+#include "replay.h"
+
+#define NEAR 6             /* readers so many ops apart share what was written anew for the first */
+#define LONGEST 12         /* a sequence of more than so many times the step's ops is given up */
+
+enum status fit_replay_new(const struct fit_step *step, struct fit_replay *replay)
+{
+	struct arena *arena = &replay->arena;
+	*replay = (struct fit_replay){ .step = step };
+	replay->profile = arena_alloc(arena, step->ops, sizeof *replay->profile);
+	replay->current = arena_alloc(arena, step->storages, sizeof *replay->current);
+	replay->version = arena_alloc(arena, step->storages, sizeof *replay->version);
+	replay->seed = arena_alloc(arena, step->ops, sizeof *replay->seed);
+	replay->when = arena_alloc(arena, step->ops, sizeof *replay->when);
+	replay->needed = arena_alloc(arena, step->storages, sizeof *replay->needed);
+	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
+	bool fine = replay->profile && replay->current && replay->version && replay->seed && replay->when && replay->needed
+		&& replay->loose;
+	return fine ? OK : NO_MEMORY;
+}
+
+void fit_replay_free(struct fit_replay *replay)
+{
+	mem_free(replay->run);
+	mem_free(replay->at);
+	mem_free(replay->stays);
+	mem_free(replay->instance);
+	mem_free(replay->stack);
+	mem_free(replay->born);
+	mem_free(replay->died);
+	arena_free(&replay->arena);
+}
+
+struct play {
+	struct fit_replay *replay;
+	const struct fit_step *step;
+	const struct fit_base *base;
+	const uint8_t *state;      /* FIT_KEEP for all that can't be dropped */
+	bool all;                  /* every op is in the sequence */
+	uint32_t position;         /* in the base order */
+};
+
+static bool anew(const struct play *play, uint32_t storage)
+{
+	return play->state[storage] != FIT_KEEP;
+}
+
+static uint32_t writers_of(const struct play *play, uint32_t storage)
+{
+	return csr_length(&play->step->writers, storage);
+}
+
+/* ---- running an op ------------------------------------------------------------------------------------------ */
+
+static uint32_t new_instance(struct fit_replay *replay, int64_t bytes, uint32_t first, uint32_t last)
+{
+	if (replay->failed || !mem_reserve(&replay->instance, &replay->instance_room, replay->instances + 1, sizeof *replay->instance)) {
+		replay->failed = true;
+		return NONE;
+	}
+	replay->instance[replay->instances] = (struct fit_instance){ bytes, first, last };
+	return (uint32_t)replay->instances++;
+}
+
+/* Everything that the op reads must hold what it held when the op ran first. */
+static void check_again(struct play *play, uint32_t op)
+{
+	struct fit_replay *replay = play->replay;
+	const struct fit_step *step = play->step;
+	FOR_ROW(i, &step->reads, op) {
+		uint32_t storage = step->reads.item[i];
+		replay->valid &= (anew(play, storage) ? replay->version[storage] : writers_of(play, storage)) == step->read_version[i];
+	}
+	FOR_ROW(i, &step->steady, op)
+		replay->valid &= play->base->overwritten[step->steady.item[i]] >= play->position;
+	FOR_ROW(i, &step->changes, op)
+		replay->valid &= anew(play, step->changes.item[i]);
+}
+
+static uint64_t make(struct play *play, uint32_t op, bool again)
+{
+	uint64_t bits = 0;
+	struct fit_replay *replay = play->replay;
+	const struct fit_step *step = play->step;
+	FOR_ROW(i, &step->makes, op) {
+		uint32_t storage = step->makes.item[i];
+		if (step->outer[storage])
+			continue;
+		uint32_t instance = new_instance(replay, step->bytes[storage], replay->length, replay->length);
+		bool stays = !again || (anew(play, storage) && replay->version[storage] == 0);
+		if (stays)
+			replay->current[storage] = instance;
+		if (!again || !stays)
+			continue;
+		replay->version[storage] = 1;
+		bits |= UINT64_C(1) << (i - step->makes.start[op]);
+		if (play->state[storage] == FIT_AGAIN)
+			replay->loose[replay->looses++] = storage;
+	}
+	FOR_ROW(i, &step->changes, op)
+		replay->version[step->changes.item[i]] += again;
+	return bits;
+}
+
+/* A random op that runs again reads the state that was saved before it ran first. */
+static void use_seed(struct fit_replay *replay, uint32_t op)
+{
+	if (!replay->step->random[op])
+		return;
+	if (replay->seed[op] == NONE)
+		replay->seed[op] = new_instance(replay, align_up(FIT_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length);
+	if (replay->seed[op] != NONE)
+		replay->instance[replay->seed[op]].last = replay->length;
+}
+
+static void run(struct play *play, uint32_t op, bool again)
+{
+	struct fit_replay *replay = play->replay;
+	const struct fit_step *step = play->step;
+	uint32_t now = replay->length;
+	replay->failed = replay->failed || !mem_reserve(&replay->run, &replay->run_room, now + 1u, sizeof *replay->run)
+		|| !mem_reserve(&replay->at, &replay->at_room, now + 1u, sizeof *replay->at)
+		|| !mem_reserve(&replay->stays, &replay->stays_room, now + 1u, sizeof *replay->stays);
+	if (replay->failed)
+		return;
+	FOR_ROW(i, &step->inner, op) {
+		uint32_t storage = step->inner.item[i];
+		if (replay->current[storage] == NONE)     /* there from the start */
+			replay->current[storage] = new_instance(replay, step->bytes[storage], 0, now);
+		if (replay->current[storage] != NONE)
+			replay->instance[replay->current[storage]].last = now;
+	}
+	if (again) {
+		check_again(play, op);
+		use_seed(replay, op);
+		replay->extra += step->time[op];
+	} else {
+		replay->when[op] = now;
+	}
+	replay->stays[now] = make(play, op, again);
+	replay->run[now] = 2 * op + again;
+	replay->at[now] = play->position;
+	replay->length++;
+}
+
+/* ---- what must run again first ---------------------------------------------------------------------------------- */
+
+static uint32_t push(struct fit_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
+{
+	if (replay->failed || !mem_reserve(&replay->stack, &replay->stack_room, depth + 1u, sizeof *replay->stack)) {
+		replay->failed = true;
+		return depth;
+	}
+	replay->stack[depth] = (struct fit_want){ storage, version };
+	return depth + 1;
+}
+
+/* Pushes what the op reads and isn't there. A view after the pass names what is read right behind it. */
+static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
+{
+	const struct fit_step *step = play->step;
+	if (step->view[op]) {
+		FOR_ROW(i, &step->inner, op) {
+			uint32_t storage = step->inner.item[i];
+			if (anew(play, storage) && play->replay->version[storage] < writers_of(play, storage))
+				depth = push(play->replay, depth, storage, writers_of(play, storage));
+		}
+		return depth;
+	}
+	for (uint32_t i = step->reads.start[op + 1]; i-- > step->reads.start[op];) {
+		uint32_t storage = step->reads.item[i];
+		if (anew(play, storage) && play->replay->version[storage] < step->read_version[i])
+			depth = push(play->replay, depth, storage, step->read_version[i]);
+	}
+	return depth;
+}
+
+/* Pushes the results of ops that read what the op is about to overwrite and that will be wanted. */
+static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
+{
+	const struct fit_step *step = play->step;
+	FOR_ROW(i, &step->before, op) {
+		uint32_t reader = step->before.item[i];
+		FOR_ROW(j, &step->makes, reader) {
+			uint32_t storage = step->makes.item[j];
+			if (anew(play, storage) && play->replay->needed[storage] && play->replay->version[storage] == 0)
+				depth = push(play->replay, depth, storage, 1);
+		}
+	}
+	return depth;
+}
+
+static void bring_back(struct play *play, uint32_t reader)
+{
+	struct fit_replay *replay = play->replay;
+	const struct fit_step *step = play->step;
+	uint32_t depth = push_reads(play, reader, 0), deepest = step->ops + step->storages;
+	while (depth > 0 && !replay->failed) {
+		struct fit_want want = replay->stack[depth - 1];
+		if (replay->version[want.storage] >= want.version) {
+			depth--;
+			continue;
+		}
+		uint32_t op = step->writers.item[step->writers.start[want.storage] + replay->version[want.storage]];
+		uint32_t more = push_reads(play, op, depth);
+		if (more == depth && replay->version[want.storage] > 0)
+			more = push_before(play, op, depth);
+		uint32_t version = replay->version[want.storage];
+		if (more == depth)
+			run(play, op, true);
+		/* An op that wants itself, or makes no progress, is of a choice that nobody can play. */
+		if (more > deepest || replay->length > LONGEST * step->ops || (more == depth && replay->version[want.storage] == version)) {
+			replay->valid = false;
+			return;
+		}
+		depth = more;
+	}
+}
+
+/* What is written for every reader goes after this one, unless the next is near. */
+static void forget_loose(struct play *play)
+{
+	struct fit_replay *replay = play->replay;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < replay->looses; i++) {
+		uint32_t storage = replay->loose[i], next = NONE;
+		FOR_ROW(j, &play->base->read_at, storage)
+			if (play->base->read_at.item[j] > play->position) {
+				next = play->base->read_at.item[j];
+				break;
+			}
+		if (next != NONE && next - play->position <= NEAR)
+			replay->loose[kept++] = storage;
+		else if (replay->version[storage] == 1 || replay->version[storage] == writers_of(play, storage))
+			replay->version[storage] = 0;
+	}
+	replay->looses = kept;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+
+/* Dropped storages that ops after the pass need, directly or through ops that run again. */
+static void find_needed(struct play *play)
+{
+	const struct fit_step *step = play->step;
+	bool *needed = play->replay->needed;
+	for (uint32_t s = 0; s < step->storages; s++)
+		needed[s] = step->saved[s] && anew(play, s);
+	for (uint32_t op = step->ops; op-- > 0;) {
+		bool again = false;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(i, &step->makes, op)
+			again |= needed[step->makes.item[i]];
+		FOR_ROW(i, &step->changes, op)
+			again |= needed[step->changes.item[i]];
+		FOR_ROW(i, &step->reads, op)
+			needed[step->reads.item[i]] |= again && anew(play, step->reads.item[i]);
+	}
+}
+
+static void note_bytes(struct fit_replay *replay, uint32_t position, int64_t bytes)
+{
+	if (bytes > replay->profile[position])
+		replay->profile[position] = bytes;
+	if (bytes > replay->peak) {
+		replay->peak = bytes;
+		replay->peak_position = position;
+	}
+}
+
+static enum status measure(struct play *play)
+{
+	struct fit_replay *replay = play->replay;
+	const struct fit_step *step = play->step;
+	const struct fit_base *base = play->base;
+	uint32_t length = replay->length, active = 0;
+	if (!mem_reserve(&replay->born, &replay->born_room, length + 2u, sizeof *replay->born)
+		|| !mem_reserve(&replay->died, &replay->died_room, length + 2u, sizeof *replay->died))
+		return NO_MEMORY;
+	memset(replay->born, 0, (length + 2u) * sizeof *replay->born);
+	memset(replay->died, 0, (length + 2u) * sizeof *replay->died);
+	memset(replay->profile, 0, step->ops * sizeof *replay->profile);
+	for (size_t i = 0; i < replay->instances; i++) {
+		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
+		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
+	}
+	int64_t live = step->persistent;
+	replay->peak = length ? -1 : live;
+	for (uint32_t i = 0; i < length; i++) {
+		uint32_t at = replay->at[i], op = replay->run[i] / 2;
+		bool again = replay->run[i] & 1;
+		live += replay->born[i] - replay->died[i];
+		note_bytes(replay, at, live + (again ? base->outer_before[at] + step->workspace[op] : base->outer[at]));
+		if (again || play->all)
+			continue;
+		if (base->gap[active] > 0)
+			note_bytes(replay, base->gap_at[active], live - replay->died[i + 1] + base->gap[active]);
+		active++;
+	}
+	return OK;
+}
+
+static void reset(struct fit_replay *replay)
+{
+	const struct fit_step *step = replay->step;
+	replay->valid = true;
+	replay->failed = false;
+	replay->extra = 0;
+	replay->length = replay->looses = 0;
+	replay->instances = 0;
+	replay->peak_position = 0;
+	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
+	memset(replay->version, 0, step->storages * sizeof *replay->version);
+	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
+}
+
+static enum status play_states(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, bool all)
+{
+	const struct fit_step *step = replay->step;
+	struct play play = { replay, step, base, state, all, 0 };
+	uint32_t count = all ? step->ops : base->actives;
+	reset(replay);
+	if (step->in_place)
+		find_needed(&play);
+	for (uint32_t i = 0; i < count && replay->valid && !replay->failed; i++) {
+		play.position = all ? i : base->active[i];
+		uint32_t op = base->order[play.position];
+		if (!step->forward[op])
+			bring_back(&play, op);
+		run(&play, op, false);
+		if (replay->looses > 0 && !step->forward[op] && !step->view[op])
+			forget_loose(&play);
+	}
+	replay->ticks += replay->length + replay->instances;
+	if (replay->failed)
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (step->graph->storage[s].live_out && replay->current[s] != NONE && replay->length > 0)
+			replay->instance[replay->current[s]].last = replay->length;   /* what runs behind the sequence's last op has it too */
+	return measure(&play);
+}
+
+enum status fit_play(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state)
+{
+	return play_states(replay, base, state, false);
+}
+
+enum status fit_play_all(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state)
+{
+	return play_states(replay, base, state, true);
+}

@@ -1,0 +1,229 @@
+/* search.c: what all parts of the search share, and mixing cuts. */
+#include <string.h>
+
+#include "search.h"
+
+enum status fit_search_new(const struct fit_step *step, struct fit_network *network, struct fit_replay *replay, struct control *control,
+	struct fit_search *search)
+{
+	struct arena *arena = &search->arena;
+	*search = (struct fit_search){ .step = step, .network = network, .replay = replay, .control = control, .extra = INT64_MAX };
+	search->best = arena_alloc(arena, step->storages, sizeof *search->best);
+	search->lowest = arena_alloc(arena, step->storages, sizeof *search->lowest);
+	search->state = arena_alloc(arena, step->storages, sizeof *search->state);
+	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
+	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
+	return search->best && search->lowest && search->state && search->list && search->score ? OK : NO_MEMORY;
+}
+
+void fit_search_free(struct fit_search *search)
+{
+	arena_free(&search->arena);
+}
+
+void fit_allow(struct fit_search *search, uint64_t ticks)
+{
+	search->limit = search->control->ticks + ticks;
+}
+
+bool fit_goes_on(const struct fit_search *search)
+{
+	return search->status == OK && search->control->ticks < search->limit;
+}
+
+/* Plays and counts; false when it can't go on, or the states make no sense. */
+static bool play(struct fit_search *search, const uint8_t *state)
+{
+	uint64_t before = search->replay->ticks;
+	enum status status = fit_play(search->replay, search->base, state);
+	bool stop = control_spend(search->control, search->replay->ticks - before);
+	if (status != OK || stop)
+		search->status = status != OK ? status : control_status(search->control);
+	return status == OK && search->replay->valid;
+}
+
+bool fit_try(struct fit_search *search, const uint8_t *state)
+{
+	const struct fit_replay *replay = search->replay;
+	bool valid = play(search, state), fits = valid && replay->peak <= search->cap;
+	if (valid && replay->peak < search->lowest_peak) {
+		memmove(search->lowest, state, search->step->storages);
+		search->lowest_peak = replay->peak;
+	}
+	bool better = fits && (replay->extra < search->extra || (replay->extra == search->extra && replay->peak < search->peak));
+	if (better) {
+		memmove(search->best, state, search->step->storages);
+		search->extra = replay->extra;
+		search->peak = replay->peak;
+	}
+	return fits;
+}
+
+void fit_search_begin(struct fit_search *search, const struct fit_base *base, int64_t cap)
+{
+	bool had = search->extra < INT64_MAX;
+	search->base = base;
+	search->cap = cap;
+	search->extra = search->lowest_peak = INT64_MAX;
+	if (had)
+		fit_try(search, search->best);
+}
+
+void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state)
+{
+	for (uint32_t s = 0; s < step->storages; s++)
+		state[s] = kept[s] || !step->droppable[s] ? FIT_KEEP : FIT_HOLD;
+}
+
+/* ---- mixing two cuts ----------------------------------------------------------------------------------------- */
+
+/* Storages made before the position follow heavy. */
+static bool try_switch(struct fit_search *search, const bool *heavy, const bool *light, uint32_t position)
+{
+	const struct fit_step *step = search->step;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		bool early = step->droppable[s] && search->base->made[s] < position;
+		search->state[s] = !step->droppable[s] || (early ? heavy : light)[s] ? FIT_KEEP : FIT_HOLD;
+	}
+	return fit_try(search, search->state);
+}
+
+/* Positions where the two differ, ascending, into list. */
+static uint32_t list_differences(struct fit_search *search, const bool *heavy, const bool *light)
+{
+	const struct fit_step *step = search->step;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < step->ops; i++)
+		FOR_ROW(k, &step->makes, search->base->order[i]) {
+			uint32_t s = step->makes.item[k];
+			if (step->droppable[s] && heavy[s] != light[s] && (count == 0 || search->list[count - 1] != i))
+				search->list[count++] = i;
+		}
+	return count;
+}
+
+void fit_mix(struct fit_search *search, const bool *heavy, const bool *light)
+{
+	uint32_t count = list_differences(search, heavy, light), low = 0, high = count;
+	if (count == 0) {
+		try_switch(search, heavy, light, 0);
+		return;
+	}
+	while (low < high && fit_goes_on(search)) {
+		uint32_t middle = low + (high - low) / 2;
+		if (try_switch(search, heavy, light, search->list[middle]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	/* What fits is not quite ordered along the switch point. */
+	for (uint32_t step = 0; step <= 8 && fit_goes_on(search); step = step ? 2 * step : 1)
+		if (low + step <= count)
+			try_switch(search, heavy, light, low + step < count ? search->list[low + step] : UINT32_MAX);
+}
+
+/* ---- cuts of a dual --------------------------------------------------------------------------------------------- */
+
+#define CANDIDATES 8
+#define ROUNDS 5
+
+static void add_candidate(const struct fit_dual *dual, uint32_t column, uint32_t *list, uint32_t *count)
+{
+	for (uint32_t i = 0; i < *count; i++)
+		if (list[i] == column)
+			return;
+	if (*count == CANDIDATES)
+		return;
+	uint32_t at = (*count)++;
+	for (; at > 0 && dual->column[list[at - 1]].time > dual->column[column].time; at--)
+		list[at] = list[at - 1];
+	list[at] = column;
+}
+
+/* The columns of the mix, the fastest one that fits as relaxed, and the heaviest; the lightest first. */
+static uint32_t choose_columns(const struct fit_dual *dual, uint32_t *list)
+{
+	uint32_t count = 0, fits = NONE, heaviest = 0;
+	for (uint32_t c = 0; c < dual->columns; c++) {
+		const struct fit_column *column = &dual->column[c];
+		if (column->most <= dual->cap && (fits == NONE || column->time < dual->column[fits].time))
+			fits = c;
+		heaviest = column->time > dual->column[heaviest].time ? c : heaviest;
+	}
+	if (fits != NONE)
+		add_candidate(dual, fits, list, &count);
+	add_candidate(dual, heaviest, list, &count);
+	for (uint32_t c = 0; c < dual->columns; c++)
+		if (dual->column[c].share > 1e-7)
+			add_candidate(dual, c, list, &count);
+	return count;
+}
+
+/* What the replay needs at its moments beyond the relaxed plan is added to what is fixed. */
+static void learn_transients(struct fit_search *search, const bool *kept, int64_t *fixed, int64_t *relaxed, bool half)
+{
+	const struct fit_base *base = search->base;
+	const struct fit_step *step = search->step;
+	fit_states_of(step, kept, search->state);
+	if (!play(search, search->state))
+		return;
+	fit_dual_profile(base, base->fixed, kept, relaxed);
+	for (uint32_t i = 0; i < step->ops; i++) {
+		int64_t more = search->replay->profile[i] - relaxed[i], with = base->fixed[i] + (more > 0 ? more : 0);
+		with = with < search->cap ? with : search->cap - 1;
+		with = with > base->fixed[i] ? with : base->fixed[i];
+		fixed[i] = half ? (fixed[i] + with) / 2 : with;
+	}
+}
+
+static void kept_of(const struct fit_search *search, bool *kept)
+{
+	for (uint32_t s = 0; s < search->step->storages; s++)
+		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP;
+}
+
+static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
+{
+	uint32_t list[CANDIDATES], count = choose_columns(dual, list);
+	for (uint32_t light = 0; light < count; light++) {
+		fit_states_of(search->step, dual->column[list[light]].kept, search->state);
+		fit_try(search, search->state);
+		for (uint32_t heavy = light + 1; heavy < count && fit_goes_on(search); heavy++)
+			fit_mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
+	}
+}
+
+void fit_primal(struct fit_search *search, struct fit_dual *dual)
+{
+	const struct fit_step *step = search->step;
+	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed);
+	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	struct fit_dual next = { 0 }, *now = dual;
+	if (!fixed || !relaxed || !kept)
+		search->status = NO_MEMORY;
+	for (int round = 0; round < ROUNDS && search->status == OK && fit_goes_on(search); round++) {
+		bool had = search->extra < INT64_MAX;
+		int64_t before = search->extra;
+		mix_columns(search, now);
+		if (search->status != OK || (search->extra < INT64_MAX && (double)search->extra <= dual->bound * 1.002 + 1))
+			break;
+		if (round > 2 && had && search->extra == before)
+			break;
+		if (search->extra < INT64_MAX)
+			kept_of(search, kept);
+		else
+			memcpy(kept, now->column[now->columns - 1].kept, step->storages * sizeof *kept);
+		learn_transients(search, kept, fixed, relaxed, round > 0);
+		fit_dual_free(&next);
+		enum status status = fit_dual_solve(search->base, search->network, search->cap, fixed, dual, search->control, &next);
+		if (status == INFEASIBLE)
+			break;
+		if (status != OK)
+			search->status = status;
+		now = &next;
+	}
+	fit_dual_free(&next);
+	mem_free(fixed);
+	mem_free(relaxed);
+	mem_free(kept);
+}

@@ -1,0 +1,60 @@
+/* search.h: states of storages that fit a cap along a base order, at little extra time. */
+#ifndef TIDEMARK_FIT_SEARCH_H
+#define TIDEMARK_FIT_SEARCH_H
+
+#include "dual.h"
+#include "replay.h"
+
+struct fit_search {
+	const struct fit_step *step;
+	const struct fit_base *base;
+	struct fit_network *network;
+	struct fit_replay *replay;
+	struct control *control;   /* cancellation; ticks are counted in it */
+	int64_t cap;
+	uint64_t limit;            /* control->ticks at which a part of the search ends */
+	/* The best states that fit, and what they come to; extra is INT64_MAX while nothing fits. */
+	uint8_t *best;             /* [storages] */
+	int64_t extra, peak;
+	uint8_t *lowest;           /* [storages] while nothing fits: the states with the lowest peak that was seen */
+	int64_t lowest_peak;
+	/* scratch */
+	uint8_t *state;            /* [storages] */
+	uint32_t *list;            /* [storages] */
+	double *score;             /* [storages] */
+	enum status status;        /* NO_MEMORY or CANCELLED stop everything */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY. Free with fit_search_free() in any case. */
+enum status fit_search_new(const struct fit_step *step, struct fit_network *network, struct fit_replay *replay, struct control *control,
+	struct fit_search *search);
+void fit_search_free(struct fit_search *search);
+
+/* Another base order and cap: what was best stays if it fits there. */
+void fit_search_begin(struct fit_search *search, const struct fit_base *base, int64_t cap);
+/* Plays states; true where they fit, which makes them the best if they are. */
+bool fit_try(struct fit_search *search, const uint8_t *state);
+/* True while the part of the search may go on. A part is so many ticks. */
+void fit_allow(struct fit_search *search, uint64_t ticks);
+bool fit_goes_on(const struct fit_search *search);
+
+/* What a cut keeps, as states: all else that can be dropped is held. */
+void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state);
+
+/* ---- parts of the search: each makes the best better, or leaves it ------------------------------------------ */
+
+/* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one; the point by bisection. */
+void fit_mix(struct fit_search *search, const bool *heavy, const bool *light);
+/* Cuts of a dual mixed in pairs, the dual anew with the transients that the replay showed, until near the dual's bound. */
+void fit_primal(struct fit_search *search, struct fit_dual *dual);
+/* From states that do not fit: the change that takes away most of what is above the cap for its time, until nothing is. */
+void fit_repair(struct fit_search *search, const uint8_t *start);
+/* Storages back to kept, or from again to held, while that fits: most time for a byte first. */
+void fit_fill(struct fit_search *search);
+/* One kept storage dropped and others kept in its place. */
+void fit_swap(struct fit_search *search);
+/* Cuts at prices changed at random around a dual's, filled: for few large storages, where two cuts are coarse (GRASP, Feo and Resende 1995). */
+void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_t tries);
+
+#endif

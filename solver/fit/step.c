@@ -1,0 +1,318 @@
+/* step.c: a training step as recomputation sees it. */
+#include <string.h>
+
+#include "step.h"
+
+#define X(id, name, help) name,
+const char *const fit_random_names[FIT_RANDOM_COUNT] = { FIT_RANDOMS(X) };
+#undef X
+
+/* Another name of its operand: it takes no time and changes nothing. */
+static bool is_view(const struct graph *graph, uint32_t op)
+{
+	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	return view;
+}
+
+uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op)
+{
+	uint32_t version = 0;
+	FOR_ROW(i, &step->writers, storage)
+		version += step->writers.item[i] < op;
+	return version;
+}
+
+/* Reads a result of the pass that stays to the end: the loss. */
+static bool reads_output(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->reads, op) {
+		const struct storage *storage = &graph->storage[graph->tensor[graph->reads.item[i]].storage];
+		if (storage->live_out && !storage->persistent && storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_FORWARD)
+			return true;
+	}
+	return false;
+}
+
+enum status fit_early_ops(const struct graph *graph, bool *forward)
+{
+	bool *late = mem_alloc(graph->ops, sizeof *late), any = false;
+	if (!late)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		any |= late[op] = graph->op[op].phase != PHASE_FORWARD && reads_output(graph, op);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool backward = graph->op[op].phase != PHASE_FORWARD;
+		late[op] |= !any && backward;          /* the first op after the pass */
+		any |= backward;
+		FOR_ROW(i, &graph->pred, op)
+			late[op] |= late[graph->pred.item[i]];
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		forward[op] = graph->op[op].phase == PHASE_FORWARD || (graph->op[op].phase == PHASE_BACKWARD && !late[op]);
+	mem_free(late);
+	return OK;
+}
+
+/* ---- pairs that become rows ---------------------------------------------------------------------------- */
+
+struct rows {
+	uint32_t *row, *item, count;
+	size_t row_room, item_room;
+	bool failed;
+};
+
+static void add(struct rows *rows, uint32_t row, uint32_t item)
+{
+	rows->failed = rows->failed || !mem_reserve(&rows->row, &rows->row_room, rows->count + 1, sizeof *rows->row)
+		|| !mem_reserve(&rows->item, &rows->item_room, rows->count + 1, sizeof *rows->item);
+	if (rows->failed)
+		return;
+	rows->row[rows->count] = row;
+	rows->item[rows->count++] = item;
+}
+
+/* Frees the pairs. */
+static bool finish(struct fit_step *step, struct rows *rows, uint32_t count, struct csr *result)
+{
+	bool fine = !rows->failed && csr_of_pairs(&step->arena, count, rows->count, rows->row, rows->item, result) == OK;
+	if (fine)
+		csr_unique(result, count);
+	mem_free(rows->row);
+	mem_free(rows->item);
+	*rows = (struct rows){ 0 };
+	return fine;
+}
+
+/* ---- what ops do with storages --------------------------------------------------------------------------- */
+
+static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+static bool allocate(const struct fit_input *input, struct fit_step *step)
+{
+	struct arena *arena = &step->arena;
+	const struct graph *graph = input->graph;
+	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment };
+	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
+	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
+	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);
+	step->view = arena_alloc(arena, graph->ops, sizeof *step->view);
+	step->random = arena_alloc(arena, graph->ops, sizeof *step->random);
+	step->norm = arena_alloc(arena, graph->ops, sizeof *step->norm);
+	step->bytes = arena_alloc(arena, graph->storages, sizeof *step->bytes);
+	step->droppable = arena_alloc(arena, graph->storages, sizeof *step->droppable);
+	step->saved = arena_alloc(arena, graph->storages, sizeof *step->saved);
+	step->fixed = arena_alloc(arena, graph->storages, sizeof *step->fixed);
+	step->outer = arena_alloc(arena, graph->storages, sizeof *step->outer);
+	return step->time && step->workspace && step->forward && step->view && step->random && step->norm && step->bytes && step->droppable && step->saved
+		&& step->fixed && step->outer;
+}
+
+static void note_ops(const struct fit_input *input, struct fit_step *step)
+{
+	const struct graph *graph = step->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
+		step->view[op] = is_view(graph, op);
+		step->random[op] = input->traits[op] & TRAIT_RANDOM;
+		step->norm[op] = input->traits[op] & TRAIT_STATISTICS;
+		step->time[op] = step->view[op] ? 0 : input->time[op];
+		step->workspace[op] = input->workspace ? align_up(graph->op[op].workspace, input->alignment) : 0;
+		step->total += step->time[op];
+		step->forward_time += step->forward[op] ? step->time[op] : 0;
+	}
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		int64_t bytes = align_up(graph->storage[s].bytes, input->alignment);
+		step->bytes[s] = graph->storage[s].persistent ? 0 : bytes;
+		step->persistent += graph->storage[s].persistent ? bytes : 0;
+	}
+}
+
+/* ---- what can be dropped ---------------------------------------------------------------------------------- */
+
+/* Only ops of the forward pass write it, and what is in it goes away. */
+static void mark_droppable(const struct fit_input *input, struct fit_step *step)
+{
+	const struct graph *graph = step->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		step->droppable[s] = storage->allocator != NONE && step->forward[storage->allocator] && !storage->persistent && !storage->live_out
+			&& !(input->fixed && input->fixed[s] == FIT_KEPT);
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool many = csr_length(&graph->writes, op) > FIT_RESULTS;
+		bool stays = (input->random == FIT_RANDOM_NEVER && step->random[op]) || (many && !step->view[op]);
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			if (!step->forward[op])
+				step->droppable[graph->tensor[graph->inplace[i].in].storage] = false;
+		FOR_ROW(i, &graph->writes, op)
+			if (stays)
+				step->droppable[graph->tensor[graph->writes.item[i]].storage] = false;
+	}
+}
+
+/* The last forward op that writes a storage in place, or NONE. */
+static bool find_last_writers(const struct fit_step *step, uint32_t *last)
+{
+	const struct graph *graph = step->graph;
+	bool any = false;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		last[s] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (uint32_t i = graph->inplace_start[op]; step->forward[op] && i < graph->inplace_start[op + 1]; i++) {
+			last[graph->tensor[graph->inplace[i].in].storage] = op;
+			any = true;
+		}
+	return any;
+}
+
+/* A forward op gives the same results again: what it reads is as it was, or can be made so; what it changes beside can be made anew too. */
+static bool repeatable(const struct fit_step *step, const uint32_t *last, uint32_t op)
+{
+	const struct graph *graph = step->graph;
+	bool norm = step->norm[op];
+	FOR_ROW(i, &graph->touches, op) {
+		uint32_t storage = graph->touches.item[i];
+		bool statistics = norm && graph->storage[storage].persistent;
+		if (step->droppable[storage] || statistics || last[storage] == NONE || graph->storage[storage].allocator == op)
+			continue;
+		if (last[storage] > op || writes_in_place(graph, op, storage))
+			return false;
+	}
+	return true;
+}
+
+/* What an op writes that can't be repeated stays; until nothing changes. */
+static bool settle(struct fit_step *step)
+{
+	const struct graph *graph = step->graph;
+	uint32_t *last = mem_alloc(graph->storages, sizeof *last);
+	if (!last)
+		return false;
+	bool any = find_last_writers(step, last);
+	for (bool changed = any; changed;) {
+		changed = false;
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			if (!step->forward[op] || step->view[op] || repeatable(step, last, op))
+				continue;
+			FOR_ROW(i, &graph->touches, op) {
+				uint32_t storage = graph->touches.item[i];
+				bool writes = graph->storage[storage].allocator == op || writes_in_place(graph, op, storage);
+				changed |= writes && step->droppable[storage];
+				step->droppable[storage] = step->droppable[storage] && !writes;
+			}
+		}
+	}
+	mem_free(last);
+	return true;
+}
+
+/* ---- the rows ------------------------------------------------------------------------------------------------ */
+
+static bool find_touches(struct fit_step *step)
+{
+	const struct graph *graph = step->graph;
+	struct rows touches = { 0 }, makes = { 0 }, writers = { 0 }, changes = { 0 }, inner = { 0 }, inner_makes = { 0 };
+	for (uint32_t s = 0; s < graph->storages; s++)
+		step->outer[s] = true;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->touches, op)
+			step->outer[graph->touches.item[i]] &= !step->forward[op];
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->touches, op) {
+			uint32_t storage = graph->touches.item[i];
+			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
+			bool changes_it = drops && !makes_it && writes_in_place(graph, op, storage);
+			if (step->bytes[storage] > 0 || drops)
+				add(makes_it ? &makes : &touches, op, storage);
+			if ((step->bytes[storage] > 0 || drops) && !step->outer[storage])
+				add(makes_it ? &inner_makes : &inner, op, storage);
+			if (changes_it)
+				add(&changes, op, storage);
+			if (drops && (makes_it || changes_it))
+				add(&writers, storage, op);
+		}
+	bool fine = finish(step, &touches, graph->ops, &step->touches);
+	fine = finish(step, &makes, graph->ops, &step->makes) && fine;
+	fine = finish(step, &changes, graph->ops, &step->changes) && fine;
+	fine = finish(step, &inner, graph->ops, &step->inner) && fine;
+	fine = finish(step, &inner_makes, graph->ops, &step->inner_makes) && fine;
+	return finish(step, &writers, graph->storages, &step->writers) && fine;
+}
+
+static bool find_reads(struct fit_step *step)
+{
+	const struct graph *graph = step->graph;
+	struct rows reads = { 0 }, readers = { 0 }, steady = { 0 }, overwrites = { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool norm = step->norm[op];
+		FOR_ROW(i, &graph->touches, op) {
+			uint32_t storage = graph->touches.item[i];
+			bool persistent = graph->storage[storage].persistent, drops = step->droppable[storage];
+			if (graph->storage[storage].allocator == op || step->view[op])
+				continue;
+			if (drops)
+				add(&reads, op, storage);
+			if (drops && !step->forward[op])
+				add(&readers, storage, op);
+			if (!drops && step->forward[op] && !(norm && persistent))
+				add(&steady, op, storage);
+			if (!step->forward[op] && writes_in_place(graph, op, storage))
+				add(&overwrites, op, storage);
+			step->saved[storage] |= drops && !step->forward[op];
+		}
+	}
+	bool fine = finish(step, &reads, graph->ops, &step->reads);
+	fine = finish(step, &readers, graph->storages, &step->readers) && fine;
+	fine = finish(step, &steady, graph->ops, &step->steady) && fine;
+	return finish(step, &overwrites, graph->ops, &step->overwrites) && fine;
+}
+
+/* Readers of a version that is overwritten. */
+static bool find_before(struct fit_step *step)
+{
+	struct rows before = { 0 };
+	for (uint32_t op = 0; op < step->ops; op++)
+		FOR_ROW(i, &step->reads, op) {
+			uint32_t storage = step->reads.item[i];
+			FOR_ROW(j, &step->writers, storage) {
+				uint32_t writer = step->writers.item[j];
+				if (step->forward[op] && writer > op) {
+					add(&before, writer, op);
+					break;
+				}
+			}
+		}
+	step->in_place = before.count > 0;
+	step->read_version = arena_alloc(&step->arena, step->reads.start[step->ops], sizeof *step->read_version);
+	for (uint32_t op = 0; op < step->ops && step->read_version; op++)
+		FOR_ROW(i, &step->reads, op)
+			step->read_version[i] = step->forward[op] ? fit_version(step, step->reads.item[i], op) : csr_length(&step->writers, step->reads.item[i]);
+	before.failed |= !step->read_version;
+	return finish(step, &before, step->ops, &step->before);
+}
+
+enum status fit_step_find(const struct fit_input *input, struct fit_step *step)
+{
+	if (!allocate(input, step))
+		return NO_MEMORY;
+	note_ops(input, step);
+	mark_droppable(input, step);
+	if (!settle(step) || !find_touches(step) || !find_reads(step) || !find_before(step))
+		return NO_MEMORY;
+	for (uint32_t s = 0; s < step->storages; s++)
+		step->fixed[s] = input->fixed && step->droppable[s] ? input->fixed[s] : FIT_FREE;
+	return OK;
+}
+
+void fit_step_free(struct fit_step *step)
+{
+	arena_free(&step->arena);
+}

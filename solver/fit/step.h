@@ -1,0 +1,85 @@
+/* step.h: a training step as recomputation sees it.
+ *
+ * A storage is droppable when ops of the forward pass alone write it, nothing wants it at the end, and all its writers can run again with
+ * the same result. What is decided is a state for each: kept, or dropped and written anew when an op after the pass reads it.
+ */
+#ifndef TIDEMARK_FIT_STEP_H
+#define TIDEMARK_FIT_STEP_H
+
+#include "solver/rules/rules.h"
+
+/* What random ops (dropout) may do in the order of the knob's words. */
+#define FIT_RANDOMS(X) \
+	X(STATE, "state", "run again from the generator's state, which is kept: 16 bytes an op") \
+	X(NEVER, "never", "their results are kept")
+#define X(id, name, help) FIT_RANDOM_##id,
+enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
+#undef X
+extern const char *const fit_random_names[FIT_RANDOM_COUNT];
+
+#define FIT_RESULTS 64         /* an op with more results never runs again */
+#define FIT_STATE_BYTES 16     /* seed and offset of a counter-based generator */
+
+enum fit_state {
+	FIT_KEEP,              /* stays from the forward pass to its last reader */
+	FIT_HOLD,              /* written anew before its first reader after the pass, then stays */
+	FIT_AGAIN              /* written anew for every reader that is far from the one before */
+};
+
+/* What a caller decided already. */
+enum fit_fixed { FIT_FREE, FIT_KEPT, FIT_DROPPED };
+
+struct fit_input {
+	const struct graph *graph;
+	const int64_t *time;       /* [ops] picoseconds; what takes none takes 0 */
+	const int64_t *sure;       /* [ops] what a rerun adds to the step at least: 0 for what may hide behind computation; NULL: time */
+	const uint32_t *traits;    /* [ops] rules_traits() */
+	int64_t alignment;         /* sizes are rounded up to it */
+	bool workspace;            /* count the scratch memory of ops */
+	enum fit_random random;
+	const uint8_t *fixed;      /* [storages] enum fit_fixed; NULL: all free */
+	const bool *forward;       /* [ops] counted to the forward pass; NULL: by their phase */
+};
+
+struct fit_step {
+	const struct graph *graph;
+	uint32_t ops, storages;
+	int64_t alignment;
+	int64_t *time;             /* [ops] */
+	int64_t *bytes;            /* [storages] rounded up; 0: persistent, or there is nothing of it */
+	int64_t *workspace;        /* [ops] */
+	int64_t persistent;        /* bytes that are always there */
+	int64_t total, forward_time; /* picoseconds of all ops, of those of the forward pass */
+	bool *forward, *view, *random; /* [ops] */
+	bool *norm;                /* [ops] its result does not depend on the running statistics that it brings up to date */
+	bool *droppable;           /* [storages] */
+	bool *saved;               /* [storages] droppable, and an op after the pass reads it */
+	uint8_t *fixed;            /* [storages] enum fit_fixed; FIT_FREE where it is not droppable */
+	struct csr touches;        /* op -> storages with bytes that it reads or changes, without those that it makes */
+	struct csr makes;          /* op -> storages that it allocates */
+	bool *outer;               /* [storages] no op of the pass touches it */
+	struct csr inner, inner_makes; /* as touches and makes, without outer storages */
+	struct csr reads;          /* op -> droppable storages that it reads or changes, without those that it makes; views read nothing */
+	uint32_t *read_version;    /* as reads.item: how many writers of the storage come before the op; for ops after the pass all of them */
+	struct csr changes;        /* op -> droppable storages that it writes in place */
+	struct csr writers;        /* droppable storage -> ops of the pass that write it: the allocator, then those in place, ascending */
+	struct csr readers;        /* droppable storage -> ops after the pass that read it, ascending, no views */
+	struct csr before;         /* op that writes in place -> droppable ops of the pass that read what it overwrites */
+	struct csr steady;         /* forward op -> storages that it reads and that never run again: they must not be overwritten meanwhile */
+	struct csr overwrites;     /* op after the pass -> storages that it writes in place */
+	bool in_place;             /* some op has a `before` */
+	struct arena arena;
+};
+
+/* OK or NO_MEMORY. O(graph). Free with fit_step_free(), also after NO_MEMORY. */
+enum status fit_step_find(const struct fit_input *input, struct fit_step *step);
+void fit_step_free(struct fit_step *step);
+
+/* Ops of the forward pass, and those of the backward pass that do not depend on the loss: gelu's inner derivatives in captured steps. They may
+ * run before or after the turn, so a bound counts them to the pass. forward: [ops]. OK or NO_MEMORY. O(graph). */
+enum status fit_early_ops(const struct graph *graph, bool *forward);
+
+/* How many writers of the droppable storage come before the op in program order: the version that the op reads. O(writers). */
+uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op);
+
+#endif

@@ -1,0 +1,184 @@
+/* recompute.c: verifies what a plan file says of recomputation.
+ *
+ * That copies compute what they stand for is shown by running both steps on symbols: a storage holds a symbol, an op's results are symbols of the op and of what it
+ * reads, a copy counts as the op it repeats. Every op of the step must then read the same symbols in both.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "recompute.h"
+#include "solver/fit/check.h"
+
+/* ---- symbols ------------------------------------------------------------------------------------------------ */
+
+static uint64_t text_symbol(const char *text, size_t length)
+{
+	uint64_t hash = 7;
+	for (size_t i = 0; i < length; i++)
+		hash = hash_join(hash, (uint64_t)(unsigned char)text[i]);
+	return hash;
+}
+
+/* The part of a copy's name that is the op's: copies are called NAME.again or NAME.again2. */
+static size_t own_length(const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = name; (at = strstr(at, ".again")); at++)
+		length = (size_t)(at - name);
+	return length;
+}
+
+static bool renames(const struct graph *graph, uint32_t op, uint32_t tensor)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == tensor)
+			return false;
+	return graph->tensor[tensor].alias != NONE;
+}
+
+/* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
+static uint64_t read_symbols(const struct graph *graph, uint32_t op, const uint64_t *content)
+{
+	uint64_t read = 1;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
+		if (graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER && !state)
+			read = hash_join(read, content[graph->tensor[tensor].storage]);
+	}
+	return read;
+}
+
+static void run_op(const struct graph *graph, uint32_t op, uint64_t *content, uint64_t read)
+{
+	const struct op *record = &graph->op[op];
+	bool moves = (record->added == ADDED_OFFLOAD || record->added == ADDED_FETCH) && csr_length(&graph->reads, op) > 0;
+	size_t length = record->recomputed ? own_length(record->name) : strlen(record->name);
+	uint64_t result = moves ? content[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage]
+		: hash_join(read, text_symbol(record->name, length)), position = 0;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i];
+		if (!renames(graph, op, tensor))
+			content[graph->tensor[tensor].storage] = moves ? result : hash_join(result, position);
+		position++;
+	}
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == NONE)
+			content[graph->tensor[graph->inplace[i].in].storage] = result;
+}
+
+/* What each op reads, value [ops], in program order. */
+static bool run_symbols(const struct graph *graph, uint64_t *value)
+{
+	uint64_t *content = mem_alloc(graph->storages, sizeof *content);
+	for (uint32_t s = 0; s < graph->storages && content; s++) {
+		const char *name = graph->tensor[graph->storage[s].root].name;
+		content[s] = text_symbol(name, strlen(name));
+	}
+	for (uint32_t op = 0; op < graph->ops && content; op++) {
+		value[op] = read_symbols(graph, op, content);
+		run_op(graph, op, content, value[op]);
+	}
+	mem_free(content);
+	return content != NULL;
+}
+
+static enum status check_values(struct check *check, const struct graph *step, const struct graph *recomputed)
+{
+	uint64_t *before = mem_alloc(step->ops, sizeof *before), *after = mem_alloc(recomputed->ops, sizeof *after);
+	enum status status = before && after && run_symbols(step, before) && run_symbols(recomputed, after) ? OK : fail_memory(check->error);
+	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
+		uint32_t other = graph_find_op(recomputed, step->op[op].name);
+		if (other == NONE || before[op] != after[other])
+			status = check_wrong(check, "with what is computed again, op \"%.100s\" %s", step->op[op].name, other == NONE ? "is gone" : "reads other values");
+	}
+	mem_free(before);
+	mem_free(after);
+	if (status == OK)
+		check_passed(check, "what is computed again: every op reads the values that it reads without");
+	return status;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------------------- */
+
+static enum status expect_time(struct check *check, const char *key, int64_t picoseconds)
+{
+	const json_t *member = check_member(check, "recompute", key);
+	if (!json_is_number(member) || llround(json_number_value(member) * 1e12) != picoseconds)
+		return check_wrong(check, "recompute.%s must be %.12f", key, (double)picoseconds / 1e12);
+	return OK;
+}
+
+static uint32_t op_of(const struct fitted *fitted, const json_t *name)
+{
+	return json_is_string(name) ? graph_find_op(fitted->step, json_string_value(name)) : NONE;
+}
+
+static enum status read_arc(struct check *check, const struct fitted *fitted, const json_t *json, size_t number, struct fit_arc *arc)
+{
+	const json_t *kind = json_array_get(json, 0), *tensor = json_array_get(json, 1), *flow = json_array_get(json, 4);
+	int index = json_is_string(kind) ? name_index(fit_arc_names, FIT_ARC_COUNT, json_string_value(kind)) : -1;
+	uint32_t id = json_is_string(tensor) ? graph_find_tensor(fitted->step, json_string_value(tensor)) : NONE;
+	if (json_array_size(json) != 5 || index < 0 || !json_is_integer(flow) || (json_is_string(tensor) && id == NONE))
+		return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
+	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : fitted->step->tensor[id].storage, op_of(fitted, json_array_get(json, 2)),
+		op_of(fitted, json_array_get(json, 3)), json_integer_value(flow) };
+	return OK;
+}
+
+static enum status read_certificate(struct check *check, const struct fitted *fitted, struct fit_certificate *certificate)
+{
+	const json_t *json = check_member(check, "recompute", "certificate"), *price = json_array_get(json_object_get(json, "price"), 0), *arc;
+	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
+	const char *by = json_string_value(json_object_get(json, "by"));
+	size_t i;
+	if (!by || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
+		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
+	*certificate = (struct fit_certificate){ .op = op_of(fitted, json_object_get(json, "op")), .impossible = strcmp(by, "room") == 0,
+		.price = json_integer_value(price), .arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
+	if (!certificate->arc)
+		return fail_memory(check->error);
+	json_array_foreach(flow, i, arc) {
+		enum status status = read_arc(check, fitted, arc, i, &certificate->arc[certificate->arcs++]);
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+static enum status check_bound(struct check *check, const struct fitted *fitted)
+{
+	struct fit_certificate certificate;
+	struct error why = { 0 };
+	int64_t cap;
+	enum status status = check_integer(check, "recompute", "cap_bytes", &cap);
+	status = status == OK ? read_certificate(check, fitted, &certificate) : status;
+	if (status != OK)
+		return status;
+	if (cap != fitted->cap)
+		return check_wrong(check, "recompute.cap_bytes must be %" PRId64, fitted->cap);
+	const json_t *claim = check_member(check, "recompute", "bound_seconds");
+	int64_t bound = json_is_number(claim) ? llround(json_number_value(claim) * 1e12) : 0;
+	if (json_is_null(claim) != certificate.impossible)
+		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
+	if (fit_check(&fitted->input, cap, bound, &certificate, &why) != OK)
+		return check_wrong(check, "%s", why.text);
+	if (json_is_true(check_member(check, "recompute", "proved")) && (certificate.impossible || bound < fitted->extra))
+		return check_wrong(check, "recompute.proved contradicts the bound");
+	check_passed(check, "the bound on the time of recomputation, from its certificate");
+	return OK;
+}
+
+enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed)
+{
+	if (!fitted)
+		return json_object_get(check->plan, "recompute") ? check_wrong(check, "the scenario computes nothing again") : OK;
+	int64_t total = 0;
+	for (uint32_t op = 0; op < fitted->step->ops; op++)
+		total += fitted->time[op];
+	enum status status = expect_time(check, "step_seconds", total);
+	status = status == OK ? expect_time(check, "extra_seconds", fitted_extra(fitted, recomputed)) : status;
+	status = status == OK ? check_values(check, fitted->step, recomputed) : status;
+	return status == OK && fitted->capped ? check_bound(check, fitted) : status;
+}

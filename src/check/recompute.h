@@ -1,0 +1,11 @@
+/* recompute.h: verifies what a plan file says of recomputation. */
+#ifndef TIDEMARK_CHECK_RECOMPUTE_H
+#define TIDEMARK_CHECK_RECOMPUTE_H
+
+#include "state.h"
+
+/* The times of the step and of what runs again, summed anew; that every op reads what it read before anything ran again; and the bound from its certificate. fitted: NULL where the
+ * scenario computes nothing again. */
+enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed);
+
+#endif

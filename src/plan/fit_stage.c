@@ -1,0 +1,259 @@
+/* fit_stage.c: recomputation that fits a step into the memory cap. */
+#include <string.h>
+
+#include "fit_stage.h"
+#include "plan_time.h"
+#include "solver/fit/baselines.h"
+#include "src/scenario/devices.h"
+
+#define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along */
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+struct fitted *fitted_retain(struct fitted *fitted)
+{
+	atomic_fetch_add(&fitted->references, 1);
+	return fitted;
+}
+
+void fitted_release(void *pointer)
+{
+	struct fitted *fitted = pointer;
+	if (!fitted || atomic_fetch_sub(&fitted->references, 1) > 1)
+		return;
+	graph_release(fitted->step);
+	graph_release(fitted->recomputed);
+	mem_free(fitted->time);
+	mem_free(fitted->sure);
+	mem_free(fitted->traits);
+	mem_free((void *)(uintptr_t)fitted->input.fixed);
+	mem_free(fitted->certificate.arc);
+	mem_free(fitted);
+}
+
+static struct fitted *new_fitted(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+{
+	struct fitted *fitted = mem_alloc(1, sizeof *fitted);
+	if (!fitted)
+		return NULL;
+	atomic_store(&fitted->references, 1);
+	fitted->certificate.op = NONE;
+	fitted->step = graph_retain(step);
+	fitted->time = mem_alloc(step->ops, sizeof *fitted->time);
+	fitted->sure = mem_alloc(step->ops, sizeof *fitted->sure);
+	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
+	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
+	fitted->input = (struct fit_input){ .graph = step, .time = fitted->time, .sure = fitted->sure, .traits = fitted->traits, .alignment = scenario->value[K_alignment],
+		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed };
+	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed) {
+		fitted_release(fitted);
+		return NULL;
+	}
+	plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure);
+	for (uint32_t op = 0; op < step->ops; op++)
+		fitted->total += fitted->time[op];
+	for (uint32_t op = 0; op < step->ops; op++)
+		fitted->traits[op] = rules_traits(rules, step->op[op].type);
+	return fitted;
+}
+
+/* Copies are called NAME.again or NAME.again2. */
+static uint32_t original_of(const struct graph *step, const char *name)
+{
+	char text[600];
+	const char *end = NULL;
+	for (const char *at = name; (at = strstr(at, ".again")); at++)
+		end = at;
+	if (!end || (size_t)(end - name) >= sizeof text)
+		return NONE;
+	snprintf(text, sizeof text, "%.*s", (int)(end - name), name);
+	return graph_find_op(step, text);
+}
+
+int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
+{
+	int64_t extra = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t of = graph->op[op].recomputed ? original_of(fitted->step, graph->op[op].name) : NONE;
+		extra += of == NONE ? 0 : fitted->time[of];
+	}
+	return extra;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------------------- */
+
+struct ordering { const struct scenario *scenario; };
+
+/* The orders that a planner would take, at less effort. */
+static enum status order_step(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak)
+{
+	const struct ordering *ordering = context;
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = ORDER_TICKS };
+	struct control own = { .cancel = control->cancel };
+	struct order_result result = { 0 };
+	struct problem problem;
+	struct error error = { 0 };
+	enum status status = scenario_problem(graph, ordering->scenario, &problem, &error);
+	if (status != OK)
+		return status;
+	status = order_solve(&problem, &options, &own, &result);
+	if ((status == OK || status == LIMIT) && result.order) {
+		memcpy(order, result.order, graph->ops * sizeof *order);
+		*peak = result.peak;
+		status = OK;
+	}
+	order_result_free(&result);
+	problem_free(&problem);
+	return status;
+}
+
+/* Pins, and what the host gets: its storages stay until they leave. */
+static void fix_storages(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, uint8_t *fixed)
+{
+	struct recompute_options pins = *options;
+	pins.mode = RECOMPUTE_NONE;
+	recompute_choose(step, activations, &pins, drop);
+	for (uint32_t s = 0; s < step->storages; s++)
+		fixed[s] = drop[s] ? FIT_DROPPED : FIT_FREE;
+	for (uint32_t i = 0; i < options->residents; i++)
+		fixed[step->tensor[options->resident[i]].storage] = FIT_KEPT;
+	for (uint32_t i = 0; i < options->offloads; i++)
+		fixed[step->tensor[options->offload[i]].storage] = FIT_KEPT;
+	for (uint32_t op = 0; op < step->ops; op++)
+		FOR_ROW(i, &step->reads, op)
+			if (step->op[op].added == ADDED_OFFLOAD)
+				fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
+}
+
+static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
+{
+	fitted->capped = true;
+	fitted->cap = cap;
+	fitted->replayed = plan->peak;
+	fitted->bound = plan->bound;
+	fitted->impossible = plan->impossible;
+	fitted->slope = plan->slope;
+	fitted->certificate = plan->certificate;
+	plan->certificate.arc = NULL;
+}
+
+static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
+	struct fitted *fitted, struct error *error)
+{
+	struct ordering ordering = { scenario };
+	struct fit_options options = { .orderer = order_step, .context = &ordering };
+	struct fit_solver solver;
+	struct fit_plan plan = { 0 };
+	struct graph *graph = NULL;
+	uint8_t *start = NULL;
+	enum status status = fit_solver_new(&fitted->input, &solver);
+	if (status == OK)
+		status = fit_baselines(&solver.step, activations, &start, &options.starts);
+	options.start = start;
+	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
+	if (status == OK)
+		graph = fit_plan_graph(&solver, &plan, error);
+	else
+		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+	if (graph) {
+		take_plan(fitted, &plan, cap);
+		fitted->extra = fitted_extra(fitted, graph);
+		fitted->proved = fitted->extra <= fitted->bound;
+	}
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	mem_free(start);
+	return graph;
+}
+
+static struct graph *apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
+{
+	recompute_choose(step, activations, options, drop);
+	return recompute_apply(step, activations, drop, options->offload, options->offloads, error);
+}
+
+static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	struct graph *graph = NULL;
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	*fitted = new_fitted(step, scenario, sharded, stage->rules);
+	if (!*fitted || !drop) {
+		fail_memory(error);
+	} else if (options->mode == RECOMPUTE_AUTO) {
+		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+		graph = solve(stage, scenario, activations, scenario_budget(scenario) - margin, *fitted, error);
+	} else {
+		graph = apply(step, activations, options, drop, error);
+		if (graph)
+			(*fitted)->extra = fitted_extra(*fitted, graph);
+	}
+	mem_free(drop);
+	if (graph) {
+		(*fitted)->recomputed = graph_retain(graph);
+	} else {
+		fitted_release(*fitted);
+		*fitted = NULL;
+	}
+	return graph;
+}
+
+/* What pins send to the host goes there first; then the rest is made to fit. */
+static struct graph *fit_rest(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
+	struct recompute_options rest = *options;
+	struct activations now = { 0 };
+	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	for (uint32_t i = 0; i < options->residents && away && resident; i++)
+		resident[i] = graph_find_tensor(away, step->tensor[options->resident[i]].name);
+	rest.resident = resident;
+	rest.offloads = 0;
+	if (!resident)
+		fail_memory(error);
+	else if (away && activations_find(away, stage->rules, &now, error) == OK)
+		graph = fit_step_graph(stage, margin, away, scenario, sharded, &now, &rest, fitted, error);
+	activations_free(&now);
+	mem_free(resident);
+	graph_release(away);
+	return graph;
+}
+
+struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	*fitted = NULL;
+	if (options->mode == RECOMPUTE_AUTO && scenario_budget(scenario) < 0) {
+		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		return NULL;
+	}
+	return (options->mode == RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, margin, step, scenario, sharded, activations, options,
+		fitted, error);
+}
+
+static void add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		key_add(key, (uint64_t)scenario->value[knob[i]]);
+}
+
+void fit_times_key_add(struct key *key, const struct scenario *scenario)
+{
+	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
+		K_inter_latency };
+	add_knobs(key, scenario, read, sizeof read / sizeof *read);
+}
+
+void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
+{
+	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random };
+	fit_times_key_add(key, scenario);
+	add_knobs(key, scenario, read, sizeof read / sizeof *read);
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_ORDER) {
+			key_add_bytes(key, scenario->pin[i].a, strlen(scenario->pin[i].a));
+			key_add_bytes(key, scenario->pin[i].b, strlen(scenario->pin[i].b));
+		}
+	key_add(key, (uint64_t)margin);
+}

@@ -1,0 +1,40 @@
+/* fit_stage.h: recomputation that fits a step into the memory cap at the least slowdown, and what recomputation costs in plans. */
+#ifndef TIDEMARK_PLAN_FIT_STAGE_H
+#define TIDEMARK_PLAN_FIT_STAGE_H
+
+#include "solver/fit/fit.h"
+#include "solver/step/recompute.h"
+#include "stages.h"
+
+/* What recomputation costs, and what proves that less would not do. Shared. */
+struct fitted {
+	struct graph *step, *recomputed; /* before ops were copied, and after */
+	struct fit_input input;        /* of the step; its times are below */
+	int64_t *time, *sure;          /* [ops] picoseconds; sure: 0 for what may hide behind computation */
+	uint32_t *traits;              /* [ops] */
+	int64_t total, extra;          /* picoseconds of the step, and of what runs again */
+	bool capped;                   /* recompute=auto: the rest is known */
+	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
+	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
+	bool proved, impossible;
+	double slope;                  /* picoseconds that a byte more of cap is worth */
+	struct fit_certificate certificate;
+	atomic_uint references;
+};
+
+struct fitted *fitted_retain(struct fitted *fitted);
+void fitted_release(void *fitted);
+
+/* A step's ops that run again in a graph made from it, in picoseconds. O(ops). */
+int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph);
+
+/* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits the cap less the margin. sharded: NULL
+ * where the graph is not of a device. A new reference, *fitted too; or NULL with *error. */
+struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error);
+
+/* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
+void fit_times_key_add(struct key *key, const struct scenario *scenario);
+void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
+
+#endif

@@ -1,0 +1,66 @@
+/* recompute_json.c: what recomputation costs, in plan files. */
+#include "recompute_json.h"
+#include "src/plan/fit_stage.h"
+
+static const char *op_name(const struct fitted *fitted, uint32_t op)
+{
+	return op == NONE ? NULL : fitted->step->op[op].name;
+}
+
+static const char *storage_name(const struct fitted *fitted, uint32_t storage)
+{
+	return storage == NONE ? NULL : fitted->step->tensor[fitted->step->storage[storage].root].name;
+}
+
+/* An arc: [kind, tensor or null, op or null, the other op or null, picoseconds]. */
+static void write_arc(const struct fitted *fitted, const struct fit_arc *arc, struct json *json)
+{
+	json_open_array(json, NULL);
+	json_write_text(json, NULL, fit_arc_names[arc->kind]);
+	json_write_text(json, NULL, storage_name(fitted, arc->storage));
+	json_write_text(json, NULL, op_name(fitted, arc->op));
+	json_write_text(json, NULL, op_name(fitted, arc->other));
+	json_write_integer(json, NULL, arc->flow);
+	json_close(json);
+}
+
+static void write_certificate(const struct fitted *fitted, struct json *json)
+{
+	const struct fit_certificate *certificate = &fitted->certificate;
+	json_new_line(json, 2);
+	json_open_object(json, "certificate");
+	json_write_text(json, "by", certificate->op == NONE ? "none" : certificate->impossible ? "room" : "cut");
+	json_write_text(json, "op", op_name(fitted, certificate->op));
+	json_open_array(json, "price");
+	json_write_integer(json, NULL, certificate->price);
+	json_write_integer(json, NULL, FIT_PRICE_UNIT);
+	json_close(json);
+	json_open_array(json, "flow");
+	for (uint32_t i = 0; i < certificate->arcs; i++)
+		write_arc(fitted, &certificate->arc[i], json);
+	json_close(json);
+	json_close(json);
+}
+
+void recompute_write_json(const struct plan *plan, struct json *json)
+{
+	const struct fitted *fitted = plan->fitted;
+	char word[64];
+	if (!fitted)
+		return;
+	json_new_line(json, 1);
+	json_open_object(json, "recompute");
+	json_write_text(json, "strategy", knob_text(K_recompute, plan->scenario.value[K_recompute], word, sizeof word));
+	json_write_decimal(json, "step_seconds", fitted->total, 12);
+	json_write_decimal(json, "extra_seconds", fitted->extra, 12);
+	if (fitted->capped) {
+		json_write_integer(json, "cap_bytes", fitted->cap);
+		if (fitted->impossible)
+			json_write_null(json, "bound_seconds");
+		else
+			json_write_decimal(json, "bound_seconds", fitted->bound, 12);
+		json_write_bool(json, "proved", fitted->proved);
+		write_certificate(fitted, json);
+	}
+	json_close(json);
+}

@@ -1,0 +1,124 @@
+/* fit_bench.c: the least slowdown at which steps fit, cap by cap, with the bound, on an A100's roofline.
+ *     fit_bench FILE [CAP_MB ...]   without caps: ten between the peak and the floor
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "solver/cost/op_time.h"
+#include "solver/fit/apply.h"
+#include "solver/fit/check.h"
+#include "solver/fit/fit.h"
+#include "solver/order/order.h"
+#include "src/read/input.h"
+#include "src/scenario/devices.h"
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static enum status order_graph(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak)
+{
+	const struct memory_rules rules = { .alignment = 1, .workspace = true };
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = 20000000 };
+	struct problem problem;
+	struct order_result result;
+	struct error error;
+	struct control own = { .cancel = control->cancel };
+	(void)context;
+	if (problem_of_graph(graph, &rules, &problem, &error) != OK)
+		return NO_MEMORY;
+	enum status status = order_solve(&problem, &options, &own, &result);
+	if (status == OK || status == LIMIT) {
+		memcpy(order, result.order, graph->ops * sizeof *order);
+		*peak = result.peak;
+		status = OK;
+	}
+	order_result_free(&result);
+	problem_free(&problem);
+	return status;
+}
+
+static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap)
+{
+	struct fit_options options = { .orderer = order_graph };
+	struct control control = { 0 };
+	struct fit_plan plan;
+	struct error error = { 0 };
+	enum status status;
+	double start = seconds(), total = (double)solver->step.total;
+	if (fit_solve(solver, cap, &options, &control, &plan) != OK)
+		return;
+	double took = seconds() - start;
+	int64_t planned = -1, program = -1;
+	struct graph *graph = fit_plan_graph(solver, &plan, &error);
+	if (graph) {
+		const struct memory_rules rules = { .alignment = 1, .workspace = true };
+		uint32_t *order = malloc(graph->ops * sizeof *order);
+		struct problem problem;
+		order_graph(NULL, graph, &control, order, &planned);
+		if (problem_of_graph(graph, &rules, &problem, &error) == OK) {
+			program = problem_peak(&problem, problem.program, NULL, NULL);
+			problem_free(&problem);
+		}
+		free(order);
+	} else {
+		printf("no graph: %s\n", error.text);
+	}
+	status = fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error);
+	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |\n", (double)cap / 1e6, 100 * (double)plan.bound / total,
+		plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total, (double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
+		plan.proved ? "proved" : plan.impossible ? "impossible" : "", took, status == OK ? "certified" : error.text);
+	fflush(stdout);
+	graph_release(graph);
+	fit_plan_free(&plan);
+}
+
+int main(int count, char **words)
+{
+	struct error error = { 0 };
+	struct graph *graph = count > 1 ? graph_open(words[1], &error) : NULL;
+	if (!graph) {
+		fprintf(stderr, "%s\n", error.text);
+		return 1;
+	}
+	struct rules *rules = rules_new();
+	struct machine machine = device_preset(DEVICE_NONE).machine;
+	int64_t *time = malloc(graph->ops * sizeof *time);
+	uint32_t *traits = malloc(graph->ops * sizeof *traits);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		traits[op] = rules_traits(rules, graph->op[op].type);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		time[op] = op_whole_time(graph, rules, &machine, op);
+	struct fit_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+	struct fit_solver solver;
+	double start = seconds();
+	if (fit_solver_new(&input, &solver) != OK)
+		return 1;
+	uint8_t *keep = calloc(solver.step.storages, 1);
+	int64_t top = INT64_MAX, floor = 0;
+	for (int i = 0; i < 2; i++) {
+		fit_play(&solver.replay, &solver.base[i], keep);
+		top = solver.replay.peak < top ? solver.replay.peak : top;
+	}
+	for (uint32_t i = 0; i < solver.step.ops; i++)
+		floor = solver.base[0].fixed[i] > floor ? solver.base[0].fixed[i] : floor;
+	printf("%s: %u ops, step %.2f ms, forward %.2f, peak %.1f MB, floor %.1f MB, set up %.3f s\n", graph->name, graph->ops, (double)solver.step.total / 1e9,
+		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, seconds() - start);
+	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
+	for (int i = 2; i < count; i++)
+		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * 1e6));
+	for (int i = 1; i < 10 && count == 2; i++)
+		row(&solver, &input, top - (top - floor) / 10 * i);
+	free(keep);
+	free(time);
+	free(traits);
+	fit_solver_free(&solver);
+	rules_free(rules);
+	graph_release(graph);
+	return 0;
+}

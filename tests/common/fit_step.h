@@ -1,0 +1,72 @@
+/* fit_step.h: training steps, and what fitting them takes. For tests. */
+#ifndef TIDEMARK_TESTS_COMMON_FIT_STEP_H
+#define TIDEMARK_TESTS_COMMON_FIT_STEP_H
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "solver/cost/op_time.h"
+#include "solver/fit/apply.h"
+#include "solver/fit/check.h"
+#include "solver/fit/fit.h"
+#include "src/models/models.h"
+#include "src/read/input.h"
+#include "src/scenario/devices.h"
+#include "tests/common/support.h"
+
+static inline struct graph *fit_model(const char *name, int64_t layers)
+{
+	struct model_config config = model_find(name)->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct error error = { 0 };
+	config.layers = layers;
+	config.batch = 2;
+	struct graph *step = model_step(name, &config, &training, &error);
+	cr_assert_not_null(step, "%s", error.text);
+	return step;
+}
+
+/* Times of an A100's roofline. Free with fit_input_free(). */
+static inline struct fit_input fit_input_of(const struct graph *graph)
+{
+	struct machine machine = device_preset(DEVICE_NONE).machine;
+	struct rules *rules = rules_new();
+	int64_t *time = mem_alloc(graph->ops, sizeof *time);
+	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		time[op] = op_whole_time(graph, rules, &machine, op);
+		traits[op] = rules_traits(rules, graph->op[op].type);
+	}
+	rules_free(rules);
+	return (struct fit_input){ .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
+}
+
+static inline void fit_input_free(struct fit_input *input)
+{
+	mem_free((void *)(uintptr_t)input->time);
+	mem_free((void *)(uintptr_t)input->traits);
+}
+
+/* Program order's peak with workspace. */
+static inline int64_t whole_program_peak(const struct graph *graph)
+{
+	const struct memory_rules rules = { .alignment = 1, .workspace = true };
+	struct problem problem;
+	struct error error;
+	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK);
+	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
+	problem_free(&problem);
+	return peak;
+}
+
+/* States at random: a few of many, or most; again now and then. */
+static inline void random_states(const struct fit_step *step, uint64_t *random, uint8_t *state)
+{
+	uint64_t some = 1 + random_next(random) % 8;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		bool drop = step->droppable[s] && (step->saved[s] ? random_next(random) % 8 < some : random_next(random) % 8 != 0);
+		state[s] = (uint8_t)(!drop ? FIT_KEEP : random_next(random) % 4 == 0 ? FIT_AGAIN : FIT_HOLD);
+	}
+}
+
+#endif

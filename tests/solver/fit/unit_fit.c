@@ -1,0 +1,250 @@
+/* unit_fit.c: replays against graphs, plans against caps and bounds, certificates against their checker. */
+#include "tests/common/fit_step.h"
+
+/* A model by any of its names that is there. */
+static struct graph *some_step(size_t i)
+{
+	static const char *const families[] = { "gpt", "llama", "bert", "resnet", "t5", "vit", "moe", "dlrm" };
+
+	return fit_model(families[i % (sizeof families / sizeof *families)], 3);
+}
+
+/* ---- replay ------------------------------------------------------------------------------------------------- */
+
+/* Without ops passed over, and as a graph, the peak is the same to the byte; and copies take the time that was counted. */
+static bool check_replay(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, const char *what)
+{
+	const struct fit_step *step = replay->step;
+	struct error error = { 0 };
+	cr_assert_eq(fit_play(replay, base, state), OK);
+	if (!replay->valid)
+		return false;
+	int64_t peak = replay->peak, extra = replay->extra, again = 0;
+	cr_assert_eq(fit_play_all(replay, base, state), OK);
+	cr_assert_eq(replay->peak, peak, "%s: %ld passing over, %ld with all ops", what, (long)peak, (long)replay->peak);
+	cr_assert_eq(replay->extra, extra);
+	struct graph *graph = fit_apply(replay, state, &error);
+	cr_assert_not_null(graph, "%s: %s", what, error.text);
+	cr_assert_eq(graph->repaired, 0, "%s", what);
+	cr_assert_eq(whole_program_peak(graph), peak, "%s: replayed %ld, the graph's program order %ld", what, (long)peak, (long)whole_program_peak(graph));
+	for (uint32_t i = 0; i < replay->length; i++)
+		again += replay->run[i] & 1 ? step->time[replay->run[i] / 2] : 0;
+	cr_assert_eq(again, extra);
+	graph_release(graph);
+	return true;
+}
+
+static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_t seed, uint32_t rounds, const char *what)
+{
+	struct fit_input input = fit_input_of(graph);
+	struct fit_step step;
+	struct fit_replay replay;
+	struct fit_base base[2];
+	uint32_t valid = 0, *order = mem_alloc(graph->ops, sizeof *order);
+	input.random = policy;
+	cr_assert_eq(fit_step_find(&input, &step), OK);
+	cr_assert_eq(fit_replay_new(&step, &replay), OK);
+	cr_assert_eq(fit_order_early(&step, order), OK);
+	cr_assert_eq(fit_base_of(&step, order, &base[0]), OK);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		order[op] = op;
+	cr_assert_eq(fit_base_of(&step, order, &base[1]), OK);
+	uint8_t *state = mem_alloc(step.storages, sizeof *state);
+	for (uint32_t i = 0; i < rounds; i++) {
+		if (i > 1)
+			random_states(&step, &seed, state);
+		for (uint32_t s = 0; s < step.storages && i == 1; s++)
+			state[s] = step.droppable[s] ? FIT_HOLD : FIT_KEEP;
+		valid += check_replay(&replay, &base[i % 2], state, what);
+	}
+	mem_free(state);
+	mem_free(order);
+	fit_base_free(&base[0]);
+	fit_base_free(&base[1]);
+	fit_replay_free(&replay);
+	fit_step_free(&step);
+	fit_input_free(&input);
+	return valid;
+}
+
+Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
+{
+	for (size_t i = 0; i < 8; i++) {
+		struct graph *graph = some_step(i);
+		uint32_t valid = replay_step(graph, FIT_RANDOM_STATE, test_seed() + i, 20, graph->name);
+		cr_assert_geq(valid, 2, "%s: %u of 20 choices can be played", graph->name, valid);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
+{
+	static const char *const files[] = { "samples/mobilenet_v2_b1_adam.jsonl.gz", "samples/gpt2_b1_s1024_adam.jsonl.gz" };
+	for (size_t i = 0; i < 2; i++)
+		for (enum fit_random policy = 0; policy < FIT_RANDOM_COUNT; policy++) {
+			struct error error = { 0 };
+			struct graph *graph = graph_open(files[i], &error);
+			cr_assert_not_null(graph, "%s", error.text);
+			cr_assert_geq(replay_step(graph, policy, test_seed(), 8, files[i]), 1);
+			graph_release(graph);
+		}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------------ */
+
+/* A certificate with one number changed proves nothing, or no more than it did. */
+static void spoil(const struct fit_input *input, int64_t cap, const struct fit_plan *plan, uint64_t seed)
+{
+	struct error error;
+	struct fit_certificate bad = plan->certificate;
+	cr_assert_neq(fit_check(input, cap, plan->bound + 2, &bad, &error), OK, "a higher bound");
+	if (bad.arcs == 0)
+		return;
+	struct fit_arc *arc = &bad.arc[random_next(&seed) % bad.arcs], was = *arc;
+	arc->flow++;
+	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "flow from nowhere");
+	*arc = was;
+	arc->flow = -was.flow;
+	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "flow backwards");
+	*arc = was;
+	arc->op = was.op == NONE ? 0 : NONE;
+	arc->kind = (arc->kind + 1) % FIT_ARC_COUNT;
+	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "another arc");
+	*arc = was;
+	cr_assert_neq(fit_check(input, cap * 2, plan->bound, &bad, &error), OK, "another cap");
+}
+
+static void check_cap(struct fit_solver *solver, const struct fit_input *input, int64_t cap, int64_t *before)
+{
+	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 20 };
+	struct control control = { 0 };
+	struct error error = { 0 };
+	struct fit_plan plan, twice;
+	cr_assert_eq(fit_solve(solver, cap, &options, &control, &plan), OK);
+	cr_assert_eq(fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "%s", error.text);
+	if (plan.extra < INT64_MAX) {
+		struct graph *graph = fit_plan_graph(solver, &plan, &error);
+		cr_assert_not_null(graph, "%s", error.text);
+		cr_assert_eq(whole_program_peak(graph), plan.peak);
+		cr_assert_leq(plan.peak, cap);
+		cr_assert_geq(plan.extra, plan.bound);
+		cr_assert_not(plan.impossible);
+		graph_release(graph);
+	}
+	cr_assert_geq(plan.bound, *before, "the bound rises as the cap falls");
+	*before = plan.bound;
+	if (plan.bound > 0)
+		spoil(input, cap, &plan, test_seed() + (uint64_t)cap);
+	cr_assert_eq(fit_solve(solver, cap, &options, &control, &twice), OK);
+	cr_assert_eq(twice.extra, plan.extra, "the same again");
+	cr_assert_eq(memcmp(twice.state, plan.state, solver->step.storages), 0);
+	fit_plan_free(&plan);
+	fit_plan_free(&twice);
+}
+
+Test(fit, plans_keep_their_caps_and_bounds_are_certified)
+{
+	for (size_t i = 0; i < 6; i++) {
+		struct graph *graph = some_step(i);
+		struct fit_input input = fit_input_of(graph);
+		struct fit_solver solver;
+		cr_assert_eq(fit_solver_new(&input, &solver), OK);
+		int64_t top = whole_program_peak(graph), floor = 0, bound = 0;
+		for (uint32_t k = 0; k < solver.step.ops; k++)
+			floor = solver.base[0].fixed[k] > floor ? solver.base[0].fixed[k] : floor;
+		for (int k = 0; k <= 5; k++)
+			check_cap(&solver, &input, top - (top - floor) * k / 5, &bound);
+		fit_solver_free(&solver);
+		fit_input_free(&input);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
+{
+	struct graph *graph = some_step(0);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_options options = { 0 };
+	struct control control = { 0 };
+	struct fit_solver solver;
+	struct fit_plan plan;
+	struct error error = { 0 };
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	int64_t cap = solver.step.persistent + 1;
+	cr_assert_eq(fit_solve(&solver, cap, &options, &control, &plan), OK);
+	cr_assert(plan.impossible);
+	cr_assert_eq(plan.extra, INT64_MAX);
+	cr_assert_eq(fit_check(&input, cap, 0, &plan.certificate, &error), OK, "%s", error.text);
+	cr_assert_neq(fit_check(&input, BYTES_MAX / 4, 0, &plan.certificate, &error), OK);
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
+}
+
+Test(fit, pins_are_kept)
+{
+	struct graph *graph = some_step(0);
+	struct fit_input input = fit_input_of(graph);
+	uint8_t *fixed = mem_alloc(graph->storages, sizeof *fixed);
+	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 20 };
+	struct control control = { 0 };
+	struct fit_step free_step;
+	cr_assert_eq(fit_step_find(&input, &free_step), OK);
+	for (uint32_t s = 0; s < graph->storages; s++)
+		fixed[s] = (uint8_t)(free_step.saved[s] ? s % 3 : FIT_FREE);
+	fit_step_free(&free_step);
+	input.fixed = fixed;
+	struct fit_solver solver;
+	struct fit_plan plan;
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	cr_assert_eq(fit_solve(&solver, whole_program_peak(graph), &options, &control, &plan), OK);
+	cr_assert_lt(plan.extra, INT64_MAX);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		cr_assert(fixed[s] != FIT_KEPT || plan.state[s] == FIT_KEEP);
+		cr_assert(fixed[s] != FIT_DROPPED || !solver.step.droppable[s] || plan.state[s] != FIT_KEEP);
+	}
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	mem_free(fixed);
+	fit_input_free(&input);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+Test(fit, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2 };
+	struct model_training training = { .optimizer = OPTIMIZER_SGD };
+	struct error error = { 0 };
+	struct graph *step = model_step("gpt", &config, &training, &error);
+	struct fit_input input = fit_input_of(step);
+	int64_t cap = whole_program_peak(step) * 9 / 10;
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n += n < 100 ? 1 : n < 600 ? 13 : 211) {
+		struct fit_options options = { .ticks = 20000 };
+		struct control control = { 0 };
+		struct fit_solver solver;
+		struct fit_plan plan = { 0 };
+		struct graph *graph = NULL;
+		memory_allow(n);
+		status = fit_solver_new(&input, &solver);
+		status = status == OK ? fit_solve(&solver, cap, &options, &control, &plan) : status;
+		graph = status == OK ? fit_plan_graph(&solver, &plan, &error) : NULL;
+		status = status == OK && !graph ? error.status : status;
+		memory_allow(-1);
+		graph_release(graph);
+		fit_plan_free(&plan);
+		fit_solver_free(&solver);
+		cr_assert(status == NO_MEMORY || status == OK);
+		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
+	}
+	fit_input_free(&input);
+	graph_release(step);
+}
