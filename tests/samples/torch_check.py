@@ -85,6 +85,33 @@ for step_name in STEPS:
     add_tests(step_name)
 
 
+class Recomputed(unittest.TestCase):
+    """Steps in which activations are computed again give the results that they gave."""
+
+    def check(self, name):
+        """Runs a step as it is, and with everything in its layers computed again."""
+        with fake():
+            step = make(name)
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/step.jsonl", step)
+            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
+                            "--set", "recompute=full", "-o", f"{folder}/again.jsonl"], check=True)
+            again = read_graph(f"{folder}/again.jsonl")
+        self.assertTrue(any(".again" in op for op in again.ops))
+        _, expected = replay.Replay(graph).measure(list(graph.ops), Heap())
+        _, results = replay.Replay(again).measure(list(again.ops), Heap())
+        self.assertEqual(results, expected)
+
+    def test_batch_norms_update_their_statistics_once(self):
+        self.check("transposed")
+
+    def test_dropout_draws_the_same_numbers(self):
+        self.check("transformer")
+
+    def test_masks_are_filled_again(self):
+        self.check("filled")
+
+
 class Capture(unittest.TestCase):
     """The context manager and the command line."""
 

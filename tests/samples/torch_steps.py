@@ -295,6 +295,37 @@ def embedding_bag():
     return Bags(), (torch.randint(0, 1000, (64, 8)),)
 
 
+class Masked(nn.Module):
+    """A mask that is made empty and filled through a view of it, as window attention does."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        mask = x.new_zeros(x.shape)
+        mask[:, :16] = 1
+        return torch.tanh(self.linear(x)) * mask * x
+
+
+class Filled(nn.Module):
+    """Layers with such masks."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Masked() for _ in range(2)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x.sum()
+
+
+def filled():
+    """Storages that are filled through views."""
+    return Filled(), (torch.randn(64, 32),)
+
+
 def transposed():
     """A decoder of transposed convolutions."""
     model = nn.Sequential(nn.ConvTranspose2d(16, 32, 4, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.ConvTranspose2d(32, 3, 4, 2, 1))
