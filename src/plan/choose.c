@@ -94,13 +94,22 @@ static struct plan *fit(const struct planning *planning, struct plan *first)
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 
-/* A rival's complete plan; NULL where it can't come near the arena. */
+/* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near it, within the cap. */
+static bool has_chance(const struct plan *first, const struct plan *quick)
+{
+	int64_t budget = plan_budget(first), time = plan_step_time(first);
+	if (scenario_strategy(&first->scenario) != STRATEGY_AUTO || (budget >= 0 && first->arena_bytes > budget))
+		return quick->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
+	return plan_step_time(quick) < time + time / 100 * NEAR_PERCENT && (budget < 0 || quick->arena_bytes <= budget + budget / 100 * NEAR_PERCENT);
+}
+
+/* A rival's complete plan; NULL where it has no chance. */
 static struct plan *plan_rival(const struct planning *planning, const struct plan *first, uint32_t rival)
 {
 	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->sharded };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
-	bool near = plan && plan->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
+	bool near = plan && has_chance(first, plan);
 	plan_release(plan);
 	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	transformed_release(transformed);
@@ -134,10 +143,12 @@ static struct plan *judge(const struct planning *planning, struct plan *first, b
 		plan[plans] = plan_rival(planning, first, plans);
 		status = planning->error->status;
 	}
-	struct goal goal = { GOAL_FASTEST, limit_of(first, plan, plans, least) };
+	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO && !least;
+	struct goal goal = { GOAL_FASTEST, cap_alone ? plan_budget(first) : limit_of(first, plan, plans, least) };
 	for (uint32_t k = 0; k < plans; k++)
 		best = better_of(&goal, best, plan[k]);
 	best->limited |= status == CANCELLED;
+	best->compared = plans;
 	if (goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
@@ -161,10 +172,10 @@ static bool keeps_too_much(const struct plan *plan)
 /* auto where nothing fits the cap so far: what minred finds, unless every sharding keeps more than the cap. Takes over the best so far. */
 static struct plan *try_least(const struct planning *planning, struct plan *best)
 {
-	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .least = true };
+	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true };
 	struct goal goal = { GOAL_SMALLEST, -1 };
-	if (!best->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || !starts_without_cap(planning->scenario) || best->limited
-		|| best->arena_bytes <= plan_budget(best) || keeps_too_much(best))
+	if (!best->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
+		|| plan_budget(best) < 0 || best->limited || best->arena_bytes <= plan_budget(best) || keeps_too_much(best))
 		return best;
 	struct plan *least = plan_once(planning, &wish, false);
 	best = better_of(&goal, best, least ? judge(planning, least, true) : NULL);
@@ -179,8 +190,21 @@ static struct plan *try_least(const struct planning *planning, struct plan *best
 struct plan *choose_plan(const struct planning *planning)
 {
 	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
-	struct plan *plan = plan_once(planning, &wish, false);
+	struct plan *plan = plan_once(planning, &wish, false), *first = plan, *judged = NULL;
+	if (plan && scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO && plan_budget(plan) >= 0) {
+		judged = judge(planning, plan_retain(plan), false);   /* rounds may leave its rivals behind */
+		if (!judged) {
+			plan_release(plan);
+			return NULL;
+		}
+	}
 	plan = plan ? fit(planning, plan) : NULL;
-	plan = plan ? judge(planning, plan, false) : NULL;
+	plan = plan && !(judged && plan == first) ? judge(planning, plan, false) : plan;
+	if (plan && judged) {
+		struct goal goal = { GOAL_FASTEST, plan_budget(plan) };
+		plan = better_of(&goal, judged, plan);
+	} else {
+		plan_release(judged);
+	}
 	return plan ? try_least(planning, plan) : NULL;
 }

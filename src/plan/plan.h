@@ -85,6 +85,7 @@ struct plan {
 	int64_t layout_bound_bytes;
 	bool layout_proved;
 	const struct layout *layout;               /* the solver's result, with the proof of its bound */
+	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
 

@@ -8,6 +8,8 @@
 #include "shard_stage.h"
 
 #define CANDIDATES_MAX 200
+#define RIVAL_OPS 20000         /* of larger graphs auto plans the least estimate alone */
+#define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
@@ -186,11 +188,12 @@ static enum status add_found(struct job *job, const struct sharding_report *repo
 	return OK;
 }
 
-/* Keeps those that take least: planned, one of them may take less than what is searched. */
+/* Keeps the best: planned, one of them may be better than what is searched. minred: those that take least. */
 static void keep_expert(struct job *job, const struct choice *next)
 {
 	uint32_t i = job->experts;
-	for (; i > 0 && next->cost.usage < job->expert[i - 1].cost.usage; i--)
+	bool least = strategy_of(job) == STRATEGY_MINRED;
+	for (; i > 0 && (least ? next->cost.usage < job->expert[i - 1].cost.usage : better(job, &next->cost, &job->expert[i - 1].cost)); i--)
 		if (i < SHARD_EXPERTS)
 			job->expert[i] = job->expert[i - 1];
 	if (i < SHARD_EXPERTS)
@@ -231,7 +234,7 @@ static enum status best_expert(struct job *job, uint32_t most, struct choice *be
 			next.candidate = job->candidates;
 			add_candidate(job, text, &next.cost);
 			sharding_free(&sharding);
-			if (strategy_of(job) == STRATEGY_MINRED)
+			if (status == OK && strategy_of(job) != STRATEGY_TAP)
 				keep_expert(job, &next);
 			if (status == OK && (!best->any || better(job, &next.cost, &best->cost)))
 				*best = next;
@@ -457,19 +460,57 @@ static struct sharded *build(struct job *job, struct sharding *sharding)
 	return sharded_of(job->shared, sharding, &job->clock, job->error);
 }
 
-/* minred: what experts write and what the search passed by, for the planner to compare with. */
-static enum status add_rivals(struct job *job, struct sharding_report *report, struct sharded *sharded)
+/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts, where that
+ * may still be better than the first. Nothing on graphs where searches are long. */
+static enum status search_elsewhere(struct job *job, const struct choice *choice, struct sharded *sharded)
+{
+	const struct degrees *first = &choice->degrees;
+	enum status status = OK;
+	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS; i++) {
+		const struct degrees *next = &job->expert[i].degrees;
+		bool known = next->dp == first->dp && next->tp == first->tp && next->cp == first->cp && next->ep == first->ep;
+		for (uint32_t j = 0; j < i; j++)
+			known |= job->expert[j].degrees.dp == next->dp && job->expert[j].degrees.tp == next->tp && job->expert[j].degrees.cp == next->cp;
+		if (known)
+			continue;
+		struct axis_roles roles[MESH_AXES];
+		struct sharding expert, found = { 0 };
+		struct sharding_options options;
+		struct sharding_report report = { .proof.value = -1 };
+		status = split(job, next, job->expert[i].zero, &expert, roles);
+		if (status != OK)
+			return status;
+		status = search(job, &expert.mesh, roles, &options, &found, &report);
+		if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
+			sharded->rival[sharded->rivals++] = found;
+			found = (struct sharding){ 0 };
+		}
+		sharding_free(&found);
+		sharding_report_free(&report);
+		sharding_free(&expert);
+		status = status == INFEASIBLE || status == BAD_INPUT ? OK : status;
+	}
+	return status;
+}
+
+/* What experts write and what the search passed by, for the planner to compare with. */
+static enum status add_rivals(struct job *job, const struct choice *choice, struct sharding_report *report, struct sharded *sharded)
 {
 	enum status status = OK;
+	if (strategy_of(job) == STRATEGY_AUTO && job->shared->graph->ops > RIVAL_OPS)
+		return OK;
 	for (uint32_t i = 0; i < job->experts && status == OK; i++) {
 		struct axis_roles roles[MESH_AXES];
-		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &sharded->rival[i], roles);
+		const struct sharding_cost *cost = &job->expert[i].cost;
+		if (strategy_of(job) == STRATEGY_AUTO && cost->total == sharded->cost.total && cost->usage == sharded->cost.usage)
+			continue;    /* the first itself */
+		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &sharded->rival[sharded->rivals], roles);
 		sharded->rivals += status == OK;
 	}
 	sharded->experts = sharded->rivals;
 	for (; report->others > 0; report->others--)
 		sharded->rival[sharded->rivals++] = report->other[report->others - 1];
-	return status;
+	return status == OK && strategy_of(job) == STRATEGY_AUTO ? search_elsewhere(job, choice, sharded) : status;
 }
 
 /* The plan of a rival: what was looked at is as with the first one. */
@@ -486,6 +527,7 @@ static struct sharded *rival_of(struct job *job, const struct sharded *first, ui
 	list_again(job, first, sharded);
 	snprintf(job->notes, sizeof job->notes, "%s", first->notes);
 	note(job->notes, rival < first->experts ? "planned, this expert's sharding is better than what the search found"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "planned, this sharding is better than the one of the least estimate"
 		: "planned, this sharding is better than the one of the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
 	sharded->points = first->points;
@@ -533,7 +575,7 @@ static struct sharded *decide(struct job *job, bool quick)
 		report.proof.value = -1;
 		sharded = build(job, &sharding);
 	}
-	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &report, sharded) == NO_MEMORY))) {
+	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
 		fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;

@@ -41,7 +41,7 @@ struct sharded {
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
 	uint32_t points;
-	/* minred: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */
+	/* minred, auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */
 	struct sharding rival[SHARD_RIVALS];
 	uint32_t rivals, experts;
 	uint32_t folded;            /* ops that copies of equal layers stand for: decided once for all of them */

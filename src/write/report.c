@@ -45,13 +45,16 @@ static void write_time(const struct plan *plan, FILE *stream)
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
-static void write_search(const struct sharded *sharded, FILE *stream)
+static void write_search(const struct plan *plan, FILE *stream)
 {
+	const struct sharded *sharded = plan->sharded;
 	const struct proof *proof = &sharded->proof;
 	char gap[80];
 	if (proof->quantity != QUANTITY_NONE)
-		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
+		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched over this mesh, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
 			quantity_names[proof->quantity], proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+	if (plan->compared > 1)
+		fprintf(stream, "  %-22s %u shardings by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
 	else if (sharded->space)
@@ -71,7 +74,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 	line(stream, "kept on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		write_time(plan, stream);
-	write_search(sharded, stream);
+	write_search(plan, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];

@@ -173,7 +173,7 @@ static void write_proof(const struct sharded *sharded, bool least_memory, struct
 		json_write_null(json, "gap");
 	} else {
 		json_write_text(json, "quantity", quantity_names[proof->quantity]);
-		json_write_text(json, "among", least_memory ? "shardings of the least memory" : "all shardings searched");
+		json_write_text(json, "among", least_memory ? "shardings of the least memory" : "all shardings searched over this mesh");
 		write_seconds(json, "value_seconds", proof->value);
 		write_seconds(json, "bound_seconds", proof->bound);
 		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
