@@ -79,6 +79,8 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 		job->certificate = (struct order_certificate) { .op = NONE };
 		order_result_free(result);
 	}
+	if (job->bound < job->problem->base && status != NO_MEMORY)   /* cut short before any bound: what is always there needs no proof */
+		job->bound = job->problem->base;
 	result->order = job->order;
 	result->peak = job->peak;
 	result->proof = (struct proof){ QUANTITY_LIVE_PEAK, job->order ? job->peak : -1, job->bound, order_proof_names[job->certificate.proof] };

@@ -15,6 +15,8 @@ static const char *gap_text(int64_t value, int64_t bound, bool proved, char *tex
 	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
 	if (proved)
 		snprintf(text, size, "proved optimal");
+	else if (bound < 0)
+		snprintf(text, size, "nothing is proved");
 	else if (value > bound && gap < 0.0005)
 		snprintf(text, size, "less than 0.001 %% above the optimum");
 	else

@@ -207,7 +207,7 @@ Test(sharded, the_check_finds_what_is_not_so)
 	lie(graph, text, "splits", writer, json_pack("[n]"), "lies otherwise than the split");
 	lie(graph, text, "step_seconds", NULL, json_real(1), "step_seconds is 1.0");
 	lie(graph, text, "estimated_seconds", NULL, json_real(1), "estimated_seconds is 1.0");
-	lie(graph, text, "streams", NULL, json_array(), "has not the 2 streams");
+	lie(graph, text, "streams", NULL, json_array(), "must have 2 entries");
 	lie(graph, text, "gathered_ahead_bytes", NULL, json_integer(1), "gathered_ahead_bytes is 1");
 	lie(graph, text, "mesh", "dp", json_integer(8), "impossible size");
 	lie(graph, text, "mesh", "dp", json_integer(2), "the scenario 4");
