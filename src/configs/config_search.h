@@ -5,6 +5,7 @@
  *     model_source   steps of any batch and recomputation
  *     outlook        one scenario as a configuration
  *     way_out        the nearest configuration that fits
+ *     fit_list       the changes that make a step fit, planned
  *     calibrate      a machine fitted to measured steps
  *     fit            least squares for that
  */

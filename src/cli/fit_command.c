@@ -1,0 +1,251 @@
+/* fit_command.c: `tidemark fit`: what makes a step fit into so much memory, every answer planned. */
+#include <string.h>
+
+#include "batch.h"
+#include "src/base/json.h"
+#include "src/base/output.h"
+#include "src/base/safe_text.h"
+#include "src/configs/fit_list.h"
+#include "options.h"
+#include "subcommands.h"
+
+struct request {
+	struct scenario scenario;
+	const char *path, *output, *rules_file;
+	int64_t devices;
+	bool json, helped;
+};
+
+/* ---- options ------------------------------------------------------------------------------------------------------------------ */
+
+static int set_memory(struct request *request, const char *text)
+{
+	char assignment[96];
+	if (snprintf(assignment, sizeof assignment, "memory=%s", text) >= (int)sizeof assignment)
+		return usage_error("fit", "--memory: expected bytes, such as 24GiB");
+	return batch_set(&request->scenario, assignment);
+}
+
+static int set_devices(struct request *request, const char *text)
+{
+	struct error error = { 0 };
+	return knob_parse(K_devices, text, &request->devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
+}
+
+static int take_option(struct request *request, int letter)
+{
+	switch (letter) {
+	case 's': return batch_set(&request->scenario, optarg);
+	case 'p': return batch_pin(&request->scenario, optarg);
+	case 'm': return set_memory(request, optarg);
+	case 'n': return set_devices(request, optarg);
+	case 'r': request->rules_file = optarg; return EXIT_FINE;
+	case 'j': request->json = true; return EXIT_FINE;
+	case 'o': request->output = optarg; return EXIT_FINE;
+	case 'h':
+		request->helped = true;
+		return subcommand_usage("fit");
+	default: return EXIT_USAGE;   /* option_next() has said why */
+	}
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = { { "memory", required_argument, NULL, 'm' }, { "devices", required_argument, NULL, 'n' },
+		{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "rules", required_argument, NULL, 'r' },
+		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	int letter, code = EXIT_FINE;
+	optind = 1;
+	while (code == EXIT_FINE && !request->helped && (letter = option_next("fit", argc, argv, ":m:n:s:p:jo:h", options)) != -1)
+		code = take_option(request, letter);
+	if (code != EXIT_FINE || request->helped)
+		return code;
+	if (optind + 1 != argc)
+		return usage_error("fit", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
+	if (scenario_budget(&request->scenario) < 0)
+		return usage_error("fit", "into how much? --memory 24GiB, or --set device=PRESET");
+	request->path = argv[optind];
+	return EXIT_FINE;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+
+/* "--set devices=8 --set zero=1" of "devices=8 zero=1". Returns text. */
+static char *options_text(const char *set, char *text, size_t size)
+{
+	size_t used = 0;
+	for (const char *at = set; *at && used + 1 < size; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		int wrote = snprintf(text + used, size - used, "%s--set %.*s", used ? " " : "", (int)length, at);
+		used += wrote > 0 ? (size_t)wrote : 0;
+		at += length;
+	}
+	return text;
+}
+
+static int options_width(const struct fit_list *list)
+{
+	char text[2 * FIT_SET_SIZE] = "";
+	int width = 6;
+	for (uint32_t i = 0; i < list->ways; i++) {
+		int length = list->way[i].planned ? (int)strlen(options_text(list->way[i].set, text, sizeof text)) : 0;
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way, int width)
+{
+	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32];
+	if (!way->fits)
+		snprintf(over, sizeof over, "over by %s", bytes_text(way->arena - list->budget, bytes, sizeof bytes));
+	fprintf(file, "  %-*s  %-18s %10s %11.4g %+9.2f %%  %s\n", width, options_text(way->set, options, sizeof options), over,
+		bytes_text(way->arena, memory, sizeof memory), (double)way->step / 1e9,
+		list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0, fit_meaning_texts[way->meaning]);
+}
+
+static void print_rest(FILE *file, const struct fit_list *list)
+{
+	char options[2 * FIT_SET_SIZE] = "", safe[512];
+	if (list->useless)
+		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s", list->useless == 1 ? "s" : "");
+	for (uint32_t i = 0; i < list->ways; i++)
+		if (!list->way[i].planned)
+			fprintf(file, "  not possible: %s: %s\n", options_text(list->way[i].set, options, sizeof options),
+				text_clean(list->way[i].reason, safe, sizeof safe));
+}
+
+static void print_text(FILE *file, const struct fit_list *list)
+{
+	char memory[32], cap[32], over[32], safe[320];
+	bytes_text(list->arena, memory, sizeof memory);
+	bytes_text(list->budget, cap, sizeof cap);
+	if (list->fits) {
+		fprintf(file, "the step fits as it is: it needs %s of %s and takes %.4g ms\n", memory, cap, (double)list->step / 1e9);
+		return;
+	}
+	fprintf(file, "the step doesn't fit as it is: it needs %s, %s over the cap of %s, and takes %.4g ms\n", memory,
+		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9);
+	if (list->forbids)
+		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap\n",
+			text_clean(list->forbids, safe, sizeof safe));
+	if (list->fitting == 0)
+		fprintf(file, "no change that was planned fits; the nearest first\n");
+	int width = options_width(list);
+	fprintf(file, "\n  %-*s  %-18s %10s %11s %11s  %s\n", width, "change", "", "memory", "step ms", "extra", "results");
+	for (uint32_t i = 0; i < list->ways; i++)
+		if (list->way[i].planned)
+			print_row(file, list, &list->way[i], width);
+	print_rest(file, list);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+
+static void write_set(struct json *json, const char *set)
+{
+	char word[FIT_SET_SIZE];
+	json_open_array(json, "set");
+	for (const char *at = set; *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		json_write_text(json, NULL, word);
+		at += length;
+	}
+	json_close(json);
+}
+
+static void write_way(struct json *json, const struct fit_list *list, const struct fit_way *way)
+{
+	json_new_line(json, 2);
+	json_open_object(json, NULL);
+	write_set(json, way->set);
+	if (way->planned) {
+		json_write_bool(json, "fits", way->fits);
+		json_write_integer(json, "arena_bytes", way->arena);
+		json_write_integer(json, "over_bytes", way->fits ? 0 : way->arena - list->budget);
+		json_write_decimal(json, "step_seconds", way->step, 12);
+		json_write_real(json, "extra_seconds", (double)way->extra * 1e-12, 12);
+		json_write_text(json, "changes", fit_meaning_names[way->meaning]);
+	} else {
+		json_write_text(json, "reason", way->reason);
+	}
+	json_close(json);
+}
+
+static void write_ways(struct json *json, const struct fit_list *list, const char *key, bool planned)
+{
+	json_new_line(json, 1);
+	json_open_array(json, key);
+	for (uint32_t i = 0; i < list->ways; i++)
+		if (list->way[i].planned == planned)
+			write_way(json, list, &list->way[i]);
+	json_close(json);
+}
+
+static void write_json(FILE *file, const struct fit_list *list)
+{
+	struct json json = { .stream = file };
+	json_open_object(&json, NULL);
+	json_write_integer(&json, "memory_bytes", list->budget);
+	json_write_bool(&json, "fits", list->fits);
+	json_write_integer(&json, "arena_bytes", list->arena);
+	json_write_decimal(&json, "step_seconds", list->step, 12);
+	json_write_text(&json, "forbidding_op", list->forbids);
+	write_ways(&json, list, "ways", true);
+	write_ways(&json, list, "not_possible", false);
+	json_write_integer(&json, "useless", list->useless);
+	json_end(&json);
+}
+
+/* ---- the command --------------------------------------------------------------------------------------------------------------------- */
+
+static int write_list(const struct request *request, const struct fit_list *list)
+{
+	struct output output;
+	struct error error = { 0 };
+	enum status status = output_open(&output, request->output, true, &error);
+	if (status == OK) {
+		if (request->json)
+			write_json(output.stream, list);
+		else
+			print_text(output.stream, list);
+		status = output_close(&output, OK, &error);
+	}
+	if (status != OK)
+		return complain(NULL, &error, status);
+	return list->fits || list->fitting ? EXIT_FINE : EXIT_CONSTRAINT;
+}
+
+static int serve(const struct request *request)
+{
+	int code = EXIT_FINE;
+	struct error error = { 0 };
+	struct fit_list list = { 0 };
+	struct graph *graph = batch_open(request->path, &code);
+	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
+	if (!graph)
+		return code;
+	struct planner planner = { .store = store_new(), .rules_file = request->rules_file, .control = { .cancel = batch_cancel() } };
+	batch_progress(&planner.control);
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, &list, &error) : fail_memory(&error);
+	batch_progress_done();
+	if (status == OK)
+		code = write_list(request, &list);
+	else
+		code = batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
+	fit_list_free(&list);
+	planner_done(&planner);
+	graph_release(graph);
+	return code;
+}
+
+int fit_command(int argc, char **argv)
+{
+	struct request request = { .devices = 1 };
+	scenario_init(&request.scenario);
+	int code = parse(&request, argc, argv);
+	if (code == EXIT_FINE && !request.helped)
+		code = serve(&request);
+	scenario_done(&request.scenario);
+	return code;
+}

@@ -1,0 +1,307 @@
+/* fit_list.c: changes of knobs that make a step fit its memory cap. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fit_list.h"
+#include "src/plan/fit_stage.h"
+#include "solver/rules/factors.h"
+
+#define X(id, name, text) name,
+const char *const fit_meaning_names[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
+#undef X
+#define X(id, name, text) text,
+const char *const fit_meaning_texts[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
+#undef X
+
+/* How a row of the table becomes a change. */
+enum form {
+	FORM_PLAIN,       /* the words as they are */
+	FORM_DEVICES,     /* %u is the number of devices, of which there are more than one */
+	FORM_BATCH,       /* %u is the batch, divided by the row's number */
+	FORM_SEQUENCE,    /* the same of the sequence */
+	FORM_PARTS        /* the batch in so many parts */
+};
+
+/* X(group, words, form, divisor, meaning) */
+#define FIT_CHANGES(X) \
+	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
+	X("recompute", "recompute=selective", PLAIN, 1, SAME) \
+	X("recompute", "recompute=full", PLAIN, 1, SAME) \
+	X("precision", "precision=bf16", PLAIN, 1, RUN) \
+	X("precision", "precision=mixed", PLAIN, 1, RUN) \
+	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN) \
+	X("optimizer", "optimizer=momentum", PLAIN, 1, RUN) \
+	X("optimizer", "optimizer=sgd", PLAIN, 1, RUN) \
+	X("batch", "microbatches=%u", PARTS, 2, ROUNDED) \
+	X("batch", "microbatches=%u", PARTS, 4, ROUNDED) \
+	X("batch", "microbatches=%u", PARTS, 8, ROUNDED) \
+	X("batch", "batch=%u", BATCH, 2, RUN) \
+	X("batch", "batch=%u", BATCH, 4, RUN) \
+	X("sequence", "seq=%u", SEQUENCE, 2, RUN) \
+	X("sequence", "seq=%u", SEQUENCE, 4, RUN) \
+	X("devices", "devices=%u strategy=zero zero=1", DEVICES, 1, SPREAD) \
+	X("devices", "devices=%u strategy=zero zero=2", DEVICES, 1, SPREAD) \
+	X("devices", "devices=%u strategy=zero zero=3", DEVICES, 1, SPREAD) \
+	X("devices", "devices=%u strategy=megatron tp=%u", DEVICES, 1, SPREAD) \
+	X("devices", "devices=%u pp=%u", DEVICES, 1, SPREAD) \
+	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD)
+
+struct change {
+	const char *group, *words;
+	enum form form;
+	int64_t divisor;
+	enum fit_meaning meaning;
+};
+#define X(group, words, form, divisor, meaning) { group, words, FORM_##form, divisor, FIT_MEANING_##meaning },
+static const struct change changes[] = { FIT_CHANGES(X) };
+#undef X
+#define CHANGES (sizeof changes / sizeof *changes)
+#define NEAREST 6u         /* misses that are paired with each other */
+#define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
+
+struct finding {
+	struct planner *planner;
+	struct graph *graph;
+	const struct scenario *scenario;
+	int64_t batch, sequence, devices;
+	struct fit_list *list;
+	struct error *error;
+};
+
+/* ---- planning one change ------------------------------------------------------------------------------------------------ */
+
+/* Picoseconds of a plan's step, simulated; -1 with status NO_MEMORY. */
+static int64_t step_of(const struct finding *finding, const struct plan *plan)
+{
+	int64_t time = plan_step_time(plan);
+	if (time >= 0)
+		return time;
+	struct plan_time *simulated = plan_time_of(plan->graph, plan->order, plan->sharded, &plan->scenario, finding->planner->rules);
+	if (!simulated)
+		return fail_memory(finding->error), -1;
+	time = simulated->time.total;
+	plan_time_free(simulated);
+	return time;
+}
+
+/* time * whole / done without overflow. */
+static int64_t for_same_work(const struct fit_way *way, int64_t time)
+{
+	return time / way->done * way->whole + time % way->done * way->whole / way->done;
+}
+
+static enum status note_forbidding(struct fit_list *list, const struct plan *plan, struct error *error)
+{
+	const struct fitted *fitted = plan->fitted;
+	if (list->forbids || plan->sharded || plan->pipelined || !fitted || !fitted->capped || !fitted->impossible)
+		return OK;
+	const struct op *op = &fitted->step->op[fitted->certificate.op];
+	size_t size = strlen(op->name) + strlen(op->type) + 4;
+	if (!(list->forbids = mem_alloc(size, 1)))
+		return fail_memory(error);
+	snprintf(list->forbids, size, "%s (%s)", op->name, op->type);
+	return OK;
+}
+
+static enum status set_words(struct scenario *scenario, const char *set, struct error *error)
+{
+	char word[FIT_SET_SIZE];
+	enum status status = OK;
+	for (const char *at = set; *at && status == OK; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		status = scenario_set(scenario, word, error);
+		at += length;
+	}
+	return status;
+}
+
+/* Plans a change. BAD_INPUT and INFEASIBLE are its reason, no failure of the list. */
+static enum status plan_way(struct finding *finding, struct fit_way *way)
+{
+	struct scenario scenario;
+	struct error why = { 0 };
+	if (scenario_copy(&scenario, finding->scenario) != OK)
+		return fail_memory(finding->error);
+	struct plan *plan = set_words(&scenario, way->set, &why) == OK ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
+	enum status status = OK;
+	if (plan && plan->limited) {
+		status = fail(finding->error, CANCELLED, "cancelled");
+	} else if (plan && (way->step = step_of(finding, plan)) < 0) {
+		status = NO_MEMORY;
+	} else if (plan) {
+		way->planned = true;
+		way->arena = plan->arena_bytes;
+		way->fits = plan->arena_bytes <= finding->list->budget;
+		way->extra = for_same_work(way, way->step) - finding->list->step;
+		status = strchr(way->set, ' ') ? OK : note_forbidding(finding->list, plan, finding->error);
+	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
+		*finding->error = why;
+		status = why.status;
+	} else {
+		snprintf(way->reason, sizeof way->reason, "%s", why.text);
+	}
+	plan_release(plan);
+	scenario_done(&scenario);
+	return status;
+}
+
+/* ---- the changes ---------------------------------------------------------------------------------------------------------- */
+
+/* The change that a row of the table stands for here; false: there is none. */
+static bool make_way(const struct finding *finding, const struct change *change, struct fit_way *way)
+{
+	int64_t whole = change->form == FORM_BATCH || change->form == FORM_PARTS ? finding->batch : change->form == FORM_SEQUENCE ? finding->sequence : 0;
+	int64_t number = change->form == FORM_DEVICES ? finding->devices : change->form == FORM_PARTS ? change->divisor : whole / change->divisor;
+	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
+	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
+		return false;
+	if (change->form != FORM_DEVICES && change->form != FORM_PLAIN && whole < 2)
+		return false;
+	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
+		return false;
+	if (change->form == FORM_BATCH || change->form == FORM_SEQUENCE) {
+		way->done = number;
+		way->whole = whole;
+	}
+	/* The words of the table, each %u the number. */
+	size_t used = 0;
+	for (const char *at = change->words; *at && used + 24 < sizeof way->set; at++)
+		if (*at == '%' && at[1] == 'u') {
+			used += (size_t)snprintf(way->set + used, sizeof way->set - used, "%" PRId64, number);
+			at++;
+		} else {
+			way->set[used++] = *at;
+		}
+	way->set[used] = '\0';
+	return true;
+}
+
+/* Batch and sequence of the step asked for; 0 where it has none. */
+static enum status find_sizes(struct finding *finding)
+{
+	struct factors factors;
+	if (error_set(finding->error, factors_find(finding->graph, finding->planner->rules, &factors)) != OK)
+		return finding->error->status;
+	for (uint32_t i = 0; i < factors.factors; i++) {
+		const struct factor *factor = &factors.factor[i];
+		int64_t *size = factor->role == ROLE_BATCH ? &finding->batch : factor->role == ROLE_SEQUENCE && !factor->fixed ? &finding->sequence : NULL;
+		if (size && factor->size > *size)
+			*size = factor->size;
+	}
+	factors_free(&factors);
+	const int64_t *value = finding->scenario->value;
+	finding->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : finding->batch;
+	finding->sequence = value[K_seq] != KNOB_GIVEN ? value[K_seq] : finding->sequence;
+	return OK;
+}
+
+/* What is planned and saves nothing helps nobody. */
+static void add(struct fit_list *list, const struct fit_way *way)
+{
+	if (way->planned && !way->fits && way->arena >= list->arena) {
+		list->useless++;
+		return;
+	}
+	list->fitting += way->fits;
+	list->way[list->ways++] = *way;
+}
+
+static int compare_ways(const void *left, const void *right)
+{
+	const struct fit_way *a = left, *b = right;
+	if (a->planned != b->planned || a->fits != b->fits)
+		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
+	int64_t first = a->fits ? a->extra : a->arena, second = b->fits ? b->extra : b->arena;
+	if (first == second) {
+		first = a->fits ? a->arena : a->extra;
+		second = b->fits ? b->arena : b->extra;
+	}
+	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
+}
+
+static enum status find_singles(struct finding *finding)
+{
+	enum status status = OK;
+	for (size_t i = 0; i < CHANGES && status == OK; i++) {
+		struct fit_way way;
+		if (!make_way(finding, &changes[i], &way))
+			continue;
+		status = plan_way(finding, &way);
+		if (status == OK)
+			add(finding->list, &way);
+	}
+	return status;
+}
+
+/* Both changes at once. */
+static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct fit_way *pair)
+{
+	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
+		.done = a->done * b->done, .whole = a->whole * b->whole };
+	return strcmp(a->group, b->group) != 0 && snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
+}
+
+/* Pairs of the changes that come nearest, which are sorted. */
+static enum status find_pairs(struct finding *finding)
+{
+	struct fit_way nearest[NEAREST], pair;
+	uint32_t count = 0;
+	enum status status = OK;
+	for (uint32_t i = 0; i < finding->list->ways && count < NEAREST; i++)
+		if (finding->list->way[i].planned)
+			nearest[count++] = finding->list->way[i];
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = i + 1; j < count && status == OK; j++)
+			if (pair_ways(&nearest[i], &nearest[j], &pair) && (status = plan_way(finding, &pair)) == OK && pair.planned)
+				add(finding->list, &pair);
+	return status;
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------------------------------- */
+
+/* The step as it is. */
+static enum status find_base(struct finding *finding)
+{
+	struct fit_list *list = finding->list;
+	struct plan *plan = planner_run(finding->planner, finding->graph, finding->scenario, PLAN_COMPLETE, finding->error);
+	if (!plan)
+		return finding->error->status;
+	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : note_forbidding(list, plan, finding->error);
+	if (status == OK) {
+		list->arena = plan->arena_bytes;
+		list->fits = plan->arena_bytes <= list->budget;
+		list->step = step_of(finding, plan);
+		status = list->step < 0 ? NO_MEMORY : OK;
+	}
+	plan_release(plan);
+	return status;
+}
+
+enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices, struct fit_list *list,
+	struct error *error)
+{
+	struct finding finding = { .planner = planner, .graph = graph, .scenario = scenario, .devices = devices, .list = list, .error = error };
+	*list = (struct fit_list){ .budget = scenario_budget(scenario) };
+	enum status status = find_base(&finding);
+	if (status != OK || list->fits)
+		return status;
+	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
+		return fail_memory(error);
+	status = find_sizes(&finding);
+	if (status == OK)
+		status = find_singles(&finding);
+	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
+	if (status == OK && list->fitting == 0)
+		status = find_pairs(&finding);
+	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
+	return status;
+}
+
+void fit_list_free(struct fit_list *list)
+{
+	mem_free(list->way);
+	mem_free(list->forbids);
+	*list = (struct fit_list){ 0 };
+}
