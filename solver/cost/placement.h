@@ -46,6 +46,8 @@ enum status sharding_new(const struct units *units, const struct mesh *mesh, str
 void sharding_free(struct sharding *sharding);
 /* A decision like another one. OK or NO_MEMORY. */
 enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
+/* True where both decide the same over the same named axes; late_sums, which follows from the scenario, isn't compared. O(ops + tensors + reads). */
+bool sharding_equal(const struct units *units, const struct sharding *a, const struct sharding *b);
 /* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */
 void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split);
 

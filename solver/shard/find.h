@@ -48,6 +48,7 @@ struct sharding_options {
 	const struct placement_pin *pin;
 	uint32_t pins;
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
+	bool by_axes;                    /* several axes of a large graph one after the other alone, from what experts write: fast, and there is no bound */
 	bool others;                     /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too */
 };
 #define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)

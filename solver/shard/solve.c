@@ -321,7 +321,7 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	return sharding_sum_cost(job->sum, sharding, cost);
 }
 
-/* All axes together, for the bound and a start; then axis by axis what is exact, and sees no need for copies to be written out. */
+/* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is exact, and sees no need for copies to be written out. */
 static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
@@ -329,11 +329,12 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price.alpha = 0;
-	enum status status = pairs_at_once(job) <= MOST_PAIRS ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
+	bool at_once = !job->options->by_axes && pairs_at_once(job) <= MOST_PAIRS;
+	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
 		return status;
-	if (pairs_at_once(job) > MOST_PAIRS)
+	if (!at_once)
 		*sharding = (struct sharding) { 0 };
 	status = sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
 	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {

@@ -90,6 +90,7 @@ struct job {
 	int64_t cap;                 /* bytes that may stay on a device; < 0: any */
 	struct choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
 	uint32_t experts;
+	bool by_axes;                /* see struct sharding_options */
 	bool others;                 /* what minred passes by is wanted */
 	struct shard_candidate candidate[CANDIDATES_MAX];
 	uint32_t candidates, patterns;
@@ -330,7 +331,7 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 	*options = (struct sharding_options){ .strategy = strategy_of(job), .roles = roles, .usual = usual, .memory = job->cap,
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED,
 		.microbatches = job->clock.microbatches, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
-		.others = job->others };
+		.by_axes = job->by_axes, .others = job->others };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
@@ -460,8 +461,21 @@ static struct sharded *build(struct job *job, struct sharding *sharding)
 	return sharded_of(job->shared, sharding, &job->clock, job->error);
 }
 
+/* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like them. */
+static void add_rival(const struct job *job, struct sharding *rival, struct sharded *sharded)
+{
+	const struct units *units = &job->shared->units;
+	bool known = strategy_of(job) == STRATEGY_AUTO && sharding_equal(units, rival, &sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals && !known && strategy_of(job) == STRATEGY_AUTO; i++)
+		known = sharding_equal(units, rival, &sharded->rival[i]);
+	if (known)
+		sharding_free(rival);
+	else
+		sharded->rival[sharded->rivals++] = *rival;
+}
+
 /* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts, where that
- * may still be better than the first. Nothing on graphs where searches are long. */
+ * may still be better than the first. One axis after the other: a rival needs no bound. Nothing on graphs where searches are long. */
 static enum status search_elsewhere(struct job *job, const struct choice *choice, struct sharded *sharded)
 {
 	const struct degrees *first = &choice->degrees;
@@ -480,9 +494,11 @@ static enum status search_elsewhere(struct job *job, const struct choice *choice
 		status = split(job, next, job->expert[i].zero, &expert, roles);
 		if (status != OK)
 			return status;
+		job->by_axes = true;
 		status = search(job, &expert.mesh, roles, &options, &found, &report);
+		job->by_axes = false;
 		if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
-			sharded->rival[sharded->rivals++] = found;
+			add_rival(job, &found, sharded);
 			found = (struct sharding){ 0 };
 		}
 		sharding_free(&found);
@@ -504,8 +520,10 @@ static enum status add_rivals(struct job *job, const struct choice *choice, stru
 		const struct sharding_cost *cost = &job->expert[i].cost;
 		if (strategy_of(job) == STRATEGY_AUTO && cost->total == sharded->cost.total && cost->usage == sharded->cost.usage)
 			continue;    /* the first itself */
-		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &sharded->rival[sharded->rivals], roles);
-		sharded->rivals += status == OK;
+		struct sharding rival;
+		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &rival, roles);
+		if (status == OK)
+			add_rival(job, &rival, sharded);
 	}
 	sharded->experts = sharded->rivals;
 	for (; report->others > 0; report->others--)

@@ -434,6 +434,32 @@ Test(sharded, a_pin_is_kept)
 }
 
 /* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
+/* With all degrees given the experts write one sharding several times. */
+Test(sharded, auto_plans_no_sharding_twice)
+{
+	static const char *const words[] = { "devices=8 strategy=auto", "devices=4 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1", "devices=8 strategy=auto dp=4 tp=2" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	uint32_t rivals = 0;
+	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+		struct plan *plan = plan_of(&planner, graph, words[w]);
+		const struct sharded *sharded = plan->sharded;   /* of a rival that won: without rivals */
+		const struct units *units = &sharded->shared->units;
+		rivals += sharded->rivals;
+		for (uint32_t i = 0; i < sharded->rivals; i++) {
+			cr_assert(sharding_equal(units, &sharded->rival[i], &sharded->rival[i]));
+			cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->sharding), "%s: rival %u is the first", words[w], i);
+			for (uint32_t k = 0; k < i; k++)
+				cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->rival[k]), "%s: rivals %u and %u are one", words[w], k, i);
+		}
+		plan_release(plan);
+	}
+	cr_assert(rivals > 0, "nothing was compared");
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* Every strategy's arena as the cap, with and without microbatches: auto keeps it, and its planned step takes at most 1 % longer. */
 Test(sharded, auto_keeps_every_cap_that_another_strategy_keeps_and_is_hardly_slower)
 {
