@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fit_list.h"
+#include "src/base/background.h"
 #include "src/plan/fit_stage.h"
 #include "solver/rules/factors.h"
 
@@ -23,8 +24,9 @@ enum form {
 	FORM_PARTS        /* the batch in so many parts */
 };
 
-/* X(group, words, form, divisor, meaning) */
+/* X(group, words, form, divisor, meaning); what takes longest comes first, so that threads end together. */
 #define FIT_CHANGES(X) \
+	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD) \
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
 	X("recompute", "recompute=selective", PLAIN, 1, SAME) \
 	X("recompute", "recompute=full", PLAIN, 1, SAME) \
@@ -44,8 +46,7 @@ enum form {
 	X("devices", "devices=%u strategy=zero zero=2", DEVICES, 1, SPREAD) \
 	X("devices", "devices=%u strategy=zero zero=3", DEVICES, 1, SPREAD) \
 	X("devices", "devices=%u strategy=megatron tp=%u", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u pp=%u", DEVICES, 1, SPREAD) \
-	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD)
+	X("devices", "devices=%u pp=%u", DEVICES, 1, SPREAD)
 
 struct change {
 	const char *group, *words;
@@ -91,17 +92,21 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 	return time / way->done * way->whole + time % way->done * way->whole / way->done;
 }
 
-static enum status note_forbidding(struct fit_list *list, const struct plan *plan, struct error *error)
+/* The op whose operands forbid every recomputation, where the plan has that proof; else NULL. *status: OK or NO_MEMORY. */
+static char *forbidding(const struct plan *plan, enum status *status)
 {
 	const struct fitted *fitted = plan->fitted;
-	if (list->forbids || plan->sharded || plan->pipelined || !fitted || !fitted->capped || !fitted->impossible)
-		return OK;
+	*status = OK;
+	if (plan->sharded || plan->pipelined || !fitted || !fitted->capped || !fitted->impossible)
+		return NULL;
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
 	size_t size = strlen(op->name) + strlen(op->type) + 4;
-	if (!(list->forbids = mem_alloc(size, 1)))
-		return fail_memory(error);
-	snprintf(list->forbids, size, "%s (%s)", op->name, op->type);
-	return OK;
+	char *text = mem_alloc(size, 1);
+	if (text)
+		snprintf(text, size, "%s (%s)", op->name, op->type);
+	else
+		*status = NO_MEMORY;
+	return text;
 }
 
 static enum status set_words(struct scenario *scenario, const char *set, struct error *error)
@@ -135,7 +140,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		way->arena = plan->arena_bytes;
 		way->fits = plan->arena_bytes <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
-		status = strchr(way->set, ' ') ? OK : note_forbidding(finding->list, plan, finding->error);
+		way->forbids = forbidding(plan, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
 		*finding->error = why;
 		status = why.status;
@@ -144,6 +149,80 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 	}
 	plan_release(plan);
 	scenario_done(&scenario);
+	return status;
+}
+
+/* ---- planning many ----------------------------------------------------------------------------------------------------------- */
+
+#define THREADS 2
+
+/* Changes that threads take one by one. What a plan comes to doesn't depend on the others, so neither does the list. */
+struct round {
+	struct fit_way *way;
+	uint32_t ways;
+	atomic_uint next;
+};
+
+struct worker {
+	struct finding finding;
+	struct round *round;
+	struct error error;
+	enum status status;
+};
+
+static void work(void *context, const atomic_bool *cancel)
+{
+	struct worker *worker = context;
+	uint32_t i;
+	(void)cancel;   /* the planner's own says when to end */
+	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways)
+		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
+}
+
+/* What is planned and saves nothing helps nobody. */
+static void add(struct fit_list *list, struct fit_way *way)
+{
+	if (!list->forbids && strcmp(way->group, "recompute") == 0 && !strchr(way->set, ' ')) {
+		list->forbids = way->forbids;   /* a proof about the step as it is, but for recomputation */
+		way->forbids = NULL;
+	}
+	mem_free(way->forbids);
+	way->forbids = NULL;
+	if (way->planned && !way->fits && way->arena >= list->arena) {
+		list->useless++;
+		return;
+	}
+	list->fitting += way->fits;
+	list->way[list->ways++] = *way;
+}
+
+/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs: what can't be planned isn't listed. */
+static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs)
+{
+	struct planner *planner = finding->planner;
+	struct planner second = { .store = store_new(), .rules_file = planner->rules_file, .abandoned = planner->abandoned,
+		.order_solver = planner->order_solver, .control = { .cancel = planner->control.cancel } };
+	struct round round = { .way = way, .ways = ways };
+	struct worker worker[THREADS];
+	for (int i = 0; i < THREADS; i++) {
+		worker[i] = (struct worker){ .finding = *finding, .round = &round };
+		worker[i].finding.error = &worker[i].error;
+	}
+	worker[1].finding.planner = &second;
+	struct background *beside = second.store ? background_start(work, &worker[1]) : NULL;
+	work(&worker[0], NULL);
+	if (beside)
+		background_end(beside);
+	planner_done(&second);
+	enum status status = OK;
+	for (int i = 0; i < THREADS && status == OK; i++)
+		if ((status = worker[i].status) != OK)
+			*finding->error = worker[i].error;
+	for (uint32_t i = 0; i < ways; i++)
+		if (status == OK && (way[i].planned || !pairs))
+			add(finding->list, &way[i]);
+		else
+			mem_free(way[i].forbids);
 	return status;
 }
 
@@ -197,17 +276,6 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-/* What is planned and saves nothing helps nobody. */
-static void add(struct fit_list *list, const struct fit_way *way)
-{
-	if (way->planned && !way->fits && way->arena >= list->arena) {
-		list->useless++;
-		return;
-	}
-	list->fitting += way->fits;
-	list->way[list->ways++] = *way;
-}
-
 static int compare_ways(const void *left, const void *right)
 {
 	const struct fit_way *a = left, *b = right;
@@ -223,16 +291,11 @@ static int compare_ways(const void *left, const void *right)
 
 static enum status find_singles(struct finding *finding)
 {
-	enum status status = OK;
-	for (size_t i = 0; i < CHANGES && status == OK; i++) {
-		struct fit_way way;
-		if (!make_way(finding, &changes[i], &way))
-			continue;
-		status = plan_way(finding, &way);
-		if (status == OK)
-			add(finding->list, &way);
-	}
-	return status;
+	struct fit_way way[CHANGES];
+	uint32_t ways = 0;
+	for (size_t i = 0; i < CHANGES; i++)
+		ways += make_way(finding, &changes[i], &way[ways]);
+	return plan_ways(finding, way, ways, false);
 }
 
 /* Both changes at once. */
@@ -246,17 +309,15 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 /* Pairs of the changes that come nearest, which are sorted. */
 static enum status find_pairs(struct finding *finding)
 {
-	struct fit_way nearest[NEAREST], pair;
-	uint32_t count = 0;
-	enum status status = OK;
-	for (uint32_t i = 0; i < finding->list->ways && count < NEAREST; i++)
-		if (finding->list->way[i].planned)
-			nearest[count++] = finding->list->way[i];
+	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
+	const struct fit_way *way = finding->list->way;
+	uint32_t count = 0, pairs = 0;
+	while (count < NEAREST && count < finding->list->ways && way[count].planned)
+		count++;
 	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t j = i + 1; j < count && status == OK; j++)
-			if (pair_ways(&nearest[i], &nearest[j], &pair) && (status = plan_way(finding, &pair)) == OK && pair.planned)
-				add(finding->list, &pair);
-	return status;
+		for (uint32_t j = i + 1; j < count; j++)
+			pairs += pair_ways(&way[i], &way[j], &pair[pairs]);
+	return plan_ways(finding, pair, pairs, true);
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------------------------------- */
@@ -268,7 +329,9 @@ static enum status find_base(struct finding *finding)
 	struct plan *plan = planner_run(finding->planner, finding->graph, finding->scenario, PLAN_COMPLETE, finding->error);
 	if (!plan)
 		return finding->error->status;
-	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : note_forbidding(list, plan, finding->error);
+	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
+	if (status == OK)
+		list->forbids = forbidding(plan, &status);
 	if (status == OK) {
 		list->arena = plan->arena_bytes;
 		list->fits = plan->arena_bytes <= list->budget;
@@ -276,7 +339,7 @@ static enum status find_base(struct finding *finding)
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}
 	plan_release(plan);
-	return status;
+	return error_set(finding->error, status);
 }
 
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices, struct fit_list *list,

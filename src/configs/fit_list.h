@@ -26,6 +26,7 @@ struct fit_way {
 	int64_t arena;                /* bytes that its plan needs, on the device that needs most */
 	int64_t step;                 /* picoseconds of a step, simulated */
 	int64_t extra;                /* picoseconds more than now, for the same work */
+	char *forbids;                /* of the search alone: NULL in lists */
 	char reason[sizeof((struct error *)0)->text];
 };
 
@@ -39,7 +40,7 @@ struct fit_list {
 
 /* Plans the scenario, and where that is above its cap, every change of the table: singly, and where no single one fits, pairs of those that come nearest.
  * devices > 1: also what spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the
- * scenario itself says. Equal input gives equal lists. Some 15 plans, at most 15 more for pairs. Free with fit_list_free() in any case. */
+ * scenario itself says. Equal input gives equal lists. Some 15 plans on two threads, at most 15 more for pairs. Free with fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices, struct fit_list *list,
 	struct error *error);
 void fit_list_free(struct fit_list *list);
