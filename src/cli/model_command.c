@@ -1,10 +1,11 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch.h"
 #include "src/write/export.h"
-#include "src/models/models.h"
+#include "src/models/hugging_face.h"
 #include "solver/cost/op_time.h"
 #include "solver/fit/fit.h"
 #include "src/scenario/devices.h"
@@ -17,6 +18,7 @@ struct request {
 	struct model_config config;
 	struct model_training training;
 	const char *name, *output;
+	struct hugging_face file;   /* where the model comes from a config.json */
 	int curve;             /* points of the curve to print instead of the step, or 0 */
 	bool helped;
 };
@@ -203,6 +205,25 @@ static int parse(int argc, char **argv, struct request *request)
 	return code;
 }
 
+/* A preset, or the config.json of a Hugging Face model. */
+static int find_model(struct request *request, const char *name)
+{
+	const struct model_preset *preset = model_find(name);
+	struct error error = { 0 };
+	if (preset) {
+		request->config = preset->config;
+		request->name = preset->name;
+		return EXIT_FINE;
+	}
+	if (access(name, F_OK) != 0)
+		return usage_error("model", "no model \"%s\", and no such file", name);
+	if (hugging_face_open(name, &request->file, &error) != OK)
+		return complain(name, &error, error.status);
+	request->config = request->file.config;
+	request->name = request->file.name;
+	return EXIT_FINE;
+}
+
 int model_command(int argc, char **argv)
 {
 	struct request request = { .training = { .optimizer = OPTIMIZER_ADAM } };
@@ -210,19 +231,18 @@ int model_command(int argc, char **argv)
 		return usage_error("model", "which model? see --help");
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
 		return print_help();
-	const struct model_preset *preset = model_find(argv[1]);
-	if (!preset)
-		return usage_error("model", "no model \"%s\"", argv[1]);
-	request.config = preset->config;
-	request.name = preset->name;
-	int code = parse(argc - 1, argv + 1, &request);
+	struct error error = { 0 };
+	int code = find_model(&request, argv[1]);
+	if (code == EXIT_FINE)
+		code = parse(argc - 1, argv + 1, &request);
 	if (code != EXIT_FINE)
 		return code;
 	if (request.helped)
 		return print_help();
 	if (optind < argc - 1)
 		return usage_error("model", "what is \"%s\"?", argv[1 + optind]);
-	struct error error = { 0 };
+	if (hugging_face_fits(&request.file, request.config.seq, &error) != OK)
+		return usage_error("model", "%s", error.text);
 	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
 	if (!plan.graph)
 		return complain(NULL, &error, error.status);

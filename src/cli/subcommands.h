@@ -27,7 +27,7 @@
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
 	X(check, "GRAPH PLAN.json [--rules F] [--planned] [--numbers]", "verify everything that a plan file says; --planned: GRAPH may be the graph as planned; --numbers: don't plan again")  \
 	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \
-	X(model, "NAME [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
+	X(model, "NAME|CONFIG.JSON [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
 	X(fit, "GRAPH --memory BYTES [--devices N] [--set K=V]... [--pin '...']... [--rules F] [--json] [-o F]", "rank the changes that make a step fit into so much memory, each planned") \
 	X(replay, "SESSION.tide", "run a session file without a terminal")
 

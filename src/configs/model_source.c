@@ -46,8 +46,6 @@ static void open_built_in(struct model_source *source)
 {
 	struct model_config *config = &source->config;
 	enum model_family family = config->family;
-	if (source->scenario->value[K_seq] != KNOB_GIVEN)
-		config->seq = source->scenario->value[K_seq];
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
 	config->fused = true;
@@ -105,15 +103,36 @@ static const struct model_preset *preset_of(const char *name)
 	return model_find(word);
 }
 
+/* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is something else. */
+static int open_hugging_face(struct model_source *source, const char *name)
+{
+	char path[4096];
+	struct error error = { 0 };
+	snprintf(path, sizeof path, "%.*s", (int)strcspn(name, ":"), name);
+	if (!hugging_face_is(path))
+		return EXIT_FINE;
+	if (hugging_face_open(path, &source->file, &error) != OK)
+		return complain(path, &error, error.status);
+	source->loaded = (struct model_preset) { .name = source->file.name, .config = source->file.config };
+	source->preset = &source->loaded;
+	return EXIT_FINE;
+}
+
 int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = preset_of(name) };
+	if (!source->preset && (code = open_hugging_face(source, name)) != EXIT_FINE)
+		return code;
 	if (source->preset) {
 		source->config = source->preset->config;
 		if (!take_sizes(source, name + strcspn(name, ":")))
 			return EXIT_USAGE;
+		if (source->scenario->value[K_seq] != KNOB_GIVEN)
+			source->config.seq = source->scenario->value[K_seq];
+		if (hugging_face_fits(&source->file, source->config.seq, &error) != OK)
+			return usage_error("search", "%s", error.text);
 		open_built_in(source);
 		return EXIT_FINE;
 	}

@@ -3,12 +3,15 @@
 #define TIDEMARK_CONFIGS_MODEL_SOURCE_H
 
 #include "config_search.h"
+#include "src/models/hugging_face.h"
 #include "src/plan/transform.h"
 
 struct model_source {
 	const char *name;
 	const struct scenario *scenario; /* precision, optimizer, sequence length */
-	const struct model_preset *preset;
+	const struct model_preset *preset; /* a built-in model's, or `loaded` */
+	struct hugging_face file;
+	struct model_preset loaded;      /* of a config.json */
 	struct graph *graph;
 	struct model_config config;
 	uint32_t repeat;
@@ -19,7 +22,8 @@ struct model_source {
 	struct store *store;
 };
 
-/* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
+/* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), a Hugging Face
+ * model's folder or config.json ("FOLDER:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
 int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
 void model_source_close(struct model_source *source);
 /* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */

@@ -19,10 +19,11 @@ static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine,
 {
 	const struct model_config *config = &model->config;
 	int64_t width = config->head_width;
+	bool bias = config->qkv_bias;
 	size_t length = layer_enter(model, "self_attn");
-	uint32_t q = layer_split_heads(model, layer_linear(model, "q_proj", x, config->heads * width, false), config->heads);
-	uint32_t k = layer_split_heads(model, layer_linear(model, "k_proj", x, config->kv_heads * width, false), config->kv_heads);
-	uint32_t v = layer_split_heads(model, layer_linear(model, "v_proj", x, config->kv_heads * width, false), config->kv_heads);
+	uint32_t q = layer_split_heads(model, layer_linear(model, "q_proj", x, config->heads * width, bias), config->heads);
+	uint32_t k = layer_split_heads(model, layer_linear(model, "k_proj", x, config->kv_heads * width, bias), config->kv_heads);
+	uint32_t v = layer_split_heads(model, layer_linear(model, "v_proj", x, config->kv_heads * width, bias), config->kv_heads);
 	q = layer_rotary(model, q, cosine, sine);
 	k = repeat_heads(model, layer_rotary(model, k, cosine, sine));
 	v = repeat_heads(model, v);

@@ -4,6 +4,7 @@
  *     models    presets, and building one
  *     layers    layers that models are made of
  *     step      a training step of a model
+ *     hugging_face  config.json of Hugging Face models
  *     bert      encoders
  *     gpt       decoders, GPT-2, Megatron's GPT, mixtures of experts
  *     llama     llama's decoders
@@ -70,6 +71,7 @@ struct model_config {
 	bool flash;                     /* attention as one kernel that keeps no scores */
 	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
 	bool sigmoid_scores;            /* deepseek: scores of experts are sigmoids, else a softmax */
+	bool qkv_bias;                  /* llama: queries, keys and values have biases, as in Qwen2 */
 	bool fused_mask;                /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                      /* resnet: 18, 34, 50, 101, 152 */
 #define X(field, least, most, help) int64_t field;

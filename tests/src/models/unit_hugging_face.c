@@ -1,0 +1,108 @@
+/* unit_hugging_face.c: config.json files: parameters to the last one, and what is refused. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/models/hugging_face.h"
+#include "tests/common/support.h"
+
+#define FOLDER "tests/corpus/hugging_face/"
+
+static int64_t parameters_of(const char *name, const struct model_config *config)
+{
+	struct error error = { 0 };
+	struct graph *graph = model_build(name, config, &error);
+	int64_t bytes = 0;
+	cr_assert_not_null(graph, "%s: %s", name, error.text);
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
+	graph_release(graph);
+	return bytes / 4;
+}
+
+/* What transformers 5.23 builds from these files: sum(p.numel() for p in model.parameters()). */
+Test(hugging_face, small_files_have_the_parameters_of_the_library)
+{
+	static const struct { const char *file; int64_t parameters; } known[] = {
+		{ "gpt2", 72960 }, { "llama", 153408 }, { "mistral", 104256 }, { "qwen2", 100352 }, { "deepseek_v2", 172104 }, { "deepseek_v3", 144322 },
+		{ "bert", 57956 }, { "vit", 51371 }, { "t5", 99712 },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		char path[200];
+		struct hugging_face model;
+		struct error error = { 0 };
+		snprintf(path, sizeof path, FOLDER "%s.json", known[i].file);
+		cr_assert(hugging_face_is(path));
+		cr_assert_eq(hugging_face_open(path, &model, &error), OK, "%s: %s", path, error.text);
+		cr_assert_str_eq(model.name, known[i].file);
+		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", path);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Keys that a file lacks: the defaults of the library's configuration classes, with its counts again. */
+Test(hugging_face, missing_keys_have_the_library_s_defaults)
+{
+	static const struct { const char *text; int64_t parameters; } known[] = {
+		{ "{\"model_type\": \"gpt2\"}", 124439808 }, { "{\"model_type\": \"llama\"}", INT64_C(6738415616) },
+		{ "{\"model_type\": \"mistral\"}", INT64_C(7241732096) }, { "{\"model_type\": \"qwen2\"}", INT64_C(12049846272) },
+		{ "{\"model_type\": \"deepseek_v2\", \"num_experts_per_tok\": 6}", INT64_C(38612307968) },
+		{ "{\"model_type\": \"deepseek_v3\", \"num_hidden_layers\": 5}", INT64_C(26618387456) },
+		{ "{\"model_type\": \"bert\"}", 109514298 }, { "{\"model_type\": \"vit\"}", 85800194 }, { "{\"model_type\": \"t5\"}", 60506624 },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct hugging_face model;
+		struct error error = { 0 };
+		cr_assert_eq(hugging_face_read(known[i].text, strlen(known[i].text), &model, &error), OK, "%s: %s", known[i].text, error.text);
+		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", known[i].text);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Every refusal names the key. */
+Test(hugging_face, what_is_not_covered_is_refused_by_its_key)
+{
+	static const struct { const char *text, *key; } bad[] = {
+		{ "", "not JSON" }, { "[1]", "expected an object" }, { "{}", "model_type is missing" }, { "{\"model_type\": \"mixtral\"}", "model_type is \"mixtral\"" },
+		{ "{\"model_type\": 3}", "model_type is 3" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "duplicate" },
+		{ "{\"model_type\": \"llama\", \"attention_bias\": true}", "attention_bias is true" },
+		{ "{\"model_type\": \"llama\", \"attention_bias\": \"false\"}", "attention_bias is \"false\"" },
+		{ "{\"model_type\": \"llama\", \"hidden_act\": \"gelu\"}", "hidden_act" },
+		{ "{\"model_type\": \"llama\", \"rope_parameters\": {\"partial_rotary_factor\": 0.5}}", "rope_parameters.partial_rotary_factor is 0.5" },
+		{ "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForSequenceClassification\"]}", "architectures" },
+		{ "{\"model_type\": \"llama\", \"architectures\": [7]}", "architectures" }, { "{\"model_type\": \"llama\", \"hidden_size\": 9223372036854775807}", "hidden_size" },
+		{ "{\"model_type\": \"llama\", \"hidden_size\": 64.0}", "hidden_size is 64" }, { "{\"model_type\": \"llama\", \"hidden_size\": null}", "hidden_size is null" },
+		{ "{\"model_type\": \"llama\", \"num_hidden_layers\": 4097}", "num_hidden_layers" }, { "{\"model_type\": \"llama\", \"tie_word_embeddings\": 1}", "tie_word" },
+		{ "{\"model_type\": \"deepseek_v2\"}", "num_experts_per_tok is missing" }, { "{\"model_type\": \"bert\", \"type_vocab_size\": 3}", "type_vocab_size" },
+		{ "{\"model_type\": \"bert\", \"hidden_dropout_prob\": 0}", "attention_probs_dropout_prob" },
+		{ "{\"model_type\": \"bert\", \"hidden_act\": \"swish\"}", "hidden_act" }, { "{\"model_type\": \"bert\", \"hidden_act\": null}", "hidden_act is null" },
+		{ "{\"model_type\": \"gpt2\", \"n_positions\": 1}", "n_positions" }, { "{\"model_type\": \"gpt2\", \"attn_pdrop\": 2}", "attn_pdrop" },
+		{ "{\"model_type\": \"vit\", \"id2label\": {}}", "id2label" }, { "{\"model_type\": \"vit\", \"image_size\": [224, 224]}", "image_size is a list" },
+		{ "{\"model_type\": \"t5\", \"num_decoder_layers\": 2}", "num_decoder_layers" }, { "{\"model_type\": \"t5\", \"feed_forward_proj\": \"gated-gelu\"}", "feed_forward_proj" },
+		{ "{\"model_type\": \"t5\", \"tie_word_embeddings\": false}", "tie_word_embeddings is false" },
+		{ "{\"model_type\": \"qwen2\", \"layer_types\": [\"sliding_attention\"]}", "layer_types" },
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct hugging_face model;
+		struct error error = { 0 };
+		cr_assert_eq(hugging_face_read(bad[i].text, strlen(bad[i].text), &model, &error), BAD_INPUT, "%s", bad[i].text);
+		cr_assert_not_null(strstr(error.text, bad[i].key), "%s: %s", bad[i].text, error.text);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hugging_face, sequences_end_with_learned_positions_and_windows)
+{
+	struct hugging_face model;
+	struct error error = { 0 };
+	cr_assert_eq(hugging_face_open(FOLDER "gpt2.json", &model, &error), OK);
+	cr_assert(model.config.seq == 40 && hugging_face_fits(&model, 40, &error) == OK && hugging_face_fits(&model, 41, &error) == BAD_INPUT);
+	cr_assert_not_null(strstr(error.text, "n_positions, which is 40"), "%s", error.text);
+	cr_assert_eq(hugging_face_open(FOLDER "mistral.json", &model, &error), OK);
+	cr_assert(model.config.seq == 64 && hugging_face_fits(&model, 65, &error) == BAD_INPUT);
+	cr_assert_eq(hugging_face_open(FOLDER "llama.json", &model, &error), OK);
+	cr_assert(model.config.seq == 128 && hugging_face_fits(&model, 4096, &error) == OK);
+	cr_assert(hugging_face_is("tests/corpus") && !hugging_face_is("tests/nothing") && !hugging_face_is("README.md"));
+	cr_assert_eq(hugging_face_open("tests/corpus", &model, &error), BAD_INPUT);
+	cr_assert_not_null(strstr(error.text, "config.json"), "%s", error.text);
+}
