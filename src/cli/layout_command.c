@@ -1,4 +1,4 @@
-/* layout_command.c: `tidemark layout BUFFERS.csv`: offsets for any set of buffers. */
+/* layout_command.c: `tidemark layout FILE`: offsets for any set of buffers, of a CSV or a PyTorch memory snapshot. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -16,6 +16,8 @@
 #include "src/base/safe_text.h"
 #include "solver/layout/pools/pools.h"
 #include "subcommands.h"
+#include "layout_snapshot.h"
+#include "src/read/detect.h"
 #include "src/read/input.h"
 #include "options.h"
 
@@ -24,16 +26,19 @@
 #define INPUT_MOST ((size_t)1 << 30)
 
 static const char usage[] =
-	"usage: tidemark layout BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--strategy S] [--alignment N] [--time S] [--json] [-o F]\n"
+	"usage: tidemark layout FILE [--capacity N | --pool NAME[:N]...] [--strategy S] [--alignment N] [--time S] [--json] [-o F]\n"
 	"\n"
 	"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
 	"with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
 	"Columns group, inplace, pool and spill_cost: see tidemark(5).\n"
+	"Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what\n"
+	"they were given and what they need; the CSV is written only with -o.\n"
 	"\n"
 	"  -c, --capacity N    stop at the first layout within N bytes; exit status 1 where there is none\n"
 	"  -p, --pool NAME[:N] a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next\n"
 	"  -s, --strategy S    how offsets are chosen (default best; help lists them)\n"
-	"  -a, --alignment N   round sizes and offsets up to multiples of N\n"
+	"  -a, --alignment N   round sizes and offsets up to multiples of N (default 1; of snapshots 512)\n"
+	"  -d, --device N      the device of a snapshot (default: the one with the most events)\n"
 	"  -t, --time S        improve for up to S seconds, then write the best so far\n"
 	"  -j, --json          print a JSON object; the CSV is written only with -o\n"
 	"  -o, --output F      where the CSV goes\n";
@@ -55,6 +60,9 @@ struct request {
 	struct slice pool[POOLS_MOST]; /* names */
 	int64_t room[POOLS_MOST];    /* their capacities, 0: none */
 	uint32_t pools;
+	int64_t device;              /* of a snapshot, -1: any */
+	bool snapshot;               /* it was read from one */
+	struct snapshot_facts facts; /* of it */
 };
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
@@ -118,6 +126,9 @@ static bool parse_option(struct request *request, int option)
 	case 't':
 		request->time = strtod(optarg, &end);
 		return *optarg && !*end && isfinite(request->time) && request->time > 0;
+	case 'd':
+		request->device = strtol(optarg, &end, 10);
+		return *optarg && !*end && request->device >= 0 && request->device < UINT32_MAX;
 	case 'p':
 		return parse_pool(request, optarg);
 	case 'j':
@@ -137,13 +148,13 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 	static const struct option options[] = {
 		{ "capacity", required_argument, NULL, 'c' }, { "strategy", required_argument, NULL, 's' },
 		{ "alignment", required_argument, NULL, 'a' }, { "time", required_argument, NULL, 't' },
-		{ "pool", required_argument, NULL, 'p' },
+		{ "pool", required_argument, NULL, 'p' }, { "device", required_argument, NULL, 'd' },
 		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
 	};
 	int option;
 	optind = 1;
-	while ((option = option_next("layout", argc, argv, ":c:s:a:t:p:jo:h", options)) != -1) {
+	while ((option = option_next("layout", argc, argv, ":c:s:a:t:p:d:jo:h", options)) != -1) {
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return -1;
@@ -169,15 +180,43 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 
 /* ---- running -------------------------------------------------------------------------------------------- */
 
-static enum status read_csv(const struct request *request, struct buffers_csv *csv, struct error *error)
+/* Snapshots are read as a stream: a recording may have gigabytes. */
+static enum status read_snapshot(struct request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+{
+	struct snapshot snapshot;
+	enum status status = snapshot_read(input_source(input), &snapshot, error);
+	if (status == OK)
+		status = snapshot_buffers(&snapshot, request->device, csv, &request->facts, error);
+	if (status == OK && request->pools)
+		status = fail(error, BAD_INPUT, "a snapshot is of one memory: it can't be laid out in pools");
+	snapshot_free(&snapshot);
+	request->snapshot = true;
+	if (request->options.alignment == 0)
+		request->options.alignment = SNAPSHOT_ALIGNMENT;
+	return status;
+}
+
+static enum status read_csv(struct request *request, struct input *input, struct buffers_csv *csv, struct error *error)
+{
+	size_t size;
+	char *text = input_all(input, INPUT_MOST, &size, error);
+	enum status status = text ? buffers_csv_read(text, size, request->pools ? request->pool : NULL, request->pools, csv, error) : error->status;
+	mem_free(text);
+	if (request->options.alignment == 0)
+		request->options.alignment = 1;
+	return status;
+}
+
+static enum status read_buffers(struct request *request, struct buffers_csv *csv, struct error *error)
 {
 	size_t size;
 	struct input *input = input_open(request->path, error);
 	if (!input)
 		return error->status;
-	char *text = input_all(input, INPUT_MOST, &size, error);
-	enum status status = text ? buffers_csv_read(text, size, request->pools ? request->pool : NULL, request->pools, csv, error) : error->status;
-	mem_free(text);
+	const char *start = input_peek(input, &size);
+	enum input_kind kind = input_detect(start, size);
+	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE;
+	enum status status = pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);
 	input_close(input);
 	return status;
 }
@@ -299,6 +338,8 @@ static bool print_json(const struct request *request, const struct buffers_csv *
 				   "certificate", certificate, "offsets", offset_list(csv, offsets(result)));
 	if (object && result->donor)
 		json_object_set_new(object, "inplace", taken_places(csv, result->donor));
+	if (object && request->snapshot)
+		json_object_set_new(object, "snapshot", snapshot_json(&request->facts, layout->arena));
 	return dump(object);
 }
 
@@ -306,7 +347,7 @@ static bool write_csv(const struct request *request, const struct buffers_csv *c
 {
 	struct output output;
 	struct error error = { 0 };
-	if (!request->output && request->json)
+	if (!request->output && (request->json || request->snapshot))
 		return true;
 	enum status status = output_open(&output, request->output, true, &error);
 	if (status == OK) {
@@ -395,6 +436,11 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (offsets(result)) {
 		bool limited = status == CANCELLED || status == LIMIT;
 		struct buffers_result written = { offsets(result), result->donor, NULL };
+		bool card = request->snapshot && !request->json && !(request->output && strcmp(request->output, "-") == 0);
+		if (card)
+			snapshot_print(&request->facts, request->options.alignment, &result->layout, stdout);
+		if (card && !flush_json(true))
+			return EXIT_LIMIT;
 		if ((request->json && !flush_json(print_json(request, csv, result, limited, time))) || !write_csv(request, csv, &written))
 			return EXIT_LIMIT;
 	}
@@ -547,13 +593,13 @@ static int solve_one(const struct request *request, const struct buffers_csv *cs
 
 int layout_command(int argc, char **argv)
 {
-	struct request request = { .options = { .strategy = LAYOUT_BEST, .alignment = 1 } };
+	struct request request = { .options = { .strategy = LAYOUT_BEST }, .device = -1 };
 	struct buffers_csv csv = { 0 };
 	struct error error = { 0 };
 	int exit_status = parse_arguments(&request, argc, argv);
 	if (exit_status != EXIT_FINE)
 		return exit_status < 0 ? EXIT_FINE : exit_status;
-	enum status status = read_csv(&request, &csv, &error);
+	enum status status = read_buffers(&request, &csv, &error);
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);
 	} else if (csv.pools && request.options.capacity) {

@@ -6,6 +6,7 @@
  *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
  *     layout_command  tidemark layout
+ *     layout_snapshot  what it says of a memory snapshot
  *     shard_command   tidemark shard
  *     search_command  tidemark search
  *     model_command   tidemark model
@@ -23,7 +24,7 @@
 	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--pin '...']... [--rules F] [--time S] [-o F] | " \
 		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [--pin '...']... [--rules F] [-o F]", \
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \
-	X(layout, "BUFFERS.csv [--capacity N | --pool NAME[:N]...] [--time S] [--json] [-o F]", "solve a MiniMalloc CSV") \
+	X(layout, "BUFFERS.csv|SNAPSHOT.pickle [--capacity N | --pool NAME[:N]...] [--device N] [--time S] [--json] [-o F]", "offsets for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json[.gz] [--time S] [--json] [-o F] [--verify F]", "solve a sharding problem of the IOPDDL contest's format") \
 	X(check, "GRAPH PLAN.json [--rules F] [--planned] [--numbers]", "verify everything that a plan file says; --planned: GRAPH may be the graph as planned; --numbers: don't plan again")  \
 	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \

@@ -178,13 +178,21 @@ static bool is_hlo(struct view view)
 	return false;
 }
 
+/* The snapshot's first key stands at its beginning. */
+static bool is_snapshot(struct view view)
+{
+	if (view.end - view.at > 200)
+		view.end = view.at + 200;
+	return contains(&view, "segments") || contains(&view, "device_traces");
+}
+
 enum input_kind input_detect(const char *data, size_t size)
 {
 	struct view view = { data, data + size };
 	if (starts(&view, "PK\003\004"))
 		return INPUT_ZIP;
 	if (size > 2 && data[0] == '\x80' && data[1] >= 2 && data[1] <= 5)
-		return INPUT_PICKLE;
+		return is_snapshot(view) ? INPUT_SNAPSHOT : INPUT_PICKLE;
 	if (size > 8 && memcmp(data + 4, "TFL3", 4) == 0)
 		return INPUT_TFLITE;
 	if (is_onnx(view))

@@ -15,11 +15,12 @@
 	X(HLO_TEXT, "XLA HLO text", "dump a proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
+	X(SNAPSHOT, "PyTorch memory snapshot", "it holds buffers, not ops: tidemark layout FILE") \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format") \
 	X(EMPTY, "empty file", "there is nothing in it") \
-	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO protos, MiniMalloc CSV, IOPDDL JSON")
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO protos, MiniMalloc CSV, IOPDDL JSON, PyTorch memory snapshots")
 
 #define X(id, name, advice) INPUT_##id,
 enum input_kind { INPUT_KINDS(X) INPUT_KIND_COUNT };

@@ -8,6 +8,9 @@
  *     dot_child     runs tidemark-dot, which reads DOT
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
+ *     pickle        walks over a Python pickle, builds nothing
+ *     snapshot      reads PyTorch's memory snapshots
+ *     snapshot_buffers  buffers and lives out of a trace
  *     problem_json  reads IOPDDL problems
  */
 #ifndef TIDEMARK_READ_OPEN_H

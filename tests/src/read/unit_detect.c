@@ -31,6 +31,8 @@ Test(detect, knows_binaries_by_their_first_bytes)
 {
 	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
 	EXPECT("\x80\x02}q\0(X\x08", INPUT_PICKLE);
+	EXPECT("\x80\x04\x95\0\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]", INPUT_SNAPSHOT);
+	EXPECT("\x80\x02}(X\x0d\0\0\0device_traces](", INPUT_SNAPSHOT);
 	EXPECT("\x1c\0\0\0TFL3\x14\0", INPUT_TFLITE);
 	EXPECT("\x08\x07\x12\x07pytorch\x1a\x06" "1.13.0:\xda\xbe\x03\x0aI\x12\x15/se/C", INPUT_ONNX);
 	EXPECT("\x08\x09\x42\x04\x0a\0\x10\x0d", INPUT_ONNX);

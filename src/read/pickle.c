@@ -1,0 +1,439 @@
+/* pickle.c: the stack machine of Python's pickles, without objects. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "pickle.h"
+
+#define CHUNK      (256u << 10)
+#define STACK_MOST (1u << 20)
+#define WORD_MOST  30
+#define MEMO_GAP   1024u        /* indices that a PUT may leave out */
+
+/* A memo's entry: a word's index, or one of these. */
+enum { MEMO_WORDS = 200, MEMO_OTHER = 200, MEMO_DICT, MEMO_LIST };
+
+struct machine {
+	struct source source;
+	const struct pickle_visitor *visitor;
+	struct error *error;
+	unsigned char *chunk;
+	size_t have, at;
+	uint64_t before;             /* bytes of chunks that are used up */
+	struct pickle_value *stack;
+	size_t room, depth;
+	uint32_t *mark;              /* depths at which marks stand */
+	size_t mark_room, marks;
+	uint8_t *memo;
+	size_t memo_room, memos;
+};
+
+static enum status refuse(struct machine *machine, const char *what)
+{
+	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------ */
+
+static enum status refill(struct machine *machine)
+{
+	machine->before += machine->have;
+	machine->at = machine->have = 0;
+	ssize_t got = machine->source.read(machine->source.context, machine->chunk, CHUNK, machine->error);
+	if (got < 0)
+		return machine->error->status;
+	machine->have = (size_t)got;
+	return got ? OK : refuse(machine, "the pickle is truncated");
+}
+
+/* Copies bytes to `to`, or skips them where that is NULL. */
+static enum status take(struct machine *machine, void *to, uint64_t bytes)
+{
+	unsigned char *out = to;
+	while (bytes) {
+		if (machine->at == machine->have) {
+			enum status status = refill(machine);
+			if (status != OK)
+				return status;
+		}
+		size_t part = machine->have - machine->at;
+		if (part > bytes)
+			part = (size_t)bytes;
+		if (out) {
+			memcpy(out, machine->chunk + machine->at, part);
+			out += part;
+		}
+		machine->at += part;
+		bytes -= part;
+	}
+	return OK;
+}
+
+/* A little-endian number of up to 8 bytes. */
+static enum status take_number(struct machine *machine, unsigned bytes, uint64_t *number)
+{
+	unsigned char byte[8];
+	enum status status = take(machine, byte, bytes);
+	*number = 0;
+	for (unsigned i = 0; status == OK && i < bytes; i++)
+		*number |= (uint64_t)byte[i] << 8 * i;
+	return status;
+}
+
+/* ---- stack ------------------------------------------------------------------------------------------ */
+
+static enum status push(struct machine *machine, struct pickle_value value)
+{
+	if (machine->depth == STACK_MOST)
+		return refuse(machine, "the pickle needs a stack of more than a million values");
+	if (!mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value))
+		return fail_memory(machine->error);
+	machine->stack[machine->depth++] = value;
+	return OK;
+}
+
+static enum status push_kind(struct machine *machine, enum pickle_kind kind)
+{
+	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind });
+}
+
+/* Where what belongs to the innermost collection begins: nothing below a mark is taken by accident. */
+static size_t floor_of(const struct machine *machine)
+{
+	return machine->marks ? machine->mark[machine->marks - 1] : 0;
+}
+
+static enum status need(struct machine *machine, size_t values)
+{
+	return machine->depth - floor_of(machine) >= values ? OK : refuse(machine, "the pickle takes from an empty stack");
+}
+
+static enum status push_mark(struct machine *machine)
+{
+	if (machine->marks == STACK_MOST)
+		return refuse(machine, "the pickle is nested too deeply");
+	if (!mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark))
+		return fail_memory(machine->error);
+	machine->mark[machine->marks++] = (uint32_t)machine->depth;
+	return OK;
+}
+
+/* Takes the topmost mark away; *from is the first value above it. */
+static enum status pop_mark(struct machine *machine, size_t *from)
+{
+	if (machine->marks == 0)
+		return refuse(machine, "the pickle misses a mark");
+	*from = machine->mark[--machine->marks];
+	return OK;
+}
+
+/* Puts one value in the place of all from there on. */
+static enum status replace(struct machine *machine, size_t from, enum pickle_kind kind)
+{
+	machine->depth = from;
+	return push_kind(machine, kind);
+}
+
+static enum status replace_marked(struct machine *machine, enum pickle_kind kind)
+{
+	size_t from = 0;
+	enum status status = pop_mark(machine, &from);
+	return status == OK ? replace(machine, from, kind) : status;
+}
+
+static enum status replace_top(struct machine *machine, size_t values)
+{
+	enum status status = need(machine, values);
+	return status == OK ? replace(machine, machine->depth - values, PICKLE_OTHER) : status;
+}
+
+/* ---- dicts and lists -------------------------------------------------------------------------------- */
+
+/* What stands above its collection comes into it. */
+static enum status fill(struct machine *machine, size_t from, enum pickle_kind kind)
+{
+	if (from == 0 || from <= floor_of(machine) || machine->stack[from - 1].kind != kind)
+		return refuse(machine, kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
+	struct pickle_value *whole = &machine->stack[from - 1];
+	uint32_t count = (uint32_t)(machine->depth - from);
+	if (whole->again)
+		return refuse(machine, "the pickle changes a collection out of its memo, which this reader doesn't follow");
+	if (kind == PICKLE_DICT && count % 2)
+		return refuse(machine, "the pickle has a key without a value");
+	const struct pickle_visitor *visitor = machine->visitor;
+	enum status status = kind == PICKLE_DICT ? visitor->pairs(visitor->context, whole, whole + 1, count / 2, machine->error)
+						 : visitor->items(visitor->context, whole, whole + 1, count, machine->error);
+	if (kind == PICKLE_LIST && __builtin_add_overflow(whole->count, count, &whole->count))
+		return refuse(machine, "a list is too long");
+	machine->depth = from;
+	return status;
+}
+
+static enum status fill_marked(struct machine *machine, enum pickle_kind kind)
+{
+	size_t from = 0;
+	enum status status = pop_mark(machine, &from);
+	return status == OK ? fill(machine, from, kind) : status;
+}
+
+static enum status fill_top(struct machine *machine, size_t values, enum pickle_kind kind)
+{
+	enum status status = need(machine, values + 1);
+	return status == OK ? fill(machine, machine->depth - values, kind) : status;
+}
+
+/* DICT and LIST: the collection comes after what is in it. */
+static enum status fill_new(struct machine *machine, enum pickle_kind kind)
+{
+	size_t from = 0;
+	enum status status = pop_mark(machine, &from);
+	if (status == OK)
+		status = push_kind(machine, kind);
+	if (status != OK)
+		return status;
+	struct pickle_value whole = machine->stack[machine->depth - 1];
+	memmove(machine->stack + from + 1, machine->stack + from, (machine->depth - 1 - from) * sizeof whole);
+	machine->stack[from] = whole;
+	return fill(machine, from + 1, kind);
+}
+
+/* ---- memo ------------------------------------------------------------------------------------------- */
+
+static uint8_t memo_entry(const struct pickle_value *value)
+{
+	return value->kind == PICKLE_WORD ? (uint8_t)value->number : value->kind == PICKLE_DICT ? MEMO_DICT
+		: value->kind == PICKLE_LIST ? MEMO_LIST : MEMO_OTHER;
+}
+
+static enum status put(struct machine *machine, uint64_t index)
+{
+	enum status status = need(machine, 1);
+	if (status != OK)
+		return status;
+	if (index > machine->memos + MEMO_GAP)
+		return refuse(machine, "the pickle's memo skips indices");
+	if (!mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, 1))
+		return fail_memory(machine->error);
+	while (machine->memos <= index)
+		machine->memo[machine->memos++] = MEMO_OTHER;
+	machine->memo[index] = memo_entry(&machine->stack[machine->depth - 1]);
+	return OK;
+}
+
+static enum status get(struct machine *machine, uint64_t index)
+{
+	if (index >= machine->memos)
+		return refuse(machine, "the pickle takes from its memo what isn't there");
+	uint8_t entry = machine->memo[index];
+	if (entry < MEMO_WORDS)
+		return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = entry });
+	if (entry == MEMO_OTHER)
+		return push_kind(machine, PICKLE_OTHER);
+	return push(machine, (struct pickle_value){ .kind = entry == MEMO_DICT ? PICKLE_DICT : PICKLE_LIST, .again = true });
+}
+
+static enum status put_of(struct machine *machine, unsigned bytes)
+{
+	uint64_t index;
+	enum status status = take_number(machine, bytes, &index);
+	return status == OK ? put(machine, index) : status;
+}
+
+static enum status get_of(struct machine *machine, unsigned bytes)
+{
+	uint64_t index;
+	enum status status = take_number(machine, bytes, &index);
+	return status == OK ? get(machine, index) : status;
+}
+
+/* ---- texts and numbers ------------------------------------------------------------------------------ */
+
+static enum status text(struct machine *machine, unsigned length_bytes)
+{
+	uint64_t length;
+	char word[WORD_MOST];
+	enum status status = take_number(machine, length_bytes, &length);
+	bool small = length <= WORD_MOST;
+	if (status == OK)
+		status = take(machine, small ? word : NULL, length);
+	if (status != OK)
+		return status;
+	const char *const *words = machine->visitor->words;
+	for (unsigned i = 0; small && words[i]; i++)
+		if (strlen(words[i]) == length && memcmp(words[i], word, (size_t)length) == 0)
+			return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i });
+	return push_kind(machine, PICKLE_OTHER);
+}
+
+static enum status skipped(struct machine *machine, unsigned length_bytes)
+{
+	uint64_t length;
+	enum status status = take_number(machine, length_bytes, &length);
+	if (status == OK)
+		status = take(machine, NULL, length);
+	return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+}
+
+static enum status push_number(struct machine *machine, int64_t number)
+{
+	return push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number });
+}
+
+static enum status whole_number(struct machine *machine, unsigned bytes, bool negative)
+{
+	uint64_t number;
+	enum status status = take_number(machine, bytes, &number);
+	if (status != OK)
+		return status;
+	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
+}
+
+/* LONG1 and LONG4: two's complement. One that 64 bits don't hold is no number that anybody asks for. */
+static enum status long_number(struct machine *machine, unsigned length_bytes)
+{
+	uint64_t length, number;
+	enum status status = take_number(machine, length_bytes, &length);
+	if (status != OK)
+		return status;
+	if (length > 8) {
+		status = take(machine, NULL, length);
+		return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+	}
+	status = take_number(machine, (unsigned)length, &number);
+	if (status != OK)
+		return status;
+	if (length && length < 8 && number >> (8 * length - 1))
+		number |= UINT64_MAX << 8 * length;
+	return push_number(machine, (int64_t)number);
+}
+
+static enum status fixed_size(struct machine *machine, unsigned bytes)
+{
+	enum status status = take(machine, NULL, bytes);
+	return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+}
+
+/* ---- opcodes ---------------------------------------------------------------------------------------- */
+
+static const struct { unsigned char code; const char *name; } calls[] = {
+	{ 'c', "GLOBAL" }, { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" }, { 'b', "BUILD" }, { 'i', "INST" }, { 'o', "OBJ" },
+	{ 0x81, "NEWOBJ" }, { 0x92, "NEWOBJ_EX" }, { 0x82, "EXT1" }, { 0x83, "EXT2" }, { 0x84, "EXT4" }, { 'P', "PERSID" },
+	{ 'Q', "BINPERSID" }, { 0x97, "NEXT_BUFFER" }, { 0x98, "READONLY_BUFFER" },
+};
+
+static enum status unknown(struct machine *machine, unsigned char code)
+{
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (calls[i].code == code)
+			return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and memory snapshots need none",
+				    machine->before + machine->at, calls[i].name);
+	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5", machine->before + machine->at, code);
+}
+
+static enum status pop(struct machine *machine)
+{
+	if (machine->depth > floor_of(machine))
+		machine->depth--;
+	else if (machine->marks)
+		machine->marks--;
+	else
+		return refuse(machine, "the pickle takes from an empty stack");
+	return OK;
+}
+
+static enum status pop_to_mark(struct machine *machine)
+{
+	size_t from = 0;
+	enum status status = pop_mark(machine, &from);
+	if (status == OK)
+		machine->depth = from;
+	return status;
+}
+
+/* ADDITEMS: what comes into a set is of no interest. */
+static enum status add_items(struct machine *machine)
+{
+	enum status status = pop_to_mark(machine);
+	return status == OK ? need(machine, 1) : status;
+}
+
+/* A copy of a collection isn't followed: only one of the two could be noted in. */
+static enum status duplicate(struct machine *machine)
+{
+	enum status status = need(machine, 1);
+	if (status != OK)
+		return status;
+	struct pickle_value copy = machine->stack[machine->depth - 1];
+	copy.again = copy.kind == PICKLE_DICT || copy.kind == PICKLE_LIST;
+	return push(machine, copy);
+}
+
+static enum status step(struct machine *machine, unsigned char code)
+{
+	switch (code) {
+	case 0x95: return take(machine, NULL, 8);                /* FRAME: a hint for reading ahead */
+	case '(': return push_mark(machine);
+	case '0': return pop(machine);
+	case '1': return pop_to_mark(machine);
+	case '2': return duplicate(machine);
+	case '}': return push_kind(machine, PICKLE_DICT);
+	case ']': return push_kind(machine, PICKLE_LIST);
+	case 'u': return fill_marked(machine, PICKLE_DICT);
+	case 'e': return fill_marked(machine, PICKLE_LIST);
+	case 's': return fill_top(machine, 2, PICKLE_DICT);
+	case 'a': return fill_top(machine, 1, PICKLE_LIST);
+	case 'd': return fill_new(machine, PICKLE_DICT);
+	case 'l': return fill_new(machine, PICKLE_LIST);
+	case 0x94: return put(machine, machine->memos);          /* MEMOIZE */
+	case 'q': return put_of(machine, 1);
+	case 'r': return put_of(machine, 4);
+	case 'h': return get_of(machine, 1);
+	case 'j': return get_of(machine, 4);
+	case 'K': return whole_number(machine, 1, false);
+	case 'M': return whole_number(machine, 2, false);
+	case 'J': return whole_number(machine, 4, true);
+	case 0x8a: return long_number(machine, 1);
+	case 0x8b: return long_number(machine, 4);
+	case 0x8c: case 'U': return text(machine, 1);
+	case 'X': case 'T': return text(machine, 4);
+	case 0x8d: return text(machine, 8);
+	case 'C': return skipped(machine, 1);
+	case 'B': return skipped(machine, 4);
+	case 0x8e: case 0x96: return skipped(machine, 8);
+	case 'G': return fixed_size(machine, 8);
+	case 'N': case 0x88: case 0x89: case ')': case 0x8f: return push_kind(machine, PICKLE_OTHER);
+	case 't': case 0x91: return replace_marked(machine, PICKLE_OTHER);
+	case 0x85: case 0x86: case 0x87: return replace_top(machine, code - 0x84u);
+	case 0x90: return add_items(machine);
+	default: return unknown(machine, code);
+	}
+}
+
+static enum status walk(struct machine *machine, struct pickle_value *root)
+{
+	unsigned char start[2], code = 0;
+	enum status status = take(machine, start, 2);
+	if (status != OK)
+		return status;
+	if (start[0] != 0x80 || start[1] < 2 || start[1] > 5)
+		return refuse(machine, "this is no pickle of protocols 2 to 5");
+	while ((status = take(machine, &code, 1)) == OK && code != '.')
+		if ((status = step(machine, code)) != OK)
+			return status;
+	if (status == OK && (machine->depth != 1 || machine->marks))
+		return refuse(machine, "the pickle ends with more than one value, or none");
+	if (status == OK)
+		*root = machine->stack[0];
+	return status;
+}
+
+enum status pickle_walk(struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error)
+{
+	struct machine machine = { .source = source, .visitor = visitor, .error = error, .chunk = mem_alloc(CHUNK, 1) };
+	*root = (struct pickle_value){ 0 };
+	enum status status = machine.chunk ? walk(&machine, root) : fail_memory(error);
+	mem_free(machine.chunk);
+	mem_free(machine.stack);
+	mem_free(machine.mark);
+	mem_free(machine.memo);
+	return status;
+}

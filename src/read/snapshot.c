@@ -1,0 +1,228 @@
+/* snapshot.c: reads events, segments and blocks out of a memory snapshot's pickle. */
+#include <string.h>
+
+#include "pickle.h"
+#include "snapshot.h"
+
+#define RECORDS_MOST (UINT32_MAX / 8)
+
+/* Words of which anything depends; actions stand in the order of their enum. */
+enum word {
+	WORD_ALLOC = SNAPSHOT_ALLOC, WORD_SEGMENT_UNMAP = SNAPSHOT_SEGMENT_UNMAP, WORD_ACTION, WORD_ADDR, WORD_SIZE, WORD_STATE, WORD_ACTIVE,
+	WORD_PENDING, WORD_AWAITING, WORD_REQUESTED_SIZE, WORD_ADDRESS, WORD_TOTAL_SIZE, WORD_BLOCKS, WORD_DEVICE, WORD_SEGMENTS, WORD_TRACES,
+	WORDS
+};
+static const char *const words[WORDS + 1] = {
+	"", "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "action", "addr", "size",
+	"state", "active_allocated", "active_pending_free", "active_awaiting_free", "requested_size", "address", "total_size", "blocks", "device",
+	"segments", "device_traces", NULL
+};
+
+/* What is noted in a dict: a record of that kind; in a list: records of that kind, from number on. */
+enum note { NOTE_NONE, NOTE_EVENT, NOTE_BLOCK, NOTE_SEGMENT, NOTE_TRACE, NOTE_ROOT };
+
+struct reader {
+	struct snapshot *snapshot;
+	bool traced;                  /* device_traces was there */
+};
+
+static const struct pickle_value absent;
+
+/* The values of the keys that are known, by the keys' words. The last one of a key counts, as in Python. */
+static void by_word(const struct pickle_value *pair, uint32_t count, const struct pickle_value *value[WORDS])
+{
+	for (int i = 0; i < WORDS; i++)
+		value[i] = &absent;
+	for (uint32_t i = 0; i < count; i++)
+		if (pair[2 * i].kind == PICKLE_WORD)
+			value[pair[2 * i].number] = &pair[2 * i + 1];
+}
+
+static bool there(const struct pickle_value *value)
+{
+	return value != &absent;
+}
+
+static enum status read_size(const struct pickle_value *value, const char *whose, int64_t *size, struct error *error)
+{
+	*size = value->number;
+	if (value->kind == PICKLE_NUMBER && value->number >= 0 && value->number <= BYTES_MAX)
+		return OK;
+	return fail(error, BAD_INPUT, "%s is missing, or is not a number from 0 to 2^60", whose);
+}
+
+static enum status read_address(const struct pickle_value *value, const char *whose, int64_t *address, struct error *error)
+{
+	*address = value->number;
+	if (value->kind == PICKLE_NUMBER)
+		return OK;
+	return fail(error, BAD_INPUT, "%s is missing, or is not a number of 64 bits", whose);
+}
+
+/* Room for one more record, whose number is the dict's. */
+static enum status note_record(struct pickle_value *dict, enum note note, void *records, size_t *room, uint32_t *count, size_t size,
+			       struct error *error)
+{
+	if (*count >= RECORDS_MOST)
+		return fail(error, BAD_INPUT, "there are too many events or blocks");
+	if (!mem_reserve(records, room, (size_t)*count + 1, size))
+		return fail_memory(error);
+	dict->note = (uint8_t)note;
+	dict->number = (*count)++;
+	return OK;
+}
+
+static enum status read_event(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
+			      struct error *error)
+{
+	struct snapshot *snapshot = reader->snapshot;
+	struct snapshot_event event = { 0, 0, SNAPSHOT_OTHER };
+	const struct pickle_value *action = value[WORD_ACTION];
+	enum status status = OK;
+	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
+		event.action = (enum snapshot_action)action->number;
+		status = read_size(value[WORD_SIZE], "an event's size", &event.size, error);
+		if (status == OK)
+			status = read_address(value[WORD_ADDR], "an event's addr", &event.address, error);
+	}
+	if (status == OK)
+		status = note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error);
+	if (status == OK)
+		snapshot->event[dict->number] = event;
+	return status;
+}
+
+static enum status read_block(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
+			      struct error *error)
+{
+	struct snapshot *snapshot = reader->snapshot;
+	const struct pickle_value *state = value[WORD_STATE];
+	struct snapshot_block block = { .placed = there(value[WORD_ADDRESS]) };
+	block.active = state->kind == PICKLE_WORD && state->number >= WORD_ACTIVE && state->number <= WORD_AWAITING;
+	enum status status = read_size(value[WORD_SIZE], "a block's size", &block.size, error);
+	if (status == OK && block.placed)
+		status = read_address(value[WORD_ADDRESS], "a block's address", &block.address, error);
+	if (status == OK)
+		status = note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error);
+	if (status == OK)
+		snapshot->block[dict->number] = block;
+	return status;
+}
+
+static enum status read_segment(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS],
+				struct error *error)
+{
+	struct snapshot *snapshot = reader->snapshot;
+	struct snapshot_segment segment = { 0 };
+	const struct pickle_value *blocks = value[WORD_BLOCKS], *device = value[WORD_DEVICE];
+	enum status status = read_size(value[WORD_TOTAL_SIZE], "a segment's total_size", &segment.bytes, error);
+	if (status == OK)
+		status = read_address(value[WORD_ADDRESS], "a segment's address", &segment.address, error);
+	if (status != OK)
+		return status;
+	if (device->kind == PICKLE_NUMBER && device->number > 0)
+		segment.device = device->number < RECORDS_MOST ? (uint32_t)device->number : RECORDS_MOST;
+	if (blocks->kind == PICKLE_LIST && blocks->note == NOTE_BLOCK) {
+		segment.first_block = (uint32_t)blocks->number;
+		segment.blocks = blocks->count;
+	}
+	status = note_record(dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
+	if (status == OK)
+		snapshot->segment[dict->number] = segment;
+	return status;
+}
+
+static enum status read_root(struct reader *reader, struct pickle_value *dict, const struct pickle_value *traces, struct error *error)
+{
+	if (traces->kind != PICKLE_LIST || traces->again || (traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
+		return fail(error, BAD_INPUT, "device_traces is no list of lists of events");
+	if (reader->traced)
+		return fail(error, BAD_INPUT, "device_traces stands there twice");
+	reader->traced = true;
+	dict->note = NOTE_ROOT;
+	return OK;
+}
+
+static enum status visit_pairs(void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error)
+{
+	const struct pickle_value *value[WORDS];
+	by_word(pair, count, value);
+	bool event = there(value[WORD_ACTION]), segment = there(value[WORD_TOTAL_SIZE]);
+	bool block = there(value[WORD_STATE]) && there(value[WORD_SIZE]), root = there(value[WORD_TRACES]);
+	if (event + segment + block + root == 0)
+		return OK;
+	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
+		return fail(error, BAD_INPUT, "something is an event, a block, a segment or the snapshot, and another of these, too");
+	if (event)
+		return read_event(context, dict, value, error);
+	if (segment)
+		return read_segment(context, dict, value, error);
+	return block ? read_block(context, dict, value, error) : read_root(context, dict, value[WORD_TRACES], error);
+}
+
+/* A list of events joins a list of traces. */
+static enum status add_trace(struct reader *reader, struct pickle_value *list, const struct pickle_value *events, uint32_t device,
+			     struct error *error)
+{
+	struct snapshot *snapshot = reader->snapshot;
+	if (list->note != NOTE_NONE && list->note != NOTE_TRACE)
+		return fail(error, BAD_INPUT, "a list holds both events and lists of them");
+	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace))
+		return fail_memory(error);
+	list->note = NOTE_TRACE;
+	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ (uint32_t)events->number, events->count, device };
+	return OK;
+}
+
+static enum status visit_items(void *context, struct pickle_value *list, const struct pickle_value *item, uint32_t count, struct error *error)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t before = list->count + i;
+		if (item[i].kind == PICKLE_LIST && item[i].note == NOTE_EVENT) {
+			enum status status = add_trace(context, list, &item[i], before, error);
+			if (status != OK)
+				return status;
+			continue;
+		}
+		bool record = item[i].kind == PICKLE_DICT && item[i].note >= NOTE_EVENT && item[i].note <= NOTE_SEGMENT;
+		bool holds = list->note >= NOTE_EVENT && list->note <= NOTE_SEGMENT;
+		if (!record && !holds)
+			continue;
+		if (before == 0) {
+			list->note = item[i].note;
+			list->number = item[i].number;
+		}
+		/* Records lie behind each other, as they were read. */
+		if (item[i].kind != PICKLE_DICT || item[i].note != list->note || item[i].number != list->number + before)
+			return fail(error, BAD_INPUT, "a list of events, blocks or segments has other things in it, or one of them twice");
+	}
+	return OK;
+}
+
+static enum status check_root(const struct reader *reader, const struct pickle_value *root, struct error *error)
+{
+	if (root->kind != PICKLE_DICT || root->note != NOTE_ROOT)
+		return fail(error, BAD_INPUT, "this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes them)");
+	if (reader->snapshot->traces == 0)
+		return fail(error, BAD_INPUT, "the snapshot has no events: call torch.cuda.memory._record_memory_history() before the step");
+	return OK;
+}
+
+enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error)
+{
+	*snapshot = (struct snapshot){ 0 };
+	struct reader reader = { .snapshot = snapshot };
+	struct pickle_visitor visitor = { words, visit_pairs, visit_items, &reader };
+	struct pickle_value root;
+	enum status status = pickle_walk(source, &visitor, &root, error);
+	return status == OK ? check_root(&reader, &root, error) : status;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	mem_free(snapshot->event);
+	mem_free(snapshot->block);
+	mem_free(snapshot->segment);
+	mem_free(snapshot->trace);
+	*snapshot = (struct snapshot){ 0 };
+}
