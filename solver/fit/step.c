@@ -3,10 +3,6 @@
 
 #include "step.h"
 
-#define X(id, name, help) name,
-const char *const fit_random_names[FIT_RANDOM_COUNT] = { FIT_RANDOMS(X) };
-#undef X
-
 /* Another name of its operand: it takes no time and changes nothing. */
 static bool is_view(const struct graph *graph, uint32_t op)
 {

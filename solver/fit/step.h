@@ -15,7 +15,6 @@
 #define X(id, name, help) FIT_RANDOM_##id,
 enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
 #undef X
-extern const char *const fit_random_names[FIT_RANDOM_COUNT];
 
 #define FIT_RESULTS 64         /* an op with more results never runs again */
 #define FIT_STATE_BYTES 16     /* seed and offset of a counter-based generator */

@@ -133,9 +133,11 @@ static enum status read_certificate(struct check *check, const struct fitted *fi
 	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
 	const char *by = json_string_value(json_object_get(json, "by"));
 	size_t i;
-	if (!by || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
+	uint32_t op = op_of(fitted, json_object_get(json, "op"));
+	bool impossible = by && strcmp(by, "room") == 0, known = by && (op == NONE ? strcmp(by, "none") == 0 : impossible || strcmp(by, "cut") == 0);
+	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
-	*certificate = (struct fit_certificate){ .op = op_of(fitted, json_object_get(json, "op")), .impossible = strcmp(by, "room") == 0,
+	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible,
 		.price = json_integer_value(price), .arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
 	if (!certificate->arc)
 		return fail_memory(check->error);

@@ -9,7 +9,14 @@
 
 #define FIT_ROUNDS 4
 
-bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+/* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
+struct goal {
+	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
+	int64_t limit;              /* of the arena; < 0: none */
+};
+
+/* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
+static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
 {
 	bool fits_a = goal->limit < 0 || a->arena_bytes <= goal->limit, fits_b = goal->limit < 0 || b->arena_bytes <= goal->limit;
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
