@@ -15,7 +15,9 @@ static void fix(const struct fit_step *step, uint8_t *state)
 		state[s] = (uint8_t)(!step->droppable[s] ? FIT_KEEP : step->fixed[s] == FIT_DROPPED ? FIT_HOLD : state[s]);
 }
 
-void fit_keep_boundaries(const struct fit_step *step, const struct activations *activations, uint32_t every, uint8_t *state)
+/* What crosses between groups of `every` layers is kept, and what lies outside of layers; all else is held. With every = 1 it is recompute=full;
+ * with the square root of the layers, Chen et al. 2016. state: [storages]. O(step). */
+static void keep_boundaries(const struct fit_step *step, const struct activations *activations, uint32_t every, uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
 		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : group_of(activations, maker, every);
@@ -29,7 +31,8 @@ void fit_keep_boundaries(const struct fit_step *step, const struct activations *
 	fix(step, state);
 }
 
-void fit_drop_scores(const struct fit_step *step, const struct activations *activations, uint8_t *state)
+/* Scores of attentions are dropped, all else that is saved is kept: recompute=selective. As the former. */
+static void drop_scores(const struct fit_step *step, const struct activations *activations, uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->storages; s++)
 		state[s] = activations->attention[s] || (!step->saved[s] && !activations->anchor[s]) ? FIT_HOLD : FIT_KEEP;
@@ -43,10 +46,10 @@ enum status fit_baselines(const struct fit_step *step, const struct activations 
 	*state = mem_alloc((size_t)step->storages * 5, sizeof **state);
 	if (!*state)
 		return NO_MEMORY;
-	fit_drop_scores(step, activations, *state);
+	drop_scores(step, activations, *state);
 	*count = 1;
 	for (size_t i = 0; i < sizeof every / sizeof *every && activations->layers > 0; i++)
 		if (every[i] > 0)
-			fit_keep_boundaries(step, activations, every[i], *state + (size_t)step->storages * (*count)++);
+			keep_boundaries(step, activations, every[i], *state + (size_t)step->storages * (*count)++);
 	return OK;
 }

@@ -382,17 +382,3 @@ struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *p
 	fit_base_free(&base);
 	return graph;
 }
-
-enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t count, struct control *control, int64_t *bound, double *slope)
-{
-	enum status status = OK;
-	solver->bounds.best = 0;
-	for (uint32_t i = 0; i < count && status == OK; i++) {
-		status = fit_bound(&solver->bounds, cap[i], control, &bound[i], &slope[i], NULL);
-		if (status == INFEASIBLE) {
-			bound[i] = INT64_MAX;
-			status = OK;
-		}
-	}
-	return status;
-}

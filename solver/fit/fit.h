@@ -74,7 +74,4 @@ void fit_plan_free(struct fit_plan *plan);
 /* The plan's graph: fit_apply(). */
 struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error);
 
-/* The bound's curve: at caps [count], bounds [count] in picoseconds (INT64_MAX: nothing fits) and slopes. A cap takes some 10 cuts. */
-enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t count, struct control *control, int64_t *bound, double *slope);
-
 #endif

@@ -102,7 +102,8 @@ static uint32_t list_differences(struct fit_search *search, const bool *heavy, c
 	return count;
 }
 
-void fit_mix(struct fit_search *search, const bool *heavy, const bool *light)
+/* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one; the point by bisection. */
+static void mix(struct fit_search *search, const bool *heavy, const bool *light)
 {
 	uint32_t count = list_differences(search, heavy, light), low = 0, high = count;
 	if (count == 0) {
@@ -189,7 +190,7 @@ static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
 		fit_states_of(search->step, dual->column[list[light]].kept, search->state);
 		fit_try(search, search->state);
 		for (uint32_t heavy = light + 1; heavy < count && fit_goes_on(search); heavy++)
-			fit_mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
+			mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
 	}
 }
 

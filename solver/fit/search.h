@@ -44,8 +44,6 @@ void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state
 
 /* ---- parts of the search: each makes the best better, or leaves it ------------------------------------------ */
 
-/* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one; the point by bisection. */
-void fit_mix(struct fit_search *search, const bool *heavy, const bool *light);
 /* Cuts of a dual mixed in pairs, the dual anew with the transients that the replay showed, until near the dual's bound. */
 void fit_primal(struct fit_search *search, struct fit_dual *dual);
 /* From states that do not fit: the change that takes away most of what is above the cap for its time, until nothing is. */

@@ -110,17 +110,18 @@ static bool has_chance(const struct plan *first, const struct plan *quick)
 	return plan_step_time(quick) < time + time / 100 * NEAR_PERCENT && (budget < 0 || quick->arena_bytes <= budget + budget / 100 * NEAR_PERCENT);
 }
 
-/* A rival's complete plan; NULL where it has no chance. */
+/* A rival's plan; NULL where it has no chance. auto takes the heuristics' own where the complete one, which seeks the least peak, is slower. */
 static struct plan *plan_rival(const struct planning *planning, const struct plan *first, uint32_t rival)
 {
 	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->sharded };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
-	bool near = plan && has_chance(first, plan);
+	bool near = plan && has_chance(first, plan), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	plan_release(plan);
 	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	transformed_release(transformed);
-	return plan;
+	return better_of(&(struct goal){ GOAL_FASTEST, plan_budget(first) }, plan, quick);
 }
 
 /* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. any: the cap is all that counts. */
