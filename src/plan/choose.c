@@ -4,6 +4,7 @@
  * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
  */
 #include "choose.h"
+#include "shard_stage.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"
 
@@ -177,13 +178,16 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > plan_budget(plan);
 }
 
-/* auto where nothing fits the cap so far: what minred finds, unless every sharding keeps more than the cap. Takes over the best so far. */
+/* What minred finds, as a candidate of auto: where nothing fits the cap so far, unless every sharding keeps more than it; and on graphs whose searches are
+ * short, where it may be faster than what the estimate chose. Takes over the best so far. */
 static struct plan *try_least(const struct planning *planning, struct plan *best)
 {
 	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true };
-	struct goal goal = { GOAL_SMALLEST, -1 };
+	int64_t budget = plan_budget(best);
+	bool over = budget >= 0 && best->arena_bytes > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
+	struct goal goal = { over ? GOAL_SMALLEST : GOAL_FASTEST, over ? -1 : budget };
 	if (!best->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
-		|| plan_budget(best) < 0 || best->limited || best->arena_bytes <= plan_budget(best) || keeps_too_much(best))
+		|| best->limited || !(over ? !keeps_too_much(best) : small))
 		return best;
 	struct plan *least = plan_once(planning, &wish, false);
 	best = better_of(&goal, best, least ? judge(planning, least, true) : NULL);

@@ -8,7 +8,6 @@
 #include "shard_stage.h"
 
 #define CANDIDATES_MAX 200
-#define RIVAL_OPS 20000         /* of larger graphs auto plans the least estimate alone */
 #define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
