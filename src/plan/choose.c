@@ -119,6 +119,8 @@ static struct plan *plan_rival(const struct planning *planning, const struct pla
 	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
 	bool near = plan && has_chance(first, plan), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
+	if (quick)
+		quick->complete = true;    /* as a candidate: nothing better of it follows */
 	plan_release(plan);
 	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	transformed_release(transformed);
