@@ -138,10 +138,10 @@ int plan_exit(const struct plan *plan)
 {
 	int64_t budget = plan_budget(plan);
 	char arena[32], cap[32], change[400];
-	if (budget >= 0 && plan->arena_bytes > budget) {
-		complain_line("the plan needs %s, above the memory cap of %s", bytes_text(plan->arena_bytes, arena, sizeof arena),
+	if (budget >= 0 && plan_arena(plan) > budget) {
+		complain_line("the plan needs %s, above the memory cap of %s", bytes_text(plan_arena(plan), arena, sizeof arena),
 			bytes_text(budget, cap, sizeof cap));
-		if (plan->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
+		if (plan->transformed->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
 			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}

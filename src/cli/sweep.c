@@ -170,19 +170,19 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 static void write_plan(struct json *json, const struct plan *plan)
 {
 	int64_t budget = plan_budget(plan);
-	bool fits = budget < 0 || plan->arena_bytes <= budget;
+	bool fits = budget < 0 || plan_arena(plan) <= budget;
 	json_write_text(json, "status", fits ? "ok" : "over-memory");
-	json_write_integer(json, "persistent_bytes", plan->persistent_bytes);
-	json_write_integer(json, "peak_bytes", plan->peak_bytes);
-	json_write_integer(json, "order_bound_bytes", plan->order_bound_bytes);
-	json_write_bool(json, "order_proved", plan->order_proved);
-	json_write_integer(json, "program_peak_bytes", plan->program_peak_bytes);
-	json_write_integer(json, "arena_bytes", plan->arena_bytes);
-	json_write_integer(json, "layout_bound_bytes", plan->layout_bound_bytes);
-	json_write_bool(json, "layout_proved", plan->layout_proved);
-	json_write_integer(json, "caching_allocator_bytes", plan->caching_bytes);
-	if (plan->sharded) {
-		json_write_integer(json, "redundant_bytes", plan->sharded->cost.redundant);
+	json_write_integer(json, "persistent_bytes", plan->ordered->problem.base);
+	json_write_integer(json, "peak_bytes", plan_peak(plan));
+	json_write_integer(json, "order_bound_bytes", plan->ordered->result.proof.bound);
+	json_write_bool(json, "order_proved", proof_closed(&plan->ordered->result.proof));
+	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
+	json_write_integer(json, "arena_bytes", plan_arena(plan));
+	json_write_integer(json, "layout_bound_bytes", plan->laid_out->layout.proof.bound);
+	json_write_bool(json, "layout_proved", proof_closed(&plan->laid_out->layout.proof));
+	json_write_integer(json, "caching_allocator_bytes", plan->laid_out->caching);
+	if (plan->transformed->sharded) {
+		json_write_integer(json, "redundant_bytes", plan->transformed->sharded->cost.redundant);
 		json_write_integer(json, "comm_bytes", plan->traffic.bytes);
 		json_write_real(json, "step_seconds", (double)plan_step_time(plan) * 1e-12, 9);
 	}

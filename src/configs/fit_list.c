@@ -78,7 +78,7 @@ static int64_t step_of(const struct finding *finding, const struct plan *plan)
 	int64_t time = plan_step_time(plan);
 	if (time >= 0)
 		return time;
-	struct plan_time *simulated = plan_time_of(plan->graph, plan->order, plan->sharded, &plan->scenario, finding->planner->rules);
+	struct plan_time *simulated = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, finding->planner->rules);
 	if (!simulated)
 		return fail_memory(finding->error), -1;
 	time = simulated->time.total;
@@ -95,9 +95,9 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 /* The op whose operands forbid every recomputation, where the plan has that proof; else NULL. *status: OK or NO_MEMORY. */
 static char *forbidding(const struct plan *plan, enum status *status)
 {
-	const struct fitted *fitted = plan->fitted;
+	const struct fitted *fitted = plan->transformed->fitted;
 	*status = OK;
-	if (plan->sharded || plan->pipelined || !fitted || !fitted->capped || !fitted->impossible)
+	if (plan->transformed->sharded || plan->transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
 		return NULL;
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
 	size_t size = strlen(op->name) + strlen(op->type) + 4;
@@ -137,8 +137,8 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		status = NO_MEMORY;
 	} else if (plan) {
 		way->planned = true;
-		way->arena = plan->arena_bytes;
-		way->fits = plan->arena_bytes <= finding->list->budget;
+		way->arena = plan_arena(plan);
+		way->fits = plan_arena(plan) <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
 		way->forbids = forbidding(plan, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
@@ -333,8 +333,8 @@ static enum status find_base(struct finding *finding)
 	if (status == OK)
 		list->forbids = forbidding(plan, &status);
 	if (status == OK) {
-		list->arena = plan->arena_bytes;
-		list->fits = plan->arena_bytes <= list->budget;
+		list->arena = plan_arena(plan);
+		list->fits = plan_arena(plan) <= list->budget;
 		list->step = step_of(finding, plan);
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}

@@ -159,7 +159,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
 {
 	for (uint32_t p = from; p < to; p++)
-		least = plan->live[p] > least ? plan->live[p] : least;
+		least = plan->ordered->live[p] > least ? plan->ordered->live[p] : least;
 	return least;
 }
 
@@ -167,11 +167,11 @@ static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int6
 static void hold(const struct plan *plan, uint32_t first, uint32_t last, struct timetable *timetable)
 {
 	uint32_t ops = plan->graph->ops;
-	timetable->fixed[0] = plan->persistent_bytes;
-	timetable->bytes[0] = highest(plan, 0, first, plan->persistent_bytes);
-	timetable->bytes[1] = highest(plan, first, last, plan->persistent_bytes);
-	timetable->after[0] = first < ops ? plan->live[first] : plan->persistent_bytes;
-	timetable->after[1] = highest(plan, last, ops, plan->persistent_bytes);
+	timetable->fixed[0] = plan->ordered->problem.base;
+	timetable->bytes[0] = highest(plan, 0, first, plan->ordered->problem.base);
+	timetable->bytes[1] = highest(plan, first, last, plan->ordered->problem.base);
+	timetable->after[0] = first < ops ? plan->ordered->live[first] : plan->ordered->problem.base;
+	timetable->after[1] = highest(plan, last, ops, plan->ordered->problem.base);
 	timetable->peak[0] = timetable->bytes[1] > timetable->bytes[0];
 	if (timetable->after[1] > timetable->bytes[timetable->peak[0]]) {   /* the update has the peak: it counts to the backward slot */
 		timetable->bytes[1] = timetable->after[1];
@@ -187,7 +187,7 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
 	uint32_t first = graph->ops, last = 0;
 	int64_t total = time->time.total, begin = total, end = 0, none[1] = { 0 };
 	for (uint32_t p = 0; p < graph->ops; p++) {
-		uint32_t op = plan->order[p];
+		uint32_t op = plan->ordered->result.order[p];
 		if (graph->op[op].phase != PHASE_BACKWARD || time->model.time[op] == 0)
 			continue;   /* views stand anywhere */
 		int64_t start = time->time.start[op], stop = start + time->model.time[op];
@@ -210,7 +210,7 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
  * comes and goes in a slot. */
 static enum status planned_timetable(const struct plan *plan, struct timetable *timetable, struct error *error)
 {
-	const struct pipelined *pipelined = plan->pipelined;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
 	int64_t *kept = mem_alloc(pieces + ranks, sizeof *kept), *none = kept + pieces;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
@@ -234,9 +234,9 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 
 static enum status timetable_of_plan(const struct plan *plan, const struct rules *rules, struct timetable *timetable, struct error *error)
 {
-	if (plan->pipelined)
+	if (plan->transformed->pipelined)
 		return planned_timetable(plan, timetable, error);
-	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->order, NULL, &plan->scenario, rules);
+	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
 	enum status status = time ? step_timetable(plan, time, timetable, error) : fail_memory(error);
 	if (!plan->time)
 		plan_time_free(time);
@@ -246,7 +246,7 @@ static enum status timetable_of_plan(const struct plan *plan, const struct rules
 /* Of the configuration what the plan says. */
 static struct outlook *planned(const struct plan *plan, struct error *error)
 {
-	const struct pipelined *pipelined = plan->pipelined;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
 	struct outlook *outlook = mem_alloc(1, sizeof *outlook);
 	if (!outlook) {
 		fail_memory(error);
@@ -258,8 +258,8 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
 		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
 		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B };
-	if (plan->sharded)
-		take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
+	if (plan->transformed->sharded)
+		take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
 	outlook->devices = (uint32_t)plan->scenario.value[K_devices];
 	outlook->devices_per_node = (uint32_t)plan->scenario.value[K_devices_per_node];
 	scenario_machine(&plan->scenario, &outlook->machine);
@@ -270,7 +270,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 /* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
 static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
 {
-	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct control control = { .cancel = cancel };
 	struct stage_context stage = { .store = store_new(), .rules = rules, .control = &control };
 	struct outlook *outlook = NULL;
@@ -287,8 +287,8 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
 	struct rules *rules = rules_load(rules_file, error);
-	struct outlook *outlook = rules && !plan->pipelined ? modelled(plan, rules, cancel, error) : NULL;
-	if (rules && !outlook && (plan->pipelined || error->status == BAD_INPUT))
+	struct outlook *outlook = rules && !plan->transformed->pipelined ? modelled(plan, rules, cancel, error) : NULL;
+	if (rules && !outlook && (plan->transformed->pipelined || error->status == BAD_INPUT))
 		outlook = planned(plan, error);
 	if (outlook)
 		timetable_free(&outlook->timetable);

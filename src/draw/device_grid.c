@@ -31,7 +31,7 @@ static uint32_t degree(const struct mesh *mesh, const char *name)
 void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid)
 {
 	static const char *const names[GRID_AXES] = { "pp", "dp", "ep", "cp", "tp" };
-	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct machine machine;
 	scenario_machine(&plan->scenario, &machine);
 	uint32_t size[GRID_AXES] = { 1, degree(mesh, "dp"), degree(mesh, "ep"), degree(mesh, "cp"), degree(mesh, "tp") }, inside = 1;
@@ -39,7 +39,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
 	}
-	*grid = (struct device_grid) { .per_node = (uint32_t)plan->scenario.value[K_devices_per_node], .ranks = size[0], .bytes = plan->peak_bytes,
+	*grid = (struct device_grid) { .per_node = (uint32_t)plan->scenario.value[K_devices_per_node], .ranks = size[0], .bytes = plan_peak(plan),
 		.limit = plan_budget(plan), .timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
 	for (int i = 0; i < GRID_AXES; i++)
 		inside *= size[i];

@@ -142,10 +142,10 @@ static void node_label(const struct writer *writer, const struct draw_node *node
 	char where[48];
 	if (*placement_of_node(writer->drawing, node, where, sizeof where))
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", where);
-	if (node->alive && node->alive >= plan->peak_bytes / 1000)
+	if (node->alive && node->alive >= plan_peak(plan) / 1000)
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
 	if (node->peak)
-		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(plan->peak_bytes, text));
+		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(plan_peak(plan), text));
 	fputs(">", writer->stream);
 }
 
@@ -327,7 +327,7 @@ static void legend_places(const struct writer *writer)
 	if (writer->places.count == 0)
 		return;
 	fputs("</TD></TR><TR><TD>" ROW_BEGIN, writer->stream);
-	fprintf(writer->stream, "<TD>on %s: </TD>\n", mesh_text(&writer->drawing->plan->sharded->sharding.mesh, mesh, sizeof mesh));
+	fprintf(writer->stream, "<TD>on %s: </TD>\n", mesh_text(&writer->drawing->plan->transformed->sharded->sharding.mesh, mesh, sizeof mesh));
 	for (uint32_t i = 0; i < writer->places.count; i++)
 		legend_area(writer, placement_area(i), "#777777", i + 1 == writer->places.count && writer->places.more ? "others" : writer->places.text[i]);
 	fputs(ROW_END, writer->stream);
@@ -346,7 +346,7 @@ static void legend(const struct writer *writer)
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		if (there[phase])
 			legend_area(writer, phase_colour[phase].area, phase_colour[phase].line, phase_names[phase]);
-	if (drawing->plan && drawing->plan->peak_position != NONE)
+	if (drawing->plan && drawing->plan->ordered->peak_position != NONE)
 		legend_area(writer, "#FFFFFF", ALARM, "op at the peak");
 	if (alive)
 		legend_bar(writer, 3, ALARM, "alive at the peak");
@@ -378,9 +378,9 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 	} else if (options->alive) {
 		fprintf(writer->stream, ", %u that make or next use what is alive at the peak", drawing->selected);
 	}
-	if (plan && plan->peak_position != NONE) {
-		fprintf(writer->stream, "; peak %s at ", bytes_of(plan->peak_bytes, text));
-		html_text(writer->stream, drawing->graph->op[plan->order[plan->peak_position]].name, 40);
+	if (plan && plan->ordered->peak_position != NONE) {
+		fprintf(writer->stream, "; peak %s at ", bytes_of(plan_peak(plan), text));
+		html_text(writer->stream, drawing->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, 40);
 	}
 	if (drawing->graph->persistent_bytes)
 		fprintf(writer->stream, "; %s persistent", bytes_of(drawing->graph->persistent_bytes, text));

@@ -156,25 +156,26 @@ static void draw_level(struct axes *axes, int64_t bytes, const char *colour, boo
 
 static void draw_peak(struct axes *axes, const struct plan *plan)
 {
-	if (plan->peak_position == NONE)
+	if (plan->ordered->peak_position == NONE)
 		return;
-	double x = x_of(axes, plan->peak_position + 0.5), y = y_of(axes, (double)plan->peak_bytes);
+	double x = x_of(axes, plan->ordered->peak_position + 0.5), y = y_of(axes, (double)plan_peak(plan));
 	const struct canvas_line line = { ALARM, 1.5, false };
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
 	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, ALARM, NULL, NULL);
-	if (plan->order_bound_bytes > 0)
-		draw_level(axes, plan->order_bound_bytes, INK, true);
+	if (plan->ordered->result.proof.bound > 0)
+		draw_level(axes, plan->ordered->result.proof.bound, INK, true);
 }
 
 static void peak_note(const struct plan *plan, char *note, size_t size)
 {
+	const struct ordered *ordered = plan->ordered;
 	char text[32];
-	if (plan->peak_position == NONE)
+	if (ordered->peak_position == NONE)
 		return;
-	int used = snprintf(note, size, "peak at position %u: %.60s", plan->peak_position, plan->graph->op[plan->order[plan->peak_position]].name);
-	if (plan->order_bound_bytes > 0 && used > 0 && (size_t)used < size)
-		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(plan->order_bound_bytes, text, sizeof text),
-			plan->order_proved ? " (reached)" : "");
+	int used = snprintf(note, size, "peak at position %u: %.60s", ordered->peak_position, plan->graph->op[ordered->result.order[ordered->peak_position]].name);
+	if (ordered->result.proof.bound > 0 && used > 0 && (size_t)used < size)
+		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(ordered->result.proof.bound, text, sizeof text),
+			proof_closed(&ordered->result.proof) ? " (reached)" : "");
 }
 
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -188,12 +189,12 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 		for (int group = 0; group < GROUP_COUNT; group++)
 			there[group] |= thinned->group[i][group] > 0;
 	peak_note(plan, note, sizeof note);
-	begin_axes(&axes, plan, paper, plan->peak_bytes);
+	begin_axes(&axes, plan, paper, plan_peak(plan));
 	if (status == OK)
 		status = open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
-		thinned->count = timeline_thin(plan->live, plan->graph->ops, POINTS_MOST, thinned->keep);
-		draw_title(&axes, plan, "peak", plan->peak_bytes);
+		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
+		draw_title(&axes, plan, "peak", plan_peak(plan));
 		draw_axes(&axes, "live memory");
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
@@ -215,10 +216,10 @@ struct box { double x, y, width, height; };
 /* Where a storage that is there stands; false where its box can't be seen. */
 static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t storage, struct box *box)
 {
-	box->x = x_of(axes, plan->first[storage]);
-	box->width = x_of(axes, plan->last[storage] + 1.0) - box->x;
-	box->y = y_of(axes, (double)(plan->offset[storage] + plan->bytes[storage]));
-	box->height = y_of(axes, (double)plan->offset[storage]) - box->y;
+	box->x = x_of(axes, plan->laid_out->first[storage]);
+	box->width = x_of(axes, plan->laid_out->last[storage] + 1.0) - box->x;
+	box->y = y_of(axes, (double)(plan->laid_out->offset[storage] + plan->laid_out->bytes[storage]));
+	box->height = y_of(axes, (double)plan->laid_out->offset[storage]) - box->y;
 	return box->width >= BOX_LEAST && box->height >= BOX_LEAST;
 }
 
@@ -227,7 +228,7 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 	const struct canvas_line edge = { "#FFFFFF", 0.2, false };
 	struct box box;
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->first[storage] != NONE && box_of(axes, plan, storage, &box))
+		if (plan->laid_out->first[storage] != NONE && box_of(axes, plan, storage, &box))
 			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(plan->graph->storage[storage].kind)],
 				box.width > 1 && box.height > 1 ? &edge : NULL, plan->graph->tensor[plan->graph->storage[storage].root].name);
 }
@@ -239,9 +240,9 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	uint32_t small = 0;
 	char note[100] = "";
 	struct box box;
-	begin_axes(&axes, plan, paper, plan->arena_bytes);
+	begin_axes(&axes, plan, paper, plan_arena(plan));
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->first[storage] != NONE) {
+		if (plan->laid_out->first[storage] != NONE) {
 			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
 			small += !box_of(&axes, plan, storage, &box);
 		}
@@ -250,10 +251,10 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	enum status status = open_axes(&axes, paper, there, note, error);
 	if (status != OK)
 		return status;
-	draw_title(&axes, plan, "arena", plan->arena_bytes);
+	draw_title(&axes, plan, "arena", plan_arena(plan));
 	draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);
-	draw_level(&axes, plan->arena_bytes, ALARM, false);
+	draw_level(&axes, plan_arena(plan), ALARM, false);
 	draw_legend(&axes.canvas, &axes, there, note);
 	return canvas_close(&axes.canvas, stream, error);
 }

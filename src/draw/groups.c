@@ -79,8 +79,8 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 
 static bool alive_at_peak(const struct plan *plan, uint32_t storage)
 {
-	return plan && plan->peak_position != NONE && plan->first[storage] != NONE && !plan->graph->storage[storage].persistent &&
-		plan->first[storage] <= plan->peak_position && plan->last[storage] >= plan->peak_position;
+	return plan && plan->ordered->peak_position != NONE && plan->laid_out->first[storage] != NONE && !plan->graph->storage[storage].persistent &&
+		plan->laid_out->first[storage] <= plan->ordered->peak_position && plan->laid_out->last[storage] >= plan->ordered->peak_position;
 }
 
 /* Who made what is alive at the peak, and who uses it next. */
@@ -88,20 +88,20 @@ static enum status select_alive(struct builder *builder)
 {
 	const struct plan *plan = builder->drawing->plan;
 	const struct graph *graph = builder->drawing->graph;
-	if (!plan || plan->peak_position == NONE)
+	if (!plan || plan->ordered->peak_position == NONE)
 		return fail(builder->error, BAD_INPUT, "there is no peak without a plan");
-	builder->in[plan->order[plan->peak_position]] = true;
+	builder->in[plan->ordered->result.order[plan->ordered->peak_position]] = true;
 	for (uint32_t storage = 0; storage < graph->storages; storage++) {
 		if (!alive_at_peak(plan, storage))
 			continue;
 		uint32_t next = NONE;
 		FOR_ROW(i, &graph->users, storage) {
-			uint32_t position = plan->position[graph->users.item[i]];
-			if (position >= plan->peak_position && (next == NONE || position < next))
+			uint32_t position = plan->ordered->position[graph->users.item[i]];
+			if (position >= plan->ordered->peak_position && (next == NONE || position < next))
 				next = position;
 		}
 		if (next != NONE)
-			builder->in[plan->order[next]] = true;
+			builder->in[plan->ordered->result.order[next]] = true;
 		if (graph->storage[storage].allocator != NONE)
 			builder->in[graph->storage[storage].allocator] = true;
 	}
@@ -336,7 +336,7 @@ static enum status measure(struct builder *builder)
 			continue;
 		struct draw_node *node = &drawing->node[drawing->node_of[op]];
 		node->centre |= op == builder->centre;
-		node->peak |= plan && plan->peak_position != NONE && plan->order[plan->peak_position] == op;
+		node->peak |= plan && plan->ordered->peak_position != NONE && plan->ordered->result.order[plan->ordered->peak_position] == op;
 		FOR_ROW(i, &graph->touches, op)
 			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
 				node->alive += graph->storage[graph->touches.item[i]].bytes;

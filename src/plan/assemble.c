@@ -28,43 +28,17 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 		return NULL;
 	}
 	plan->transformed = transformed_retain(transformed);
-	plan->notes = transformed->notes;
-	plan->sharded = transformed->sharded;
-	plan->pipelined = transformed->pipelined;
-	plan->fitted = transformed->fitted;
 	plan->ordered = ordered_retain(ordered);
 	plan->laid_out = laid_out_retain(laid_out);
 	plan->input = graph_retain(input);
 	plan->graph = graph_retain(ordered->graph);
-	plan->order_winner = ordered->result.winner;
-	plan->order = ordered->result.order;
-	plan->position = ordered->position;
-	plan->live = ordered->live;
-	plan->persistent_bytes = ordered->problem.base;
-	plan->peak_bytes = ordered->result.peak;
-	plan->peak_position = ordered->peak_position;
-	plan->program_peak_bytes = ordered->program_peak;
-	plan->order_bound_bytes = ordered->result.proof.bound;
-	plan->order_proved = proof_closed(&ordered->result.proof);
-	plan->order_certificate = &ordered->result.certificate;
-	plan->roam = &ordered->result.roam;
-	plan->layout_winner = laid_out->layout.strategy;
-	plan->first = laid_out->first;
-	plan->last = laid_out->last;
-	plan->bytes = laid_out->bytes;
-	plan->offset = laid_out->offset;
-	plan->arena_bytes = laid_out->layout.arena;
-	plan->layout_bound_bytes = laid_out->layout.proof.bound;
-	plan->layout_proved = proof_closed(&laid_out->layout.proof);
-	plan->layout = &laid_out->layout;
-	plan->caching_bytes = laid_out->caching;
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
-	if (plan->sharded)
-		traffic_find(plan->sharded, plan->pipelined ? plan->sharded->device : plan->graph, &plan->traffic);
-	if (plan->sharded && !plan->pipelined)
-		plan->time = plan_time_of(plan->graph, plan->order, plan->sharded, scenario, rules);
-	if (plan->sharded && !plan->pipelined && !plan->time) {
+	if (plan->transformed->sharded)
+		traffic_find(plan->transformed->sharded, plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
+	if (plan->transformed->sharded && !plan->transformed->pipelined)
+		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, scenario, rules);
+	if (plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) {
 		plan_release(plan);
 		return NULL;
 	}
@@ -108,7 +82,7 @@ static int64_t copies_in_flight(const struct plan *plan, const struct graph *gra
 {
 	uint32_t flush = graph->flush;
 	int64_t bytes = 0;
-	*until = flush == NONE ? 0 : plan->position[flush];
+	*until = flush == NONE ? 0 : plan->ordered->position[flush];
 	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush]; flush != NONE && i < graph->touches.start[flush + 1]; i++)
 		bytes += align_up(graph->storage[graph->touches.item[i]].bytes, plan->scenario.value[K_alignment]);
 	return bytes;
@@ -121,7 +95,7 @@ static void follow_plan(const struct plan *plan, const struct graph *graph, stru
 	int64_t theirs = copies_in_flight(plan, plan->graph, &until), ours = copies_in_flight(plan, graph, &ignored);
 	stage->peak = -1;
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		int64_t live = plan->live[i] + (i <= until ? ours - theirs : 0);
+		int64_t live = plan->ordered->live[i] + (i <= until ? ours - theirs : 0);
 		if (live > stage->peak) {
 			stage->peak = live;
 			position = i;
@@ -129,7 +103,7 @@ static void follow_plan(const struct plan *plan, const struct graph *graph, stru
 	}
 	plan_categories(plan, position, stage->bytes, &stage->workspace);
 	stage->bytes[KIND_ACTIVATION] += position <= until ? ours - theirs : 0;
-	stage->arena = ours == theirs ? plan->arena_bytes : -1;
+	stage->arena = ours == theirs ? plan_arena(plan) : -1;
 }
 
 static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
@@ -161,7 +135,7 @@ static struct plan *plan_ranks(const struct planning *planning, struct transform
 		for (uint32_t other = r; other < pipelined->ranks; other++)
 			if (other == r || pipelined->rank[other].alike == r)
 				follow_plan(plan, pipelined->rank[other].graph, &stages[other]);
-		bool better = !best || (wanted == KNOB_GIVEN ? plan->arena_bytes > best->arena_bytes : r == wanted);
+		bool better = !best || (wanted == KNOB_GIVEN ? plan_arena(plan) > plan_arena(best) : r == wanted);
 		limited |= plan->limited;
 		plan_release(better ? best : plan);
 		best = better ? plan : best;

@@ -51,8 +51,8 @@ static bool add_plan(const struct plan *plan, int side, const struct graph *name
 		struct plan_change *to = &row[at[owner[op] == NONE ? op : owner[op]]];
 		if (is_collective(graph, op))
 			to->sent[side] += sent_by(&graph->op[op]);
-		else if (plan->sharded)
-			to->sent[side] += traffic_inside(plan->sharded, graph, op);
+		else if (plan->transformed->sharded)
+			to->sent[side] += traffic_inside(plan->transformed->sharded, graph, op);
 		FOR_ROW(i, &graph->writes, op)
 			if (graph->tensor[graph->writes.item[i]].alias == NONE)
 				to->made[side] += graph->tensor[graph->writes.item[i]].bytes;

@@ -19,13 +19,13 @@ struct goal {
 /* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
 static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
 {
-	bool fits_a = goal->limit < 0 || a->arena_bytes <= goal->limit, fits_b = goal->limit < 0 || b->arena_bytes <= goal->limit;
+	bool fits_a = goal->limit < 0 || plan_arena(a) <= goal->limit, fits_b = goal->limit < 0 || plan_arena(b) <= goal->limit;
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
 	if (fits_a != fits_b)
 		return fits_a;
 	if (goal->of == GOAL_FASTEST && fits_a && ours != theirs)
 		return ours < theirs;
-	return a->arena_bytes < b->arena_bytes;
+	return plan_arena(a) < plan_arena(b);
 }
 
 /* Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
@@ -58,18 +58,18 @@ static bool starts_without_cap(const struct scenario *scenario)
 static bool next_margin(const struct plan *plan, int64_t *margin)
 {
 	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
-	bool first = plan->pipelined && plan->fit_margin == 0;
+	bool first = plan->transformed->pipelined && plan->fit_margin == 0;
 	if (budget < 0 || peak < 0 || plan->limited)
 		return false;
 	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
 	if (starts_without_cap(&plan->scenario)) {
-		bool fits = plan->arena_bytes <= budget, wastes = !uncapped && plan->arena_bytes < budget - budget / 50;
-		*margin = plan->arena_bytes - peak;
+		bool fits = plan_arena(plan) <= budget, wastes = !uncapped && plan_arena(plan) < budget - budget / 50;
+		*margin = plan_arena(plan) - peak;
 		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
 	}
-	if (plan->arena_bytes <= budget || nearest)
+	if (plan_arena(plan) <= budget || nearest)
 		return false;
-	*margin = plan->arena_bytes == peak ? 1 : plan->arena_bytes - peak;
+	*margin = plan_arena(plan) == peak ? 1 : plan_arena(plan) - peak;
 	return true;
 }
 
@@ -106,15 +106,15 @@ static struct plan *fit(const struct planning *planning, struct plan *first)
 static bool has_chance(const struct plan *first, const struct plan *quick)
 {
 	int64_t budget = plan_budget(first), time = plan_step_time(first);
-	if (scenario_strategy(&first->scenario) != STRATEGY_AUTO || (budget >= 0 && first->arena_bytes > budget))
-		return quick->arena_bytes <= first->arena_bytes + first->arena_bytes / 100 * NEAR_PERCENT;
-	return plan_step_time(quick) < time + time / 100 * NEAR_PERCENT && (budget < 0 || quick->arena_bytes <= budget + budget / 100 * NEAR_PERCENT);
+	if (scenario_strategy(&first->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_arena(first) > budget))
+		return plan_arena(quick) <= plan_arena(first) + plan_arena(first) / 100 * NEAR_PERCENT;
+	return plan_step_time(quick) < time + time / 100 * NEAR_PERCENT && (budget < 0 || plan_arena(quick) <= budget + budget / 100 * NEAR_PERCENT);
 }
 
 /* A rival's plan; NULL where it has no chance. auto takes the heuristics' own where the complete one, which seeks the least peak, is slower. */
 static struct plan *plan_rival(const struct planning *planning, const struct plan *first, uint32_t rival)
 {
-	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->sharded };
+	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->transformed->sharded };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
 	bool near = plan && has_chance(first, plan), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
@@ -132,9 +132,9 @@ static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint
 {
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = plan_budget(first);
 	for (uint32_t i = 0; i < plans; i++) {
-		int64_t arena = plan[i] ? plan[i]->arena_bytes : INT64_MAX;
+		int64_t arena = plan[i] ? plan_arena(plan[i]) : INT64_MAX;
 		least = arena < least ? arena : least;
-		experts = i > 0 && i <= first->sharded->experts && arena < experts ? arena : experts;
+		experts = i > 0 && i <= first->transformed->sharded->experts && arena < experts ? arena : experts;
 	}
 	int64_t limit = least + least / 100 * first->scenario.value[K_slack];
 	limit = experts < limit ? experts : limit;
@@ -144,7 +144,7 @@ static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint
 /* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. least: as in the wish. */
 static struct plan *judge(const struct planning *planning, struct plan *first, bool least)
 {
-	uint32_t rivals = !first->sharded || first->limited ? 0 : first->sharded->rivals, plans = 1;
+	uint32_t rivals = !first->transformed->sharded || first->limited ? 0 : first->transformed->sharded->rivals, plans = 1;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
 	enum status status = OK;
 	if (rivals == 0)
@@ -173,7 +173,7 @@ static struct plan *judge(const struct planning *planning, struct plan *first, b
 /* Whether every sharding keeps more than the cap: what the whole step keeps, over all devices. */
 static bool keeps_too_much(const struct plan *plan)
 {
-	const struct graph *whole = plan->sharded->shared->graph;
+	const struct graph *whole = plan->transformed->sharded->shared->graph;
 	int64_t kept = 0;
 	for (uint32_t i = 0; i < whole->storages; i++)
 		kept += whole->storage[i].persistent ? whole->storage[i].bytes : 0;
@@ -186,9 +186,9 @@ static struct plan *try_least(const struct planning *planning, struct plan *best
 {
 	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true };
 	int64_t budget = plan_budget(best);
-	bool over = budget >= 0 && best->arena_bytes > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
+	bool over = budget >= 0 && plan_arena(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
 	struct goal goal = { over ? GOAL_SMALLEST : GOAL_FASTEST, over ? -1 : budget };
-	if (!best->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
+	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
 		|| best->limited || !(over ? !keeps_too_much(best) : small))
 		return best;
 	struct plan *least = plan_once(planning, &wish, false);

@@ -30,16 +30,16 @@ void plan_release(struct plan *plan)
 
 int64_t plan_step_time(const struct plan *plan)
 {
-	return plan->pipelined ? plan->pipelined->time : plan->time ? plan->time->time.total : -1;
+	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->time.total : -1;
 }
 
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)
 {
-	const struct order_certificate *certificate = plan->order_certificate;
+	const struct order_certificate *certificate = &plan->ordered->result.certificate;
 	char number[32] = "";
 	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
 	if (strlen(op) > longest) {
-		snprintf(number, sizeof number, "op %u", plan->position[certificate->op] + 1);
+		snprintf(number, sizeof number, "op %u", plan->ordered->position[certificate->op] + 1);
 		op = number;
 	}
 	switch (certificate->proof) {
@@ -53,7 +53,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 {
-	const struct layout *layout = plan->layout;
+	const struct layout *layout = &plan->laid_out->layout;
 	switch (layout->ground) {
 	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment + 1); break;
 	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness + 1); break;
@@ -70,9 +70,9 @@ int64_t plan_budget(const struct plan *plan)
 
 int64_t plan_storage_peak(const struct plan *plan)
 {
-	int64_t peak = plan->persistent_bytes;
+	int64_t peak = plan->ordered->problem.base;
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		int64_t bytes = plan->live[i] - plan->ordered->problem.workspace[plan->order[i]];
+		int64_t bytes = plan->ordered->live[i] - plan->ordered->problem.workspace[plan->ordered->result.order[i]];
 		if (bytes > peak)
 			peak = bytes;
 	}
@@ -86,14 +86,14 @@ enum fits plan_fits(const struct plan *plan)
 	int64_t budget = plan_budget(plan);
 	if (budget < 0)
 		return FITS_ANY;
-	if (plan->arena_bytes <= budget && plan->peak_bytes <= budget)
+	if (plan_arena(plan) <= budget && plan_peak(plan) <= budget)
 		return FITS_YES;
-	return plan->order_bound_bytes > budget ? FITS_NO : FITS_UNKNOWN;
+	return plan->ordered->result.proof.bound > budget ? FITS_NO : FITS_UNKNOWN;
 }
 
 static bool alive(const struct plan *plan, uint32_t storage, uint32_t position)
 {
-	return plan->first[storage] != NONE && plan->first[storage] <= position && position <= plan->last[storage];
+	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
 }
 
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace)
@@ -102,8 +102,8 @@ void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[K
 		bytes[kind] = 0;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
 		if (alive(plan, s, position))
-			bytes[plan->graph->storage[s].kind] += plan->bytes[s];
-	*workspace = plan->graph->ops ? plan->ordered->problem.workspace[plan->order[position]] : 0;
+			bytes[plan->graph->storage[s].kind] += plan->laid_out->bytes[s];
+	*workspace = plan->graph->ops ? plan->ordered->problem.workspace[plan->ordered->result.order[position]] : 0;
 }
 
 uint32_t plan_item_storage(const struct plan *plan, uint32_t item)
@@ -129,7 +129,7 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 		return 0;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
 		if (alive(plan, s, position))
-			sized[count++] = (struct sized){ plan->bytes[s], s };
+			sized[count++] = (struct sized){ plan->laid_out->bytes[s], s };
 	qsort(sized, count, sizeof *sized, larger_first);
 	for (uint32_t i = 0; i < count; i++)
 		list[i] = sized[i].storage;
@@ -160,12 +160,12 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	struct control control = { 0 };
 	enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
 	enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
-	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->order);
+	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->ordered->result.order);
 	bool known = of_item && of_storage && graph->ops && explainer && order_explainer_at(explainer, position, &control, of_item) == OK;
 	for (uint32_t item = 0; known && item < problem->items; item++)
 		of_storage[problem->storage[item]] = of_item[item];
 	for (uint32_t i = 0; i < count; i++)
-		reason[i] = known ? reason_of(plan, plan->order[position], of_storage[storage[i]], storage[i]) : ALIVE_CHOICE;
+		reason[i] = known ? reason_of(plan, plan->ordered->result.order[position], of_storage[storage[i]], storage[i]) : ALIVE_CHOICE;
 	if (kept)
 		*kept = explainer;
 	else

@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     plan            the result; questions that all readers ask
+ *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
  *     choose          which of several plans is better; the candidates that are asked for
  *     assemble        one pass through the stages
@@ -32,17 +33,8 @@
 #include "src/scenario/scenario.h"
 #include "pipelined.h"
 #include "plan_time.h"
-#include "sharded.h"
+#include "results.h"
 #include "traffic.h"
-#include "solver/graph/graph.h"
-#include "solver/layout/layout.h"
-#include "solver/order/order.h"
-
-/* How a stage's sub-problems came about. */
-struct stage_run {
-	double seconds;
-	uint32_t reused, solved;
-};
 
 /* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
  * follow its order. */
@@ -55,57 +47,38 @@ struct plan {
 	struct graph *input;          /* as read */
 	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
 	struct scenario scenario;
-	const struct sharded *sharded; /* how the step is split over devices; NULL: it is not */
-	const struct fitted *fitted;  /* what recomputation costs and what proves it; NULL: nothing is computed again or offloaded */
-	const struct pipelined *pipelined; /* how it is cut into microbatches and pipeline ranks; NULL: it is not */
-	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
+
+	/* The stages' results, shared with other plans and the store. */
+	struct transformed *transformed;
+	struct ordered *ordered;      /* of graph */
+	struct laid_out *laid_out;    /* by storage of graph */
+
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct plan_stage *stage;     /* [pipelined->ranks] or NULL */
-
-	/* order; positions count from 0 */
-	const char *order_winner;     /* which step of the strategy found it */
-	uint32_t *order;              /* [ops] op at each position */
-	uint32_t *position;           /* [ops] position of each op */
-	int64_t *live;                /* [ops] live bytes at each position, persistent included */
-	int64_t persistent_bytes;     /* rounded up to the alignment */
-	int64_t peak_bytes;
-	uint32_t peak_position;       /* NONE in a graph without ops */
-	int64_t program_peak_bytes;   /* of the program order */
-	int64_t order_bound_bytes;    /* no order has a lower peak */
-	bool order_proved;
-	const struct order_certificate *order_certificate;
-	const struct order_roam *roam;             /* segments and branches of order=roam, else empty */
-
-	/* layout, by storage of graph */
-	const char *layout_winner;
-	uint32_t *first, *last;       /* [storages] positions, inclusive; NONE: never there (0 bytes or untouched) */
-	int64_t *bytes;               /* [storages] rounded up to the alignment */
-	int64_t *offset;              /* [storages] -1 where first is NONE */
-	int64_t arena_bytes;
-	int64_t layout_bound_bytes;
-	bool layout_proved;
-	const struct layout *layout;               /* the solver's result, with the proof of its bound */
+	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
+	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
-	int64_t caching_bytes;        /* reserved peak of the simulated PyTorch caching allocator in this order */
-
-	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
-
 	struct stage_run run[STAGE_COUNT];
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
 	uint64_t serial;              /* rises with every plan that a session publishes */
-
-	const char *notes;            /* what was assumed on the way from input to graph: sentences, one a line */
-	struct transformed *transformed; /* the stages' results, which hold the arrays above (stages.h) */
-	struct ordered *ordered;
-	struct laid_out *laid_out;
 	atomic_uint references;
 };
 
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);
+
+/* Bytes: the highest live bytes over the order, and the memory that the layout spans. */
+static inline int64_t plan_peak(const struct plan *plan)
+{
+	return plan->ordered->result.peak;
+}
+static inline int64_t plan_arena(const struct plan *plan)
+{
+	return plan->laid_out->layout.arena;
+}
 
 /* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);

@@ -6,49 +6,6 @@
 #include "solver/rules/rules.h"
 #include "store.h"
 
-/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the best. */
-struct improvement {
-	uint64_t ticks;
-	int64_t peak, bound;
-	const char *winner;
-};
-#define IMPROVEMENTS_MOST 200u      /* kept; of more, the first ones and the last */
-
-/* The result of the order stage, shared between plans. */
-struct ordered {
-	struct graph *graph;
-	struct problem problem;
-	struct order_result result;
-	int64_t *live;              /* [ops] by position */
-	uint32_t *position;         /* [ops] of each op */
-	uint32_t peak_position;
-	int64_t program_peak;
-	struct improvement *improvement; /* [improvements] in the order found; none for quick results */
-	uint32_t improvements;
-	struct stage_run run;
-	bool cut_short;             /* cancelled: must not be kept under its key */
-	struct key key;             /* of everything that it depends on */
-	struct arena arena;
-	atomic_uint references;
-};
-
-/* The result of the layout stage. */
-struct laid_out {
-	uint32_t *first, *last;     /* [storages] */
-	int64_t *bytes, *offset;    /* [storages] */
-	struct layout layout;
-	int64_t caching;
-	struct stage_run run;
-	bool cut_short;
-	struct arena arena;
-	atomic_uint references;
-};
-
-struct ordered *ordered_retain(struct ordered *ordered);
-void ordered_release(void *ordered);
-struct laid_out *laid_out_retain(struct laid_out *laid_out);
-void laid_out_release(void *laid_out);
-
 /* An orderer as order_solve() is one: tests put others in its place. */
 typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
 

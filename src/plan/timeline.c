@@ -22,11 +22,11 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 	if (!bytes)
 		return NULL;
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->first[storage] == NONE)
+		if (plan->laid_out->first[storage] == NONE)
 			continue;
 		enum timeline_group group = group_of_kind(plan->graph->storage[storage].kind);
-		bytes[plan->first[storage]][group] += plan->bytes[storage];
-		bytes[plan->last[storage] + 1][group] -= plan->bytes[storage];
+		bytes[plan->laid_out->first[storage]][group] += plan->laid_out->bytes[storage];
+		bytes[plan->laid_out->last[storage] + 1][group] -= plan->laid_out->bytes[storage];
 	}
 	for (uint32_t i = 0; i < ops; i++) {
 		int64_t sum = 0;
@@ -35,7 +35,7 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 				bytes[i][group] += bytes[i - 1][group];
 			sum += bytes[i][group];
 		}
-		bytes[i][GROUP_WORKSPACE] = plan->live[i] - sum;
+		bytes[i][GROUP_WORKSPACE] = plan->ordered->live[i] - sum;
 	}
 	return bytes;
 }

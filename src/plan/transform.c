@@ -13,7 +13,6 @@
 #include "solver/step/train.h"
 #include "transform.h"
 
-
 struct transformed *transformed_retain(struct transformed *transformed)
 {
 	atomic_fetch_add(&transformed->references, 1);

@@ -116,11 +116,11 @@ static void finish(struct worker *worker, uint64_t request, bool goes_on)
 
 static bool better(const struct plan *plan, const struct plan *than)
 {
-	if (plan->peak_bytes != than->peak_bytes)
-		return plan->peak_bytes < than->peak_bytes;
-	if (plan->arena_bytes != than->arena_bytes)
-		return plan->arena_bytes < than->arena_bytes;
-	return plan->order_bound_bytes > than->order_bound_bytes || plan->layout_bound_bytes > than->layout_bound_bytes;
+	if (plan_peak(plan) != plan_peak(than))
+		return plan_peak(plan) < plan_peak(than);
+	if (plan_arena(plan) != plan_arena(than))
+		return plan_arena(plan) < plan_arena(than);
+	return plan->ordered->result.proof.bound > than->ordered->result.proof.bound || plan->laid_out->layout.proof.bound > than->laid_out->layout.proof.bound;
 }
 
 /* ---- previews -------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	struct planner *planner = &worker->planner;
 	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned };
 	const struct plan *from = request->from;
-	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
+	const struct mesh *mesh = from->transformed->sharded ? &from->transformed->sharded->sharding.mesh : NULL;
 	struct error error;
 	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
 		outlook_release(worker->base);
@@ -174,8 +174,8 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	if (then) {
 		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
 		preview->known = true;
-		preview->peak_bytes = from->peak_bytes + change > 0 ? from->peak_bytes + change : 0;
-		preview->arena_bytes = from->arena_bytes + change > 0 ? from->arena_bytes + change : 0;
+		preview->peak_bytes = plan_peak(from) + change > 0 ? plan_peak(from) + change : 0;
+		preview->arena_bytes = plan_arena(from) + change > 0 ? plan_arena(from) + change : 0;
 		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
 	}
 	outlook_release(then);
@@ -198,8 +198,8 @@ static void make_preview(struct worker *worker, struct request *request)
 	planner->abandoned = &worker->superseded;
 	if (plan && !plan->limited) {
 		preview.known = true;
-		preview.peak_bytes = plan->peak_bytes;
-		preview.arena_bytes = plan->arena_bytes;
+		preview.peak_bytes = plan_peak(plan);
+		preview.arena_bytes = plan_arena(plan);
 		preview.time = plan_step_time(plan);
 	}
 	plan_release(plan);
@@ -258,8 +258,8 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 {
 	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
 	while (!stopped(worker)) {
-		bool more_order = !best->order_proved && *order < EFFORT_MAX && request->scenario.value[K_order] == ORDER_BEST;
-		bool more_layout = !best->layout_proved && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
+		bool more_order = !proof_closed(&best->ordered->result.proof) && *order < EFFORT_MAX && request->scenario.value[K_order] == ORDER_BEST;
+		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
 		if (!more_order && !more_layout)
 			break;
 		*order += more_order;

@@ -68,12 +68,12 @@ WRITER(write_csv)
 	UNUSED;
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		const struct op *op = &plan->graph->op[plan->order[i]];
+		const struct op *op = &plan->graph->op[plan->ordered->result.order[i]];
 		fprintf(stream, "%u,", i);
 		csv_text(stream, op->name);
 		fputc(',', stream);
 		csv_text(stream, op->type);
-		fprintf(stream, ",%s,%" PRId64 ",%d\n", phase_names[op->phase], plan->live[i], i == plan->peak_position);
+		fprintf(stream, ",%s,%" PRId64 ",%d\n", phase_names[op->phase], plan->ordered->live[i], i == plan->ordered->peak_position);
 	}
 	return OK;
 }

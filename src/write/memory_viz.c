@@ -109,7 +109,7 @@ static void put_frames(struct pickle *pickle, const struct plan *plan, uint32_t 
 	open_dict(pickle);
 	put_word(pickle, "filename");
 	put_text(pickle, maker == NONE ? kind_names[graph->storage[storage].kind] : graph->op[maker].module);
-	put_pair(pickle, "line", plan->first[storage]);
+	put_pair(pickle, "line", plan->laid_out->first[storage]);
 	put_word(pickle, "name");
 	put_text(pickle, graph->tensor[graph->storage[storage].root].name);
 	close_dict(pickle);
@@ -120,8 +120,8 @@ static void put_event(struct pickle *pickle, const struct plan *plan, uint32_t s
 {
 	open_dict(pickle);
 	put_words(pickle, "action", action);
-	put_pair(pickle, "addr", BASE + plan->offset[storage]);
-	put_pair(pickle, "size", plan->bytes[storage]);
+	put_pair(pickle, "addr", BASE + plan->laid_out->offset[storage]);
+	put_pair(pickle, "size", plan->laid_out->bytes[storage]);
 	put_pair(pickle, "stream", 0);
 	put_frames(pickle, plan, storage);
 	close_dict(pickle);
@@ -135,7 +135,7 @@ static void put_segments(struct pickle *pickle, const struct plan *plan)
 	open_dict(pickle);
 	put_pair(pickle, "device", 0);
 	put_pair(pickle, "address", BASE);
-	put_pair(pickle, "total_size", plan->arena_bytes);
+	put_pair(pickle, "total_size", plan_arena(plan));
 	put_pair(pickle, "allocated_size", 0);
 	put_pair(pickle, "active_size", 0);
 	put_pair(pickle, "stream", 0);
@@ -143,8 +143,8 @@ static void put_segments(struct pickle *pickle, const struct plan *plan)
 	put_word(pickle, "blocks");
 	open_list(pickle);
 	open_dict(pickle);
-	put_pair(pickle, "size", plan->arena_bytes);
-	put_pair(pickle, "requested_size", plan->arena_bytes);
+	put_pair(pickle, "size", plan_arena(plan));
+	put_pair(pickle, "requested_size", plan_arena(plan));
 	put_pair(pickle, "address", BASE);
 	put_words(pickle, "state", "inactive");
 	put_word(pickle, "frames");
@@ -192,16 +192,16 @@ enum status export_memory_viz(const struct plan *plan, const struct export_optio
 	(void)options;
 	struct pickle pickle = { .stream = stream };
 	uint32_t moments = 0;
-	if (plan->arena_bytes >= (INT64_C(1) << 53) - BASE)
+	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return fail(error, BAD_INPUT, "the arena has addresses that the viewer can't show");
 	struct moment *moment = mem_alloc((size_t)plan->graph->storages * 2, sizeof *moment);
 	if (!moment)
 		return fail_memory(error);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->first[storage] == NONE)
+		if (plan->laid_out->first[storage] == NONE)
 			continue;
-		moment[moments++] = (struct moment){ plan->first[storage], storage, false };
-		moment[moments++] = (struct moment){ plan->last[storage] + 1, storage, true };
+		moment[moments++] = (struct moment){ plan->laid_out->first[storage], storage, false };
+		moment[moments++] = (struct moment){ plan->laid_out->last[storage] + 1, storage, true };
 	}
 	if (moments)
 		qsort(moment, moments, sizeof *moment, by_time);

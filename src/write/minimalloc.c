@@ -28,11 +28,11 @@ enum status export_minimalloc(const struct plan *plan, const struct export_optio
 	(void)error;
 	fputs("id,lower,upper,size,offset\n", stream);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->first[storage] == NONE)
+		if (plan->laid_out->first[storage] == NONE)
 			continue;
 		csv_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
-		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->first[storage], plan->last[storage] + 1,
-			plan->bytes[storage], plan->offset[storage]);
+		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[storage], plan->laid_out->last[storage] + 1,
+			plan->laid_out->bytes[storage], plan->laid_out->offset[storage]);
 	}
 	return OK;
 }

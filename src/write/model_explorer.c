@@ -75,7 +75,7 @@ static void write_outputs(const struct graph *graph, uint32_t op, struct json *j
 static enum status write_node(const struct plan *plan, uint32_t id, struct json *json)
 {
 	const struct op *op = &plan->graph->op[id];
-	uint32_t position = plan->position[id];
+	uint32_t position = plan->ordered->position[id];
 	char text[32];
 	json_new_line(json, 0);
 	json_open_object(json, NULL);
@@ -87,8 +87,8 @@ static enum status write_node(const struct plan *plan, uint32_t id, struct json 
 	attribute(json, "phase", phase_names[op->phase]);
 	snprintf(text, sizeof text, "%u", position);
 	attribute(json, "position", text);
-	attribute(json, "live memory", bytes_text(plan->live[position], text, sizeof text));
-	if (position == plan->peak_position)
+	attribute(json, "live memory", bytes_text(plan->ordered->live[position], text, sizeof text));
+	if (position == plan->ordered->peak_position)
 		attribute(json, "peak", "yes");
 	json_close(json);
 	write_edges(plan->graph, id, json);

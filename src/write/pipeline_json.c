@@ -29,7 +29,7 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 
 static void write_pipeline(const struct plan *plan, struct json *json)
 {
-	const struct pipelined *pipelined = plan->pipelined;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
 	json_new_line(json, 2);
 	json_open_object(json, "pipeline");
 	json_write_integer(json, "ranks", pipelined->ranks);
@@ -61,7 +61,7 @@ static void open_stage(uint32_t rank, const struct plan_stage *stage, struct jso
 
 static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
 {
-	const struct pipeline_rank *rank = &plan->pipelined->rank[r];
+	const struct pipeline_rank *rank = &plan->transformed->pipelined->rank[r];
 	json_new_line(json, 3);
 	open_stage(r, &plan->stage[r], json);
 	if (plan->stage[r].arena < 0)
@@ -77,16 +77,16 @@ static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
 
 void pipeline_write_json(const struct plan *plan, struct json *json)
 {
-	if (plan->pipelined)
+	if (plan->transformed->pipelined)
 		write_pipeline(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "stages");
-	for (uint32_t r = 0; plan->pipelined && r < plan->pipelined->ranks; r++)
+	for (uint32_t r = 0; plan->transformed->pipelined && r < plan->transformed->pipelined->ranks; r++)
 		write_rank(plan, r, json);
-	if (!plan->pipelined) {
-		struct plan_stage stage = { .peak = plan->peak_bytes };
+	if (!plan->transformed->pipelined) {
+		struct plan_stage stage = { .peak = plan_peak(plan) };
 		if (plan->graph->ops)
-			plan_categories(plan, plan->peak_position, stage.bytes, &stage.workspace);
+			plan_categories(plan, plan->ordered->peak_position, stage.bytes, &stage.workspace);
 		open_stage(0, &stage, json);
 		json_close(json);
 	}
@@ -104,7 +104,7 @@ static double milliseconds(int64_t picoseconds)
 
 static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 {
-	const struct pipelined *pipelined = plan->pipelined;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
 	const struct plan_stage *stage = &plan->stage[r];
 	const struct pipeline_rank *rank = &pipelined->rank[r];
 	char text[4][32];
@@ -122,7 +122,7 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 
 void pipeline_write_text(const struct plan *plan, FILE *stream)
 {
-	const struct pipelined *pipelined = plan->pipelined;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
 	if (!pipelined)
 		return;
 	fprintf(stream, "\n%u microbatch%s through %u pipeline rank%s, %s", pipelined->microbatches, pipelined->microbatches == 1 ? "" : "es", pipelined->ranks,

@@ -68,7 +68,7 @@ static void write_notes(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
 	json_open_array(json, "notes");
-	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
+	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1) {
 		char text[2000];
 		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
 		json_write_text(json, NULL, text);
@@ -97,10 +97,10 @@ static void write_memory(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
 	json_open_object(json, "memory");
-	json_write_integer(json, "persistent_bytes", plan->persistent_bytes);
-	json_write_integer(json, "peak_bytes", plan->peak_bytes);
-	write_op(plan, "peak_op", plan->peak_position == NONE ? NONE : plan->order[plan->peak_position], json);
-	json_write_integer(json, "program_peak_bytes", plan->program_peak_bytes);
+	json_write_integer(json, "persistent_bytes", plan->ordered->problem.base);
+	json_write_integer(json, "peak_bytes", plan_peak(plan));
+	write_op(plan, "peak_op", plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
+	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
 	json_write_integer(json, "peak_without_workspace_bytes", plan_storage_peak(plan));
 	if (plan->fit_margin == MARGIN_NO_CAP)
 		json_write_null(json, "fit_margin_bytes");
@@ -124,7 +124,7 @@ static void write_arc(const struct plan *plan, const struct order_arc *arc, stru
 
 static void write_order_certificate(const struct plan *plan, struct json *json)
 {
-	const struct order_certificate *certificate = plan->order_certificate;
+	const struct order_certificate *certificate = &plan->ordered->result.certificate;
 	json_open_object(json, "certificate");
 	json_write_text(json, "by", order_proof_names[certificate->proof]);
 	if (certificate->op != NONE && certificate->proof != ORDER_PROOF_NONE && certificate->proof != ORDER_PROOF_SEARCH)
@@ -144,16 +144,16 @@ static void write_order(const struct plan *plan, struct json *json)
 	json_new_line(json, 1);
 	json_open_object(json, "order");
 	json_write_text(json, "strategy", strategy_word(plan, K_order, word));
-	json_write_text(json, "winner", plan->order_winner);
-	json_write_integer(json, "peak_bytes", plan->peak_bytes);
-	json_write_integer(json, "bound_bytes", plan->order_bound_bytes);
-	json_write_bool(json, "proved", plan->order_proved);
+	json_write_text(json, "winner", plan->ordered->result.winner);
+	json_write_integer(json, "peak_bytes", plan_peak(plan));
+	json_write_integer(json, "bound_bytes", plan->ordered->result.proof.bound);
+	json_write_bool(json, "proved", proof_closed(&plan->ordered->result.proof));
 	json_new_line(json, 2);
 	write_order_certificate(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "ops");
 	for (uint32_t i = 0; i < plan->graph->ops; i++)
-		write_op(plan, NULL, plan->order[i], json);
+		write_op(plan, NULL, plan->ordered->result.order[i], json);
 	json_close(json);
 	json_close(json);
 }
@@ -165,13 +165,13 @@ static uint32_t storage_of_buffer(const struct plan *plan, uint32_t buffer)
 {
 	uint32_t storage = 0;
 	for (;; storage++)
-		if (plan->first[storage] != NONE && buffer-- == 0)
+		if (plan->laid_out->first[storage] != NONE && buffer-- == 0)
 			return storage;
 }
 
 static void write_layout_certificate(const struct plan *plan, struct json *json)
 {
-	const struct layout *layout = plan->layout;
+	const struct layout *layout = &plan->laid_out->layout;
 	json_open_object(json, "certificate");
 	json_write_text(json, "by", layout_proof_names[layout->ground]);
 	if (layout->ground == LAYOUT_PROOF_LOAD || layout->ground == LAYOUT_PROOF_MOMENT) {
@@ -204,19 +204,19 @@ static void write_layout(const struct plan *plan, struct json *json)
 	json_new_line(json, 1);
 	json_open_object(json, "layout");
 	json_write_text(json, "strategy", strategy_word(plan, K_layout, word));
-	json_write_text(json, "winner", plan->layout_winner);
-	json_write_integer(json, "arena_bytes", plan->arena_bytes);
-	json_write_integer(json, "bound_bytes", plan->layout_bound_bytes);
-	json_write_bool(json, "proved", plan->layout_proved);
+	json_write_text(json, "winner", plan->laid_out->layout.strategy);
+	json_write_integer(json, "arena_bytes", plan_arena(plan));
+	json_write_integer(json, "bound_bytes", plan->laid_out->layout.proof.bound);
+	json_write_bool(json, "proved", proof_closed(&plan->laid_out->layout.proof));
 	json_new_line(json, 2);
 	write_layout_certificate(plan, json);
-	json_write_integer(json, "caching_allocator_bytes", plan->caching_bytes);
+	json_write_integer(json, "caching_allocator_bytes", plan->laid_out->caching);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
-		if (plan->first[s] == NONE)
+		if (plan->laid_out->first[s] == NONE)
 			continue;
-		open_buffer(json, storage_name(plan, s), plan->offset[s], plan->bytes[s], plan->first[s], plan->last[s]);
+		open_buffer(json, storage_name(plan, s), plan->laid_out->offset[s], plan->laid_out->bytes[s], plan->laid_out->first[s], plan->laid_out->last[s]);
 		json_close(json);
 	}
 	json_close(json);
@@ -246,7 +246,7 @@ static void write_host_buffers(const struct plan *plan, const struct host_pool *
 static bool write_host(const struct plan *plan, struct json *json)
 {
 	struct host_pool pool;
-	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &pool) != OK)
+	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &pool) != OK)
 		return false;
 	if (pool.n)
 		write_host_buffers(plan, &pool, json);

@@ -14,7 +14,7 @@
 
 static enum status need_ops(const struct plan *plan, struct error *error)
 {
-	return plan->peak_position != NONE ? OK : fail(error, BAD_INPUT, "a graph without ops has no timeline");
+	return plan->ordered->peak_position != NONE ? OK : fail(error, BAD_INPUT, "a graph without ops has no timeline");
 }
 
 /* One line for each position that is drawn: position, sums of the groups from below, in units. */
@@ -27,7 +27,7 @@ static enum status write_table(const struct plan *plan, int64_t unit, FILE *stre
 		mem_free(keep);
 		return fail_memory(error);
 	}
-	uint32_t count = timeline_thin(plan->live, plan->graph->ops, POINTS_MOST, keep);
+	uint32_t count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, keep);
 	for (uint32_t i = 0; i < count; i++) {
 		double sum = 0;
 		fprintf(stream, "%u", keep[i]);
@@ -48,16 +48,17 @@ enum { BOXES_THIN = 1, BOXES_THICK = 2, BOXES_ALL = 3 };
 static void for_boxes(const struct plan *plan, enum timeline_group group, int which, FILE *stream,
 	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
 {
+	const struct laid_out *laid_out = plan->laid_out;
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->first[storage] == NONE || group_of_kind(plan->graph->storage[storage].kind) != group)
+		if (laid_out->first[storage] == NONE || group_of_kind(plan->graph->storage[storage].kind) != group)
 			continue;
-		double width = plan->last[storage] + 1.0 - plan->first[storage];
-		if (width < BOX_LEAST * plan->graph->ops || (double)plan->bytes[storage] < BOX_LEAST * (double)plan->arena_bytes)
+		double width = laid_out->last[storage] + 1.0 - laid_out->first[storage];
+		if (width < BOX_LEAST * plan->graph->ops || (double)laid_out->bytes[storage] < BOX_LEAST * (double)plan_arena(plan))
 			continue;
-		bool thin = width < BOX_THIN * plan->graph->ops || (double)plan->bytes[storage] < BOX_THIN * (double)plan->arena_bytes;
+		bool thin = width < BOX_THIN * plan->graph->ops || (double)laid_out->bytes[storage] < BOX_THIN * (double)plan_arena(plan);
 		if (!(which & (thin ? BOXES_THIN : BOXES_THICK)))
 			continue;
-		write(stream, plan->first[storage], (double)plan->offset[storage] / (double)unit, width, (double)plan->bytes[storage] / (double)unit);
+		write(stream, laid_out->first[storage], (double)laid_out->offset[storage] / (double)unit, width, (double)laid_out->bytes[storage] / (double)unit);
 	}
 }
 
@@ -120,24 +121,25 @@ static void tikz_end(FILE *stream)
 enum status tikz_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error)
 {
+	uint32_t peak = plan->ordered->peak_position;
 	const char *name;
-	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	int64_t unit = axis_unit(plan_peak(plan), &name);
 	enum status status = need_ops(plan, error);
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, options, "live memory", plan->peak_bytes, stream);
+	tikz_head(plan, options, "live memory", plan_peak(plan), stream);
 	fputs("\\pgfplotstableread{\n", stream);
 	status = write_table(plan, unit, stream, error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
 	tikz_legend(GROUP_COUNT, stream);
-	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", plan->peak_position,
-		plan->peak_position, (double)plan->peak_bytes / (double)unit, plan->peak_position > plan->graph->ops / 2 ? " east" : " west");
-	if (plan->order_bound_bytes > 0)
-		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->order_bound_bytes / (double)unit, plan->graph->ops,
-			(double)plan->order_bound_bytes / (double)unit);
+	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
+		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
+	if (plan->ordered->result.proof.bound > 0)
+		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->ordered->result.proof.bound / (double)unit, plan->graph->ops,
+			(double)plan->ordered->result.proof.bound / (double)unit);
 	tikz_end(stream);
 	return status;
 }
@@ -151,12 +153,12 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 	struct error *error)
 {
 	const char *name;
-	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	int64_t unit = axis_unit(plan_arena(plan), &name);
 	enum status status = need_ops(plan, error);
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, options, "address", plan->arena_bytes, stream);
+	tikz_head(plan, options, "address", plan_arena(plan), stream);
 	tikz_legend(GROUP_WORKSPACE, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
@@ -165,8 +167,8 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 		for_boxes(plan, (enum timeline_group)group, BOXES_THIN, stream, tikz_box, unit);
 		fputs(";\n", stream);
 	}
-	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->arena_bytes / (double)unit, plan->graph->ops,
-		(double)plan->arena_bytes / (double)unit);
+	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit, plan->graph->ops,
+		(double)plan_arena(plan) / (double)unit);
 	tikz_end(stream);
 	return OK;
 }
@@ -201,7 +203,7 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	struct error *error)
 {
 	const char *name;
-	int64_t unit = axis_unit(plan->peak_bytes, &name);
+	int64_t unit = axis_unit(plan_peak(plan), &name);
 	enum status status = need_ops(plan, error);
 	(void)options;
 	(void)kind;
@@ -210,12 +212,12 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	gnuplot_head(plan, name, "live memory", stream);
 	fputs("$live << END\n", stream);
 	status = write_table(plan, unit, stream, error);
-	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->peak_position, plan->peak_position,
-		(double)plan->peak_bytes / (double)unit);
+	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
+		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)
 		fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
-	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"no order needs less\"\n", (double)plan->order_bound_bytes / (double)unit);
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"no order needs less\"\n", (double)plan->ordered->result.proof.bound / (double)unit);
 	return status;
 }
 
@@ -228,7 +230,7 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 	struct error *error)
 {
 	const char *name;
-	int64_t unit = axis_unit(plan->arena_bytes, &name);
+	int64_t unit = axis_unit(plan_arena(plan), &name);
 	enum status status = need_ops(plan, error);
 	(void)options;
 	(void)kind;
@@ -244,6 +246,6 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 	for (int group = 0; group < GROUP_WORKSPACE; group++)
 		fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
 			group_names[group]);
-	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan->arena_bytes / (double)unit);
+	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan_arena(plan) / (double)unit);
 	return OK;
 }

@@ -44,7 +44,7 @@ static void write_certificate(const struct fitted *fitted, struct json *json)
 
 void recompute_write_json(const struct plan *plan, struct json *json)
 {
-	const struct fitted *fitted = plan->fitted;
+	const struct fitted *fitted = plan->transformed->fitted;
 	char word[64];
 	if (!fitted)
 		return;

@@ -37,10 +37,10 @@ static void write_time(const struct plan *plan, FILE *stream)
 	char text[32];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
-		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s), (double)time->exposed[s] * 1e-9,
+		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
 	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: a sum over all ops, in no order\n", "step, estimated",
-		(double)plan->sharded->cost.total * 1e-9);
+		(double)plan->transformed->sharded->cost.total * 1e-9);
 	if (plan->time->model.ahead > 0)
 		fprintf(stream, "  %-22s %12s    in addition to the plan: parameters gathered a layer ahead\n", "gathered ahead",
 			bytes_text(plan->time->model.ahead, text, sizeof text));
@@ -49,7 +49,7 @@ static void write_time(const struct plan *plan, FILE *stream)
 /* What was searched, and how far the estimate is from the least that is possible. */
 static void write_search(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	char gap[80];
 	if (proof->quantity != QUANTITY_NONE)
@@ -66,13 +66,14 @@ static void write_search(const struct plan *plan, FILE *stream)
 /* How the step is split, and what each device sends. */
 static void write_sharding(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	char text[96];
 	if (!sharded)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
 	line(stream, "extra copies", sharded->cost.redundant, "of what is kept: what a device holds beyond its share of one copy");
-	line(stream, "sent by each device", plan->traffic.bytes, plan->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" : "");
+	line(stream, "sent by each device", plan->traffic.bytes,
+		plan->transformed->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" : "");
 	line(stream, "kept on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
 		write_time(plan, stream);
@@ -91,37 +92,37 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
-	line(stream, "persistent", plan->persistent_bytes, "parameters, optimizer state, inputs, buffers");
-	line(stream, "peak, program order", plan->program_peak_bytes, "");
-	snprintf(remark, sizeof remark, "by %s; %s", plan->order_winner,
-		gap_text(plan->peak_bytes, plan->order_bound_bytes, plan->order_proved, gap, sizeof gap));
-	line(stream, "peak, this plan", plan->peak_bytes, remark);
-	if (plan_storage_peak(plan) < plan->peak_bytes)
+	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
+	line(stream, "peak, program order", plan->ordered->program_peak, "");
+	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
+		gap_text(plan_peak(plan), plan->ordered->result.proof.bound, proof_closed(&plan->ordered->result.proof), gap, sizeof gap));
+	line(stream, "peak, this plan", plan_peak(plan), remark);
+	if (plan_storage_peak(plan) < plan_peak(plan))
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
 	snprintf(remark, sizeof remark, "by %s", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
-	line(stream, "bound on any order", plan->order_bound_bytes, remark);
-	snprintf(remark, sizeof remark, "by %s; %s", plan->layout_winner,
-		gap_text(plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved, gap, sizeof gap));
-	line(stream, "arena", plan->arena_bytes, remark);
+	line(stream, "bound on any order", plan->ordered->result.proof.bound, remark);
+	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
+		gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
+	line(stream, "arena", plan_arena(plan), remark);
 	snprintf(remark, sizeof remark, "by %s", plan_layout_ground(plan, ground, sizeof ground));
-	line(stream, "bound on any layout", plan->layout_bound_bytes, remark);
-	double load = plan->layout->load > 0 ? (double)plan->layout->load : 1;
-	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan->arena_bytes / load - 1));
-	line(stream, "live buffers at most", plan->layout->load, remark);
+	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
+	double load = plan->laid_out->layout.load > 0 ? (double)plan->laid_out->layout.load : 1;
+	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan_arena(plan) / load - 1));
+	line(stream, "live buffers at most", plan->laid_out->layout.load, remark);
 	struct host_pool host;
-	if (host_pool_make(plan->graph, plan->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
+	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
 		snprintf(remark, sizeof remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
 		line(stream, "host memory", host.arena, remark);
 	}
 	host_pool_free(&host);
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
-		100.0 * ((double)plan->caching_bytes / (plan->arena_bytes ? (double)plan->arena_bytes : 1) - 1));
-	line(stream, "caching allocator", plan->caching_bytes, remark);
+		100.0 * ((double)plan->laid_out->caching / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
+	line(stream, "caching allocator", plan->laid_out->caching, remark);
 	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: the bound shows that no order does", "THIS PLAN DOES NOT FIT; another may" };
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
 		line(stream, "memory cap", budget, fits[plan_fits(plan)]);
-	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
+	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (plan->limited)
 		fputs("  (cut short: a better plan may exist)\n", stream);
@@ -135,60 +136,60 @@ static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	uint32_t ops = plan->graph->ops;
 	uint32_t columns = ops < CURVE_COLUMNS ? ops : CURVE_COLUMNS;
 	int64_t height[CURVE_COLUMNS];
-	if (ops == 0 || plan->peak_bytes == 0)
+	if (ops == 0 || plan_peak(plan) == 0)
 		return;
 	for (uint32_t c = 0; c < columns; c++) {
 		height[c] = 0;
 		for (uint32_t i = (uint32_t)((uint64_t)c * ops / columns); i < (uint64_t)(c + 1) * ops / columns; i++)
-			if (plan->live[i] > height[c])
-				height[c] = plan->live[i];
+			if (plan->ordered->live[i] > height[c])
+				height[c] = plan->ordered->live[i];
 	}
 	char text[32];
 	fprintf(stream, "\nlive bytes over the order\n");
 	for (int row = CURVE_ROWS - 1; row >= 0; row--) {
-		fprintf(stream, "  %10s |", row == CURVE_ROWS - 1 ? bytes_text(plan->peak_bytes, text, sizeof text) : row == 0 ? "0 B" : "");
+		fprintf(stream, "  %10s |", row == CURVE_ROWS - 1 ? bytes_text(plan_peak(plan), text, sizeof text) : row == 0 ? "0 B" : "");
 		for (uint32_t c = 0; c < columns; c++) {
-			double level = (double)height[c] / (double)plan->peak_bytes * CURVE_ROWS - row;
+			double level = (double)height[c] / (double)plan_peak(plan) * CURVE_ROWS - row;
 			int part = level >= 1 ? 8 : level <= 0 ? 0 : (int)(level * 8 + 0.999);
 			fputs(utf8 ? eighths[part] : part > 4 ? "#" : part ? "." : " ", stream);
 		}
 		fputc('\n', stream);
 	}
 	fprintf(stream, "  %10s +", "");
-	uint32_t peak_column = (uint32_t)((uint64_t)plan->peak_position * columns / ops);
+	uint32_t peak_column = (uint32_t)((uint64_t)plan->ordered->peak_position * columns / ops);
 	for (uint32_t c = 0; c < columns; c++)
 		fputc(c == peak_column ? '^' : '-', stream);
-	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)\n", "", plan->peak_position + 1, ops,
-		plan->graph->op[plan->order[plan->peak_position]].name, plan->graph->op[plan->order[plan->peak_position]].type);
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)\n", "", plan->ordered->peak_position + 1, ops,
+		plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].type);
 }
 
 static void write_blame(const struct plan *plan, FILE *stream)
 {
 	const struct graph *graph = plan->graph;
-	if (plan->peak_position == NONE)
+	if (plan->ordered->peak_position == NONE)
 		return;
 	int64_t bytes[KIND_COUNT], workspace;
 	char text[32];
-	plan_categories(plan, plan->peak_position, bytes, &workspace);
+	plan_categories(plan, plan->ordered->peak_position, bytes, &workspace);
 	fputs("\nalive at the peak\n", stream);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		if (bytes[kind])
 			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], bytes_text(bytes[kind], text, sizeof text),
-				100.0 * (double)bytes[kind] / (double)plan->peak_bytes);
+				100.0 * (double)bytes[kind] / (double)plan_peak(plan));
 	if (workspace)
 		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
 	uint32_t *list = mem_alloc(graph->storages, sizeof *list);
 	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
-	uint32_t count = list && reason ? plan_alive(plan, plan->peak_position, list) : 0, shown = 0;
+	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
 	if (count)
-		plan_reasons(plan, plan->peak_position, list, count, NULL, reason);
+		plan_reasons(plan, plan->ordered->peak_position, list, count, NULL, reason);
 	if (count)
 		fputs("\nlargest that come and go\n", stream);
 	for (uint32_t i = 0; i < count && shown < LISTED; i++) {
 		const struct storage *storage = &graph->storage[list[i]];
 		if (storage->persistent)
 			continue;
-		fprintf(stream, "  %-22s %12s  %-14s %s\n", kind_names[storage->kind], bytes_text(plan->bytes[list[i]], text, sizeof text),
+		fprintf(stream, "  %-22s %12s  %-14s %s\n", kind_names[storage->kind], bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text),
 			alive_reason_text[reason[i]], graph->tensor[storage->root].name);
 		shown++;
 	}

@@ -8,7 +8,7 @@
 
 static enum status need_segments(const struct plan *plan, struct error *error)
 {
-	if (plan->roam->segments)
+	if (plan->ordered->result.roam.segments)
 		return OK;
 	return fail(error, BAD_INPUT, "only plans of order=roam have segments");
 }
@@ -23,7 +23,7 @@ enum status segments_text(const struct plan *plan, const struct export_options *
 {
 	(void)options;
 	(void)kind;
-	const struct order_roam *roam = plan->roam;
+	const struct order_roam *roam = &plan->ordered->result.roam;
 	char text[32], name[400];
 	enum status status = need_segments(plan, error);
 	if (status != OK)
@@ -50,7 +50,7 @@ enum status segments_csv(const struct plan *plan, const struct export_options *o
 {
 	(void)options;
 	(void)kind;
-	const struct order_roam *roam = plan->roam;
+	const struct order_roam *roam = &plan->ordered->result.roam;
 	enum status status = need_segments(plan, error);
 	if (status != OK)
 		return status;
@@ -81,7 +81,7 @@ enum status segments_csv(const struct plan *plan, const struct export_options *o
 /* A line of a segment's node for all branches that run in it for the same reason. */
 static void branch_lines(const struct plan *plan, uint32_t segment, FILE *stream)
 {
-	const struct order_roam *roam = plan->roam;
+	const struct order_roam *roam = &plan->ordered->result.roam;
 	for (int why = 0; why < 4; why++) {
 		uint32_t branches = 0, ops = 0, earliest = NONE;
 		for (uint32_t i = 0; i < roam->branches; i++) {
@@ -105,8 +105,8 @@ static void branch_lines(const struct plan *plan, uint32_t segment, FILE *stream
 static void segment_node(const struct plan *plan, uint32_t number, FILE *stream)
 {
 	static const char *const fill[PHASE_COUNT] = { "#dcecf7", "#f7e6ef", "#ddf3ea", "#fff4d6" };
-	const struct order_segment *segment = &plan->roam->segment[number];
-	bool peak = plan->peak_position >= segment->first && plan->peak_position <= segment->last;
+	const struct order_segment *segment = &plan->ordered->result.roam.segment[number];
+	bool peak = plan->ordered->peak_position >= segment->first && plan->ordered->peak_position <= segment->last;
 	char text[32], name[400];
 	fprintf(stream, "  s%u [label=<<b>%u</b>: ops %u&#8211;%u<br/>%s<br/><font point-size=\"9\">", number, number, segment->first + 1,
 		segment->last + 1, bytes_text(segment->peak, text, sizeof text));
@@ -119,6 +119,7 @@ static void segment_node(const struct plan *plan, uint32_t number, FILE *stream)
 
 enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error)
 {
+	const struct order_roam *roam = &plan->ordered->result.roam;
 	char name[400];
 	enum status status = need_segments(plan, error);
 	if (status != OK)
@@ -127,8 +128,8 @@ enum status segments_dot(const struct plan *plan, FILE *stream, struct error *er
 	      "  node [shape=box style=\"rounded,filled\" fontname=Helvetica fontsize=11];\n  edge [arrowsize=0.6];\n  label=<<font point-size=\"11\"><b>", stream);
 	dot_write_part(stream, text_clean(plan->input->name, name, sizeof name), "<>");
 	fprintf(stream, "</b>: %u segments, %u branches; the thick frame holds the peak, dashed frames were not solved exactly<br/>"
-		"below a segment's peak: the waist that ends it; in green: the branches that run in it</font>>;\n", plan->roam->segments, plan->roam->branches);
-	for (uint32_t i = 0; i < plan->roam->segments; i++) {
+		"below a segment's peak: the waist that ends it; in green: the branches that run in it</font>>;\n", roam->segments, roam->branches);
+	for (uint32_t i = 0; i < roam->segments; i++) {
 		segment_node(plan, i, stream);
 		if (i)
 			fprintf(stream, "  s%u -> s%u%s;\n", i - 1, i, i % COLUMN ? "" : " [constraint=false]");

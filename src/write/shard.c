@@ -18,7 +18,7 @@ static void write_word(FILE *stream, const char *word)
 
 static void write_placements(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char text[400];
@@ -39,7 +39,7 @@ static void write_placements(const struct plan *plan, FILE *stream)
 
 static void write_collectives(const struct plan *plan, FILE *stream)
 {
-	const struct mesh *mesh = &plan->sharded->sharding.mesh;
+	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
 	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
@@ -54,7 +54,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 
 static void write_candidates(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	fputs("candidate,step_seconds,staying_bytes,possible,chosen\n", stream);
 	for (uint32_t i = 0; i < sharded->candidates; i++) {
 		const struct shard_candidate *candidate = &sharded->candidate[i];
@@ -71,7 +71,7 @@ static void write_candidates(const struct plan *plan, FILE *stream)
 
 static void write_curve(const struct plan *plan, FILE *stream)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
@@ -83,7 +83,7 @@ static void write_curve(const struct plan *plan, FILE *stream)
 
 static enum status need_split(const struct plan *plan, struct error *error)
 {
-	return plan->sharded ? OK : fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
+	return plan->transformed->sharded ? OK : fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
 }
 
 enum status shard_placements(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
@@ -125,7 +125,7 @@ enum status shard_curve(const struct plan *plan, const struct export_options *op
 	(void)options;
 	(void)kind;
 	enum status status = need_split(plan, error);
-	if (status == OK && plan->sharded->points == 0)
+	if (status == OK && plan->transformed->sharded->points == 0)
 		status = fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
 	if (status == OK)
 		write_curve(plan, stream);

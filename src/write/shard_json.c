@@ -110,7 +110,7 @@ static void write_axes(const struct mesh *mesh, const char *key, uint8_t mask, s
 
 static void write_traffic(const struct plan *plan, struct json *json)
 {
-	const struct mesh *mesh = &plan->sharded->sharding.mesh;
+	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
 	open_array(json, "collectives");
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
@@ -135,7 +135,7 @@ static void write_streams(const struct plan *plan, struct json *json)
 	open_array(json, "streams");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
 		open_item(json);
-		json_write_text(json, "stream", plan_time_stream(plan->sharded, s));
+		json_write_text(json, "stream", plan_time_stream(plan->transformed->sharded, s));
 		write_seconds(json, "busy_seconds", time->busy[s]);
 		write_seconds(json, "exposed_seconds", time->exposed[s]);
 		write_seconds(json, "idle_seconds", time->total - time->busy[s]);
@@ -256,7 +256,7 @@ static void write_suggestions(const struct plan *plan, struct json *json)
 	open_object(json, "suggestions");
 	for (int i = 0; i < LAUNCHER_COUNT; i++)
 		json_write_text(json, launcher_names[i],
-			sharding_flags((enum launcher)i, &plan->sharded->sharding.mesh, &scenario, text, sizeof text));
+			sharding_flags((enum launcher)i, &plan->transformed->sharded->sharding.mesh, &scenario, text, sizeof text));
 	json_close(json);
 }
 
@@ -272,7 +272,7 @@ static void write_unsplit(struct json *json)
 
 static void write_costs(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	json_write_integer(json, "redundant_bytes", sharded->cost.redundant);
 	json_write_integer(json, "comm_bytes", plan->traffic.bytes);
 	write_seconds(json, "step_seconds", plan_step_time(plan));
@@ -286,7 +286,7 @@ static void write_costs(const struct plan *plan, struct json *json)
 
 void shard_write_json(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	if (!sharded) {
 		write_unsplit(json);
 		return;

@@ -57,14 +57,14 @@ static void event_at(struct json *json, const char *name, const char *phase, int
 
 static void write_op(const struct plan *plan, uint32_t position, struct json *json)
 {
-	const struct op *op = &plan->graph->op[plan->order[position]];
+	const struct op *op = &plan->graph->op[plan->ordered->result.order[position]];
 	event_at(json, op->name, "X", PROCESS_OPS, position);
 	json_write_integer(json, "dur", 1);
 	json_write_text(json, "cat", phase_names[op->phase]);
 	json_open_object(json, "args");
 	json_write_text(json, "type", op->type);
 	json_write_text(json, "module", op->module);
-	json_write_integer(json, "live_bytes", plan->live[position]);
+	json_write_integer(json, "live_bytes", plan->ordered->live[position]);
 	json_write_integer(json, "workspace", op->workspace);
 	json_close(json);
 	json_close(json);
@@ -83,15 +83,15 @@ static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, s
 static void write_storage(const struct plan *plan, uint32_t storage, struct json *json)
 {
 	const char *name = plan->graph->tensor[plan->graph->storage[storage].root].name, *kind = kind_names[plan->graph->storage[storage].kind];
-	event_at(json, name, "b", PROCESS_STORAGES, plan->first[storage]);
+	event_at(json, name, "b", PROCESS_STORAGES, plan->laid_out->first[storage]);
 	json_write_text(json, "cat", kind);
 	json_write_integer(json, "id", storage);
 	json_open_object(json, "args");
-	json_write_integer(json, "bytes", plan->bytes[storage]);
-	json_write_integer(json, "offset", plan->offset[storage]);
+	json_write_integer(json, "bytes", plan->laid_out->bytes[storage]);
+	json_write_integer(json, "offset", plan->laid_out->offset[storage]);
 	json_close(json);
 	json_close(json);
-	event_at(json, name, "e", PROCESS_STORAGES, plan->last[storage] + 1);
+	event_at(json, name, "e", PROCESS_STORAGES, plan->laid_out->last[storage] + 1);
 	json_write_text(json, "cat", kind);
 	json_write_integer(json, "id", storage);
 	json_close(json);
@@ -109,7 +109,7 @@ static void write_step_op(const struct plan *plan, uint32_t op, struct json *jso
 	json_write_text(json, "cat", phase_names[of->phase]);
 	json_open_object(json, "args");
 	json_write_text(json, "type", of->type);
-	json_write_integer(json, "position", plan->position[model->of[op]]);
+	json_write_integer(json, "position", plan->ordered->position[model->of[op]]);
 	json_close(json);
 	json_close(json);
 }
@@ -120,7 +120,7 @@ static void write_step(const struct plan *plan, struct json *json)
 	const struct step_model *model = &plan->time->model;
 	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
 	for (uint32_t s = 0; s < model->streams; s++)
-		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->sharded, s));
+		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->transformed->sharded, s));
 	for (uint32_t i = 0; i < model->ops; i++)
 		if (model->time[model->sequence[i]] != 0)
 			write_step_op(plan, model->sequence[i], json);
@@ -143,8 +143,8 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 	if (!bytes)
 		return fail_memory(error);
 	trace_begin(&json, plan->graph->name, stream);
-	write_bytes(&json, "peak_bytes", plan->peak_bytes);
-	write_bytes(&json, "arena_bytes", plan->arena_bytes);
+	write_bytes(&json, "peak_bytes", plan_peak(plan));
+	write_bytes(&json, "arena_bytes", plan_arena(plan));
 	trace_events(&json);
 	trace_name(&json, "process_name", PROCESS_OPS, -1, "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
@@ -153,7 +153,7 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 		write_counter(bytes[i], i, &json);
 	}
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->first[storage] != NONE)
+		if (plan->laid_out->first[storage] != NONE)
 			write_storage(plan, storage, &json);
 	if (plan->time)
 		write_step(plan, &json);

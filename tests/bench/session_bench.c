@@ -56,7 +56,7 @@ static void row(struct session *session, const char *line)
 	done = wait_for_plan(session, begin, &first);
 	const struct plan *plan = session_plan(session);
 	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)", 1e3 * first.wall, 1e3 * first.cpu, 1e3 * done.wall,
-		1e3 * done.cpu, plan ? (double)plan->layout->arena / (1 << 20) : -1);
+		1e3 * done.cpu, plan ? (double)plan_arena(plan) / (1 << 20) : -1);
 }
 
 int main(int argc, char **argv)

@@ -39,8 +39,8 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 static void draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
 {
 	char bytes[32], text[100];
-	int64_t budget = plan_budget(plan), highest = plan->arena_bytes > plan->peak_bytes ? plan->arena_bytes : plan->peak_bytes;
-	snprintf(text, sizeof text, "peak %s", bytes_text(plan->peak_bytes, bytes, sizeof bytes));
+	int64_t budget = plan_budget(plan), highest = plan_arena(plan) > plan_peak(plan) ? plan_arena(plan) : plan_peak(plan);
+	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
 	frame_part(frame, x, 0, end, ROLE_TITLE, text);
 	if (budget >= 0 && highest > budget) {
 		snprintf(text, sizeof text, "over by %s", bytes_text(highest - budget, bytes, sizeof bytes));
@@ -49,13 +49,13 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 		snprintf(text, sizeof text, "%s free", bytes_text(budget - highest, bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_GOOD, text);
 	}
-	if (plan->order_proved)
+	if (proof_closed(&plan->ordered->result.proof))
 		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
 	else {
-		snprintf(text, sizeof text, "gap %s", gap_text(plan->peak_bytes, plan->order_bound_bytes, bytes, sizeof bytes));
+		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan->ordered->result.proof.bound, bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, bytes, sizeof bytes), plan->layout_proved ? " proved" : "");
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 }
 
@@ -70,9 +70,9 @@ static void draw_inputs(struct frame *frame, int *x, int end, const struct model
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%lld device%s", (long long)scenario->value[K_devices], scenario->value[K_devices] == 1 ? "" : "s");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "order by %s", plan->order_winner ? plan->order_winner : "?");
+	snprintf(text, sizeof text, "order by %s", plan->ordered->result.winner ? plan->ordered->result.winner : "?");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "layout by %s", plan->layout_winner ? plan->layout_winner : "?");
+	snprintf(text, sizeof text, "layout by %s", plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "?");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
 }
 

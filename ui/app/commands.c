@@ -15,8 +15,8 @@ static void go_to_tensor(struct app *app, uint32_t tensor)
 {
 	struct model *model = &app->model;
 	model->storage = model->plan->graph->tensor[tensor].storage;
-	if (model->plan->first[model->storage] != NONE && !alive_at(model->plan, model->storage, model_position(model)))
-		model_go(model, model->plan->first[model->storage]);
+	if (model->plan->laid_out->first[model->storage] != NONE && !alive_at(model->plan, model->storage, model_position(model)))
+		model_go(model, model->plan->laid_out->first[model->storage]);
 }
 
 /* Ops after the cursor first, but in the table of tensors; the search wraps. */
@@ -30,7 +30,7 @@ void app_find(struct app *app, int direction)
 	uint32_t position = model_position(model);
 	for (uint32_t i = 1; views[app->view] != &view_tensors && i <= graph->ops; i++) {
 		uint32_t at = (uint32_t)((position + graph->ops + (int64_t)direction * i) % graph->ops);
-		if (text_contains(graph->op[plan->order[at]].name, model->search)) {
+		if (text_contains(graph->op[plan->ordered->result.order[at]].name, model->search)) {
 			model_go(model, at);
 			return;
 		}
@@ -51,7 +51,7 @@ static void go_to_name(struct app *app, const char *name)
 	struct model *model = &app->model;
 	uint32_t op = graph_find_op(model->plan->graph, name), tensor = graph_find_tensor(model->plan->graph, name);
 	if (op != NONE)
-		model_go(model, model->plan->position[op]);
+		model_go(model, model->plan->ordered->position[op]);
 	else if (tensor != NONE)
 		go_to_tensor(app, tensor);
 	else
@@ -90,7 +90,7 @@ static void run_session(struct app *app, enum command_id command, const char *li
 		uint32_t op, storage;
 		session_cursor(app->session, &op, &storage);
 		if (op < model->plan->graph->ops)
-			model_go(model, model->plan->position[op]);
+			model_go(model, model->plan->ordered->position[op]);
 		if (storage < model->plan->graph->storages)
 			model->storage = storage;
 	}
@@ -145,7 +145,7 @@ static void suggest_export(struct app *app)
 			what = figures[i].name;
 			options = figures[i].options;
 		}
-	if (views[app->view] == &view_devices && app->plan && app->plan->pipelined) {
+	if (views[app->view] == &view_devices && app->plan && app->plan->transformed->pipelined) {
 		what = "pipeline";
 		options = " --view pipeline";
 	}

@@ -103,7 +103,7 @@ static bool find_effect(const struct model *model, enum knob_id knob, int64_t va
 	const struct plan *run = known_run(model, knob, value);
 	const struct preview *preview = run ? NULL : model->preview[direction > 0];
 	if (run)
-		*effect = (struct preview){ .known = true, .exact = true, .peak_bytes = run->peak_bytes, .arena_bytes = run->arena_bytes,
+		*effect = (struct preview){ .known = true, .exact = true, .peak_bytes = plan_peak(run), .arena_bytes = plan_arena(run),
 					    .time = plan_step_time(run) };
 	else if (preview && preview->known)
 		*effect = *preview;
@@ -124,7 +124,7 @@ static const char *time_change(const struct model *model, const struct preview *
 static void effect_text(const struct model *model, const struct preview *effect, bool wide, char *text, size_t size)
 {
 	const struct plan *plan = model->plan;
-	int64_t peak = effect->peak_bytes - plan->peak_bytes, arena = effect->arena_bytes - plan->arena_bytes, main = peak ? peak : arena;
+	int64_t peak = effect->peak_bytes - plan_peak(plan), arena = effect->arena_bytes - plan_arena(plan), main = peak ? peak : arena;
 	char change[32], time[32];
 	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : wide ? "about " : "~ ", peak || !arena ? "" : "arena ",
 			    main ? change_text(main, change, sizeof change) : "the same");
@@ -142,9 +142,9 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 		return 0;
 	char word[64], text[64], time[32];
 	bool wide = rect.width >= EFFECT_WIDE;
-	int64_t change = effect.peak_bytes - model->plan->peak_bytes;
+	int64_t change = effect.peak_bytes - plan_peak(model->plan);
 	if (change == 0)
-		change = effect.arena_bytes - model->plan->arena_bytes;
+		change = effect.arena_bytes - plan_arena(model->plan);
 	effect_text(model, &effect, wide, text, sizeof text);
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
 	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT, knob_text(knob, value, word, sizeof word));

@@ -90,7 +90,7 @@ static bool look(struct challenge *challenge, struct model *model)
 	}
 	challenge->candidates = challenge->done < challenge->problem.ops ? schedule_ready(schedule, challenge->done, challenge->candidate) : 0;
 	if (challenge->done)
-		model_go(model, model->plan->position[schedule->order[challenge->done - 1]]);
+		model_go(model, model->plan->ordered->position[schedule->order[challenge->done - 1]]);
 	return true;
 }
 
@@ -109,7 +109,7 @@ static void begin(struct challenge *challenge, struct model *model)
 	if (status == OK)
 		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
 	if (status == OK)
-		status = schedule_of(&challenge->problem, plan->order, &challenge->schedule);
+		status = schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule);
 	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);
@@ -120,9 +120,9 @@ static void begin(struct challenge *challenge, struct model *model)
 	challenge->graph = plan->graph->fingerprint;
 	if (!look(challenge, model))
 		return;
-	bool plan_wins = plan->peak_bytes < challenge->reachable;
-	challenge->optimum = plan_wins ? plan->peak_bytes : challenge->reachable;
-	challenge->optimum_proved = challenge->optimum <= challenge->bound || (plan_wins && plan->order_proved);
+	bool plan_wins = plan_peak(plan) < challenge->reachable;
+	challenge->optimum = plan_wins ? plan_peak(plan) : challenge->reachable;
+	challenge->optimum_proved = challenge->optimum <= challenge->bound || (plan_wins && proof_closed(&plan->ordered->result.proof));
 	view_say(model, "arrows choose, Enter runs, comma takes back, i hints, y ends");
 }
 

@@ -114,7 +114,7 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 		uint32_t first, last;
 		model_column(model, x, scale->plot.width, &first, &last);
 		uint32_t position = plan_highest(baseline, (uint32_t)(first * theirs / ops), (uint32_t)(last * theirs / ops));
-		int y = row_of(scale, baseline->live[position]);
+		int y = row_of(scale, baseline->ordered->live[position]);
 		if (y >= 0 && y < scale->plot.height)
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
 	}
@@ -144,13 +144,13 @@ static void draw_axis(struct frame *frame, const struct scale *scale, const stru
 	const struct plan *plan = model->plan;
 	int y = scale->plot.y + scale->plot.height, width = scale->plot.width;
 	frame_repeat(frame, scale->plot.x, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	if (model->storage < plan->graph->storages && plan->first[model->storage] != NONE) {
-		int from = model_column_of(model, plan->first[model->storage], width);
-		int to = model_column_of(model, plan->last[model->storage], width);
+	if (model->storage < plan->graph->storages && plan->laid_out->first[model->storage] != NONE) {
+		int from = model_column_of(model, plan->laid_out->first[model->storage], width);
+		int to = model_column_of(model, plan->laid_out->last[model->storage], width);
 		for (int x = from < 0 ? 0 : from; x <= to && x < width; x++)
 			frame_glyph(frame, scale->plot.x + x, y, GLYPH_HEAVY, storage_role(plan, model->storage));
 	}
-	int peak = model_column_of(model, plan->peak_position, width), cursor = model_column_of(model, model_position(model), width);
+	int peak = model_column_of(model, plan->ordered->peak_position, width), cursor = model_column_of(model, model_position(model), width);
 	if (peak >= 0 && peak < width)
 		frame_glyph(frame, scale->plot.x + peak, y, GLYPH_PEAK, ROLE_PEAK);
 	if (cursor < 0 || cursor >= width)
@@ -167,11 +167,11 @@ static struct scale scale_of(const struct frame *frame, struct rect rect, const 
 	struct scale scale = { 0 };
 	int labels = frame->window.width >= LABELS_FROM ? LABELS : 0;
 	scale.plot = (struct rect){ rect.x + labels, rect.y, rect.width - labels, rect.height - 1 };
-	scale.low = floor_hidden ? plan->persistent_bytes : 0;
-	scale.high = plan->peak_bytes;
+	scale.low = floor_hidden ? plan->ordered->problem.base : 0;
+	scale.high = plan_peak(plan);
 	int64_t budget = plan_budget(plan);
-	if (model->baseline && model->baseline->peak_bytes > scale.high)
-		scale.high = model->baseline->peak_bytes;
+	if (model->baseline && plan_peak(model->baseline) > scale.high)
+		scale.high = plan_peak(model->baseline);
 	/* A budget that is far away would flatten the curve. */
 	if (budget > scale.high && budget - scale.low <= 2 * (scale.high - scale.low))
 		scale.high = budget;
@@ -205,11 +205,11 @@ void curve_draw(struct frame *frame, struct rect rect, const struct model *model
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
 		draw_level(frame, &scale, budget, GLYPH_HEAVY, ROLE_BUDGET, " budget ", labelled);
-	draw_level(frame, &scale, plan->peak_bytes, GLYPH_COUNT, ROLE_PEAK, "", labelled);
-	if (plan->order_bound_bytes < plan->peak_bytes)
-		draw_level(frame, &scale, plan->order_bound_bytes, GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
+	draw_level(frame, &scale, plan_peak(plan), GLYPH_COUNT, ROLE_PEAK, "", labelled);
+	if (plan->ordered->result.proof.bound < plan_peak(plan))
+		draw_level(frame, &scale, plan->ordered->result.proof.bound, GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
 	draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
 	if (!floor_hidden)
-		draw_level(frame, &scale, plan->persistent_bytes, GLYPH_COUNT, ROLE_FAINT, "", labelled);
+		draw_level(frame, &scale, plan->ordered->problem.base, GLYPH_COUNT, ROLE_FAINT, "", labelled);
 	draw_axis(frame, &scale, model);
 }

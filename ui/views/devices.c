@@ -19,7 +19,7 @@ struct devices {
 /* The full width of a bar stands for the cap, or for the peak where there is none or it is lower. */
 static int64_t full_scale(const struct plan *plan)
 {
-	int64_t budget = plan_budget(plan), scale = plan->peak_bytes > plan->arena_bytes ? plan->peak_bytes : plan->arena_bytes;
+	int64_t budget = plan_budget(plan), scale = plan_peak(plan) > plan_arena(plan) ? plan_peak(plan) : plan_arena(plan);
 	if (budget > scale)
 		scale = budget;
 	return scale > 0 ? scale : 1;
@@ -34,7 +34,7 @@ static int cells_of(int64_t bytes, int64_t scale, int width)
 static void draw_bar(struct frame *frame, int x, int y, int width, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	const int64_t *category = &model->index->category[(size_t)plan->peak_position * CATEGORIES];
+	const int64_t *category = &model->index->category[(size_t)plan->ordered->peak_position * CATEGORIES];
 	int64_t scale = full_scale(plan), sum = 0;
 	for (int i = 0; i < CATEGORIES; i++) {
 		int from = cells_of(sum, scale, width), to = cells_of(sum += category[i], scale, width);
@@ -66,20 +66,20 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	int width = frame->window.width, bar = width - LABELS - AMOUNT - 3;
-	int64_t devices = plan->sharded ? mesh_devices(&plan->sharded->sharding.mesh) : plan->scenario.value[K_devices];
+	int64_t devices = plan->transformed->sharded ? mesh_devices(&plan->transformed->sharded->sharding.mesh) : plan->scenario.value[K_devices];
 	char text[64];
-	if (plan->pipelined && plan->pipelined->ranks > 1)
-		frame_print(frame, 1, y, ROLE_TEXT, "rank %u of %u", plan->rank, plan->pipelined->ranks);
+	if (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1)
+		frame_print(frame, 1, y, ROLE_TEXT, "rank %u of %u", plan->rank, plan->transformed->pipelined->ranks);
 	else if (devices > 1)
 		frame_print(frame, 1, y, ROLE_TEXT, "each of %lld", (long long)devices);
 	else
 		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
-	int x = LABELS + (plan->pipelined && plan->pipelined->ranks > 1 ? 5 : devices > 1 ? 3 : 0);
+	int x = LABELS + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1 ? 5 : devices > 1 ? 3 : 0);
 	if (bar >= BAR_MIN)
 		draw_bar(frame, x, y, bar - (x - LABELS), model);
-	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan->peak_bytes, text, sizeof text));
+	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan_peak(plan), text, sizeof text));
 	int64_t budget = plan_budget(plan);
-	int64_t highest = plan->arena_bytes > plan->peak_bytes ? plan->arena_bytes : plan->peak_bytes;
+	int64_t highest = plan_arena(plan) > plan_peak(plan) ? plan_arena(plan) : plan_peak(plan);
 	if (budget >= 0)
 		draw_cap(frame, x, y + 1, budget, highest);
 	else
@@ -96,13 +96,13 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	snprintf(text, sizeof text, "%lld device%s, strategy %s", devices, devices == 1 ? "" : "s",
 		 knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
 	x += frame_text(frame, x, 0, end, ROLE_TITLE, text);
-	if (!plan->sharded)
+	if (!plan->transformed->sharded)
 		return;
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	char pipeline[24] = "";
-	if (plan->pipelined && plan->pipelined->ranks > 1)
-		snprintf(pipeline, sizeof pipeline, "pp %u%s", plan->pipelined->ranks, mesh->axes ? " x " : "");
+	if (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1)
+		snprintf(pipeline, sizeof pipeline, "pp %u%s", plan->transformed->pipelined->ranks, mesh->axes ? " x " : "");
 	snprintf(text, sizeof text, "%s%s", pipeline, mesh->axes || !*pipeline ? mesh_text(mesh, amount, sizeof amount) : "");
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "step %s", time_text(plan_step_time(plan), amount, sizeof amount));
@@ -169,9 +169,9 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
 		int rows = devices_draw_memory(frame, model);
-		if (*plan->notes)
+		if (*plan->transformed->notes)
 			rows = devices_draw_notes(frame, rows + 1, plan);
-		if (!plan->sharded)
+		if (!plan->transformed->sharded)
 			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
 				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
 				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
@@ -183,7 +183,7 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 		configs_draw(frame, &view->configs, model);
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
-	} else if (!plan->sharded) {
+	} else if (!plan->transformed->sharded) {
 		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 2 }, ROLE_FAINT, "the step is not split: set devices and strategy");
 	} else if (part == PART_TRAFFIC) {
 		devices_draw_traffic(frame, model);
@@ -248,9 +248,9 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		return true;
 	if (view->part == PART_MESH && mesh_command(&view->device, model, command))
 		return true;
-	if (view->part == PART_PLACES && model->plan->sharded && places_command(&view->places, model, command))
+	if (view->part == PART_PLACES && model->plan->transformed->sharded && places_command(&view->places, model, command))
 		return true;
-	if (view->part == PART_SEARCH && model->plan->sharded && row_command(command, &view->top, model->plan->sharded->candidates, 10))
+	if (view->part == PART_SEARCH && model->plan->transformed->sharded && row_command(command, &view->top, model->plan->transformed->sharded->candidates, 10))
 		return true;
 	if (view->part == PART_CHANGES && row_command(command, &view->changes.top, view->changes.rows, view->changes.page))
 		return true;

@@ -22,8 +22,8 @@ static int64_t buffers_at_peak(const struct plan *plan)
 {
 	int64_t sum = 0;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
-		if (plan->graph->storage[s].phase == PHASE_COMMUNICATION && plan->graph->storage[s].allocator != NONE && alive_at(plan, s, plan->peak_position))
-			sum += plan->bytes[s];
+		if (plan->graph->storage[s].phase == PHASE_COMMUNICATION && plan->graph->storage[s].allocator != NONE && alive_at(plan, s, plan->ordered->peak_position))
+			sum += plan->laid_out->bytes[s];
 	return sum;
 }
 
@@ -39,7 +39,7 @@ static void draw_amount(struct frame *frame, int y, int64_t bytes, int64_t whole
 int devices_draw_memory(struct frame *frame, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	const int64_t *category = &model->index->category[(size_t)plan->peak_position * CATEGORIES];
+	const int64_t *category = &model->index->category[(size_t)plan->ordered->peak_position * CATEGORIES];
 	int y = 0;
 	frame_text(frame, 1, y++, frame->window.width, ROLE_LABEL, "at the peak");
 	for (int i = 0; i < CATEGORIES; i++) {
@@ -48,18 +48,18 @@ int devices_draw_memory(struct frame *frame, const struct model *model)
 		frame_cell(frame, 1, y, frame->mono ? (uint32_t)category_letters[i] : ' ', role_of_category(i, 0),
 			   frame->mono ? ROLE_TEXT : role_of_category(i, 0));
 		frame_text(frame, 3, y, NAMES - 3, ROLE_TEXT, category_names[i]);
-		draw_amount(frame, y++, category[i], plan->peak_bytes);
+		draw_amount(frame, y++, category[i], plan_peak(plan));
 	}
-	if (!plan->sharded)
+	if (!plan->transformed->sharded)
 		return y;
 	frame_text(frame, 3, y, NAMES - 3, ROLE_FAINT, "made by collectives");
-	draw_amount(frame, y++, buffers_at_peak(plan), plan->peak_bytes);
+	draw_amount(frame, y++, buffers_at_peak(plan), plan_peak(plan));
 	return y;
 }
 
 int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
 {
-	for (const char *at = plan->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
+	for (const char *at = plan->transformed->notes; *at && y < frame->window.height; at += strcspn(at, "\n") + 1) {
 		char text[400];
 		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
 		frame_glyph(frame, 1, y, GLYPH_SEPARATOR, ROLE_FAINT);
@@ -93,7 +93,7 @@ static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 	frame_right(frame, BYTES_END, y, ROLE_LABEL, "exposed");
 	frame_right(frame, TIME_END, y++, ROLE_LABEL, "idle");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++, y++) {
-		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, plan_time_stream(plan->sharded, s));
+		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, plan_time_stream(plan->transformed->sharded, s));
 		frame_right(frame, COUNT_END, y, ROLE_TEXT, time_text(time->busy[s], text, sizeof text));
 		if (s > 0)
 			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT, time_text(time->exposed[s], text, sizeof text));
@@ -106,7 +106,7 @@ static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 
 int devices_draw_traffic(struct frame *frame, const struct model *model)
 {
-	const struct sharded *sharded = model->plan->sharded;
+	const struct sharded *sharded = model->plan->transformed->sharded;
 	uint32_t count = 0;
 	int y = 1;
 	frame_text(frame, 1, 0, 5, ROLE_LABEL, "axis");

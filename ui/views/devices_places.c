@@ -29,7 +29,7 @@ static int64_t bytes_here(const struct sharded *sharded, uint32_t tensor)
 
 static bool make_rows(struct place_list *list, const struct model *model)
 {
-	const struct sharded *sharded = model->plan->sharded;
+	const struct sharded *sharded = model->plan->transformed->sharded;
 	const struct graph *graph = sharded->shared->graph;
 	if (list->row && !list->stale && list->serial == model->plan->serial && strcmp(list->filter, model->filter) == 0)
 		return true;
@@ -63,7 +63,8 @@ static bool make_rows(struct place_list *list, const struct model *model)
 static void select_storage(struct place_list *list, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	uint32_t tensor = model->storage < plan->graph->storages ? sharded_tensor(plan->sharded, plan->graph, plan->graph->storage[model->storage].root) : NONE;
+	bool any = model->storage < plan->graph->storages;
+	uint32_t tensor = any ? sharded_tensor(plan->transformed->sharded, plan->graph, plan->graph->storage[model->storage].root) : NONE;
 	if (list->selected < list->rows && list->row[list->selected] == tensor)
 		return;
 	for (uint32_t i = 0; i < list->rows && tensor != NONE; i++)
@@ -79,7 +80,7 @@ static void select_storage(struct place_list *list, const struct model *model)
 static void share_selection(const struct place_list *list, struct model *model)
 {
 	const struct plan *plan = model->plan;
-	uint32_t tensor = graph_find_tensor(plan->graph, plan->sharded->shared->graph->tensor[list->row[list->selected]].name);
+	uint32_t tensor = graph_find_tensor(plan->graph, plan->transformed->sharded->shared->graph->tensor[list->row[list->selected]].name);
 	if (tensor != NONE)
 		model->storage = plan->graph->tensor[tensor].storage;
 }
@@ -147,7 +148,7 @@ static void draw_impossible(struct frame *frame, int y, const struct sharded *sh
 /* What the tensor's places on every axis cost, the present one first. */
 static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
 {
-	const struct sharded *sharded = model->plan->sharded;
+	const struct sharded *sharded = model->plan->transformed->sharded;
 	int end = frame->window.height, x = 1;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
@@ -182,7 +183,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 	draw_header(frame, list, name, kinds);
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {
-		draw_row(frame, 1 + i, model->plan->sharded, list->row[list->top + (uint32_t)i], name, kinds);
+		draw_row(frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
 		if (list->top + (uint32_t)i == list->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 	}

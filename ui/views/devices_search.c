@@ -52,7 +52,7 @@ static int draw_estimates(struct frame *frame, int y, const struct plan *plan)
 	char text[300], step[32], peak[32];
 	snprintf(text, sizeof text, "estimates of the search%s; planned: step %s, peak %s",
 		 frame->window.height < EXPLAINED_FROM ? "" : "; kept: parameters, state, what is saved for the backward pass, gradients",
-		 time_text(plan_step_time(plan), step, sizeof step), bytes_text(plan->peak_bytes, peak, sizeof peak));
+		 time_text(plan_step_time(plan), step, sizeof step), bytes_text(plan_peak(plan), peak, sizeof peak));
 	return draw_sentence(frame, y, ROLE_FAINT, text);
 }
 
@@ -139,7 +139,7 @@ static int draw_points(struct frame *frame, int y, int end, const struct sharded
 
 void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top)
 {
-	const struct sharded *sharded = model->plan->sharded;
+	const struct sharded *sharded = model->plan->transformed->sharded;
 	int y = draw_proof(frame, sharded), height = frame->window.height;
 	if (sharded->candidates + sharded->points > 0)
 		y = draw_estimates(frame, y, model->plan);

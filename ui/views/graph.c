@@ -131,7 +131,7 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
 	char text[48], bytes[32];
-	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->live[model->plan->position[line->id]], bytes, sizeof bytes));
+	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
 	x += frame_name(frame, x, y, right - x, ROLE_TEXT, op->name) + 2;
@@ -152,9 +152,9 @@ static void draw_header(struct frame *frame)
 static int describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
 {
 	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
-	if (model->plan->sharded) {
+	if (model->plan->transformed->sharded) {
 		text[used] = ' ';
-		sharded_place_here(model->plan->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
+		sharded_place_here(model->plan->transformed->sharded, model->plan->graph, id, text + used + (used > 0), 300 - used - 1);
 	}
 	return text_cells(text);
 }
@@ -261,7 +261,7 @@ static void select_line(struct graph_view *view, struct model *model, uint32_t r
 	uint32_t op = line->is_op ? line->id : view->tree.module[line->id].first_op;
 	view->selected = row;
 	if (op != NONE)
-		model_go(model, model->plan->position[op]);
+		model_go(model, model->plan->ordered->position[op]);
 	view->op = model->op;
 }
 

@@ -32,7 +32,7 @@ static void map_free(void *state)
 
 static bool shown(const struct map *map, const struct plan *plan, uint32_t storage)
 {
-	return plan->first[storage] != NONE && !(map->persistent_hidden && plan->graph->storage[storage].persistent);
+	return plan->laid_out->first[storage] != NONE && !(map->persistent_hidden && plan->graph->storage[storage].persistent);
 }
 
 /* The lowest address of what is not hidden. */
@@ -40,14 +40,14 @@ static int64_t lowest(const struct map *map, const struct model *model)
 {
 	for (uint32_t i = 0; i < model->index->present; i++)
 		if (shown(map, model->plan, model->index->by_offset[i]))
-			return model->plan->offset[model->index->by_offset[i]];
+			return model->plan->laid_out->offset[model->index->by_offset[i]];
 	return 0;
 }
 
 static void range(const struct map *map, const struct model *model, int64_t *low, int64_t *high)
 {
 	*low = map->high > 0 ? map->low : map->persistent_hidden ? lowest(map, model) : 0;
-	*high = map->high > 0 ? map->high : model->plan->arena_bytes;
+	*high = map->high > 0 ? map->high : plan_arena(model->plan);
 	if (*high <= *low)
 		*high = *low + 1;
 }
@@ -58,17 +58,17 @@ static void zoom_address(struct map *map, const struct model *model, bool in)
 	int64_t low, high;
 	range(map, model, &low, &high);
 	int64_t half = in ? (high - low) / 4 : high - low, middle = low + (high - low) / 2;
-	if (model->storage < plan->graph->storages && plan->first[model->storage] != NONE)
-		middle = plan->offset[model->storage] + plan->bytes[model->storage] / 2;
+	if (model->storage < plan->graph->storages && plan->laid_out->first[model->storage] != NONE)
+		middle = plan->laid_out->offset[model->storage] + plan->laid_out->bytes[model->storage] / 2;
 	if (half < 1)
 		half = 1;
 	low = middle > half ? middle - half : 0;
 	high = low + 2 * half;
-	if (high >= plan->arena_bytes) {
-		high = plan->arena_bytes;
+	if (high >= plan_arena(plan)) {
+		high = plan_arena(plan);
 		low = high > 2 * half ? high - 2 * half : 0;
 	}
-	bool whole = low == 0 && high == plan->arena_bytes;
+	bool whole = low == 0 && high == plan_arena(plan);
 	map->low = whole ? 0 : low;
 	map->high = whole ? 0 : high;
 }
@@ -109,14 +109,14 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 	uint32_t end = model->zoom_first + model->zoom_count;
 	for (uint32_t i = 0; i < model->index->present; i++) {
 		uint32_t storage = model->index->by_bytes[i];
-		int64_t offset = plan->offset[storage];
-		bool outside = plan->first[storage] >= end || plan->last[storage] < model->zoom_first || offset >= high ||
-			       offset + plan->bytes[storage] <= low;
+		int64_t offset = plan->laid_out->offset[storage];
+		bool outside = plan->laid_out->first[storage] >= end || plan->laid_out->last[storage] < model->zoom_first || offset >= high ||
+			       offset + plan->laid_out->bytes[storage] <= low;
 		if (outside || !shown(map, plan, storage))
 			continue;
-		paint(map, storage, ((double)plan->first[storage] - model->zoom_first) / per_column,
-		      ((double)plan->last[storage] + 1 - model->zoom_first) / per_column, (double)(offset - low) / per_row,
-		      (double)(offset + plan->bytes[storage] - low) / per_row);
+		paint(map, storage, ((double)plan->laid_out->first[storage] - model->zoom_first) / per_column,
+		      ((double)plan->laid_out->last[storage] + 1 - model->zoom_first) / per_column, (double)(offset - low) / per_row,
+		      (double)(offset + plan->laid_out->bytes[storage] - low) / per_row);
 	}
 	for (int i = 0; i < map->rows * map->columns; i++)
 		if (map->tile[i].used < 0.5)
@@ -209,7 +209,7 @@ static void draw_tiles(struct frame *frame, const struct map *map, const struct 
 static void draw_axis(struct frame *frame, const struct model *model, int left, int y, int width)
 {
 	frame_repeat(frame, left, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	int peak = model_column_of(model, model->plan->peak_position, width);
+	int peak = model_column_of(model, model->plan->ordered->peak_position, width);
 	if (peak >= 0 && peak < width)
 		frame_glyph(frame, left + peak, y, GLYPH_PEAK, ROLE_PEAK);
 	frame_mark(frame, (struct rect){ left + model_column_of(model, model_position(model), width), y, 1, 1 }, MARK_REVERSE);
@@ -221,13 +221,13 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	const struct plan *plan = model->plan;
 	uint32_t storage = model->storage;
 	int width = frame->window.width;
-	if (storage >= plan->graph->storages || plan->first[storage] == NONE) {
+	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE) {
 		frame_text(frame, 0, y, width, ROLE_FAINT, width >= 48 ? "up and down select a tensor at the cursor's op" : "up, down: select a tensor");
 		return;
 	}
 	char bytes[32], offset[32], text[160];
-	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->bytes[storage], bytes, sizeof bytes),
-		 bytes_text(plan->offset[storage], offset, sizeof offset), plan->first[storage] + 1, plan->last[storage] + 1);
+	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
+		 bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage] + 1, plan->laid_out->last[storage] + 1);
 	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, storage_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
@@ -250,9 +250,10 @@ static void draw_neighbours(struct frame *frame, int y, const struct model *mode
 	const struct plan *plan = model->plan;
 	uint32_t storage = model->storage, position = model_position(model);
 	int width = frame->window.width;
-	if (storage >= plan->graph->storages || plan->first[storage] == NONE)
+	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE)
 		return;
-	position = position < plan->first[storage] ? plan->first[storage] : position > plan->last[storage] ? plan->last[storage] : position;
+	uint32_t first = plan->laid_out->first[storage], last = plan->laid_out->last[storage];
+	position = position < first ? first : position > last ? last : position;
 	struct neighbours next = plan_neighbours(model->index, storage, position);
 	int x = draw_neighbour(frame, 0, y, width / 2 - 1, model, true, next.above, next.hole_above);
 	draw_neighbour(frame, x + 2, y, width, model, false, next.below, next.hole_below);
@@ -266,7 +267,7 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 	struct holes holes = plan_holes(model->index, position);
 	int x = 0, width = frame->window.width;
 	char a[32], b[32], text[120];
-	snprintf(text, sizeof text, "op %u: %s live", position + 1, bytes_text(plan->live[position], a, sizeof a));
+	snprintf(text, sizeof text, "op %u: %s live", position + 1, bytes_text(plan->ordered->live[position], a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);
@@ -274,13 +275,13 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 	if (holes.count > 0)
 		frame_part(frame, &x, y, width, ROLE_TEXT, text);
 	x = 0;
-	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan->arena_bytes, a, sizeof a), plan->layout_proved ? " proved" : "");
+	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), a, sizeof a), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	double fragmentation = plan->peak_bytes > 0 ? 100.0 * (double)(plan->arena_bytes - plan->peak_bytes) / (double)plan->peak_bytes : 0;
+	double fragmentation = plan_peak(plan) > 0 ? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan) : 0;
 	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan->caching_bytes, a, sizeof a));
-	if (plan->caching_bytes > 0)
+	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan->laid_out->caching, a, sizeof a));
+	if (plan->laid_out->caching > 0)
 		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
 }
 

@@ -91,14 +91,14 @@ static void add_storages(struct module_tree *tree, const struct plan *plan)
 		uint32_t op = storage->allocator;
 		if (op == NONE && csr_length(&graph->users, i) > 0)
 			op = graph->users.item[graph->users.start[i]];
-		if (op == NONE || plan->first[i] == NONE)
+		if (op == NONE || plan->laid_out->first[i] == NONE)
 			continue;
-		bool at_peak = plan->first[i] <= plan->peak_position && plan->peak_position <= plan->last[i];
+		bool at_peak = plan->laid_out->first[i] <= plan->ordered->peak_position && plan->ordered->peak_position <= plan->laid_out->last[i];
 		for (uint32_t m = tree->of_op[op]; m != NONE; m = tree->module[m].parent) {
 			struct module *module = &tree->module[m];
-			module->persistent += storage->persistent ? plan->bytes[i] : 0;
-			module->made += storage->persistent ? 0 : plan->bytes[i];
-			module->at_peak += at_peak && !storage->persistent ? plan->bytes[i] : 0;
+			module->persistent += storage->persistent ? plan->laid_out->bytes[i] : 0;
+			module->made += storage->persistent ? 0 : plan->laid_out->bytes[i];
+			module->at_peak += at_peak && !storage->persistent ? plan->laid_out->bytes[i] : 0;
 		}
 	}
 }

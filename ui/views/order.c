@@ -62,7 +62,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 	uint32_t freed = schedule_freed(schedule, position, view->freed), count = schedule_ready(schedule, position, view->candidate), chosen = 0;
 	int y = rect.y, rows = rect.height - 5;
 	frame_repeat(frame, 0, y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	if (model->plan->roam->segments) {
+	if (model->plan->ordered->result.roam.segments) {
 		segment_choice_draw(frame, ++y, model->plan, model->op, position);
 		rows--;
 	}
@@ -85,7 +85,7 @@ static void draw_hand(struct frame *frame, int y, const struct order_view *view,
 {
 	const struct order_schedule *schedule = &view->schedule;
 	char peak[32], change[32];
-	int64_t difference = schedule->peak - model->plan->peak_bytes;
+	int64_t difference = schedule->peak - plan_peak(model->plan);
 	if (schedule->moves == 0) {
 		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", bytes_text(schedule->peak, peak, sizeof peak), schedule->peak_position + 1);
 		return;
@@ -112,7 +112,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 	}
 	int pane = height >= PANE_FROM ? (height - 1) * 2 / 5 : 0;
 	view->rows.schedule = &view->schedule;
-	view->rows.roam = model->plan->roam;
+	view->rows.roam = &model->plan->ordered->result.roam;
 	view->rows.listed = view->schedule.problem->ops;
 	view->rows.ran = view->stepping ? view->schedule.position[model->op] + 1 : view->rows.listed;
 	draw_hand(frame, 0, view, model);
@@ -128,7 +128,7 @@ static void go(struct order_view *view, struct model *model, int64_t position)
 {
 	uint32_t ops = view->schedule.problem->ops;
 	position = position < 0 ? 0 : position >= ops ? (int64_t)ops - 1 : position;
-	model_go(model, model->plan->position[view->schedule.order[position]]);
+	model_go(model, model->plan->ordered->position[view->schedule.order[position]]);
 }
 
 static void move_by_hand(struct order_view *view, struct model *model, int direction)

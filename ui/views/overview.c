@@ -68,8 +68,8 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	const struct op *op = &plan->graph->op[model->op];
 	uint32_t position = model_position(model);
 	char live[32], change[32], number[32], all[32], text[100];
-	int64_t below = plan->live[position] - plan->peak_bytes;
-	bytes_text(plan->live[position], live, sizeof live);
+	int64_t below = plan->ordered->live[position] - plan_peak(plan);
+	bytes_text(plan->ordered->live[position], live, sizeof live);
 	if (below == 0)
 		snprintf(text, sizeof text, "%s = peak", live);
 	else
@@ -88,16 +88,16 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 static void draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->order_bound_bytes, bytes, sizeof bytes),
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->ordered->result.proof.bound, bytes, sizeof bytes),
 		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
 	if (text_rows(text, rect.width) <= rect.height)
-		frame_wrapped(frame, rect, plan->order_proved ? ROLE_GOOD : ROLE_WARN, text);
+		frame_wrapped(frame, rect, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN, text);
 }
 
 static void draw_legend(struct frame *frame, struct rect rect, const struct model *model)
 {
 	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
-	int64_t live = model->plan->live[model_position(model)];
+	int64_t live = model->plan->ordered->live[model_position(model)];
 	int y = rect.y;
 	for (int i = CATEGORIES - 1; i >= 0 && y < rect.y + rect.height; i--) {
 		if (category[i] == 0)
@@ -118,7 +118,7 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 	const struct plan *plan = model->plan;
 	char text[32];
 	int x = rect.x + AMOUNT + 1, right = rect.x + rect.width;
-	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->bytes[storage], text, sizeof text));
+	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->laid_out->bytes[storage], text, sizeof text));
 	if (rect.width >= KIND_FROM) {
 		frame_text(frame, x, y, KIND - 1, storage_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
 		x += KIND;
@@ -173,7 +173,7 @@ static void draw_note(struct frame *frame, const struct overview *overview, cons
 	if (overview->floor_hidden) {
 		size_t used = strlen(text);
 		snprintf(text + used, sizeof text - used, "%sabove persistent %s", used ? ", " : "",
-			 bytes_text(model->plan->persistent_bytes, amount, sizeof amount));
+			 bytes_text(model->plan->ordered->problem.base, amount, sizeof amount));
 	}
 	if (text_cells(text) < width)
 		frame_right(frame, width, 0, ROLE_FAINT, text);

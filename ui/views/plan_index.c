@@ -19,7 +19,7 @@ static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 	uint32_t *ids = arena_alloc(&index->arena, index->present, sizeof *ids), n = 0;
 	if (list && ids) {
 		for (uint32_t i = 0; i < plan->graph->storages; i++)
-			if (plan->first[i] != NONE)
+			if (plan->laid_out->first[i] != NONE)
 				list[n++] = (struct sortable){ sign * of[i], i };
 		qsort(list, n, sizeof *list, by_key);
 		for (uint32_t i = 0; i < n; i++)
@@ -36,12 +36,12 @@ static void sum_categories(struct plan_index *index)
 	const struct graph *graph = plan->graph;
 	int64_t *category = index->category;
 	for (uint32_t i = 0; i < graph->storages; i++) {
-		if (plan->first[i] == NONE)
+		if (plan->laid_out->first[i] == NONE)
 			continue;
 		uint8_t kind = graph->storage[i].kind;
-		category[(size_t)plan->first[i] * CATEGORIES + kind] += plan->bytes[i];
-		if (plan->last[i] + 1 < graph->ops)
-			category[(size_t)(plan->last[i] + 1) * CATEGORIES + kind] -= plan->bytes[i];
+		category[(size_t)plan->laid_out->first[i] * CATEGORIES + kind] += plan->laid_out->bytes[i];
+		if (plan->laid_out->last[i] + 1 < graph->ops)
+			category[(size_t)(plan->laid_out->last[i] + 1) * CATEGORIES + kind] -= plan->laid_out->bytes[i];
 	}
 	for (uint32_t i = 0; i < graph->ops; i++, category += CATEGORIES) {
 		int64_t sum = 0;
@@ -50,7 +50,7 @@ static void sum_categories(struct plan_index *index)
 				category[kind] += category[kind - CATEGORIES];
 			sum += category[kind];
 		}
-		category[CATEGORY_WORKSPACE] = plan->live[i] > sum ? plan->live[i] - sum : 0;
+		category[CATEGORY_WORKSPACE] = plan->ordered->live[i] > sum ? plan->ordered->live[i] - sum : 0;
 	}
 }
 
@@ -58,10 +58,10 @@ enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 {
 	*index = (struct plan_index){ .plan = plan };
 	for (uint32_t i = 0; i < plan->graph->storages; i++)
-		index->present += plan->first[i] != NONE;
+		index->present += plan->laid_out->first[i] != NONE;
 	index->category = arena_alloc(&index->arena, (size_t)plan->graph->ops * CATEGORIES, sizeof *index->category);
-	index->by_bytes = sorted(index, plan->bytes, -1);
-	index->by_offset = sorted(index, plan->offset, 1);
+	index->by_bytes = sorted(index, plan->laid_out->bytes, -1);
+	index->by_offset = sorted(index, plan->laid_out->offset, 1);
 	if (!index->category || !index->by_bytes || !index->by_offset) {
 		plan_index_free(index);
 		return NO_MEMORY;
@@ -97,11 +97,11 @@ struct holes plan_holes(const struct plan_index *index, uint32_t position)
 		uint32_t storage = index->by_offset[i];
 		if (!alive_at(plan, storage, position))
 			continue;
-		add_hole(&holes, end, plan->offset[storage]);
-		if (plan->offset[storage] + plan->bytes[storage] > end)
-			end = plan->offset[storage] + plan->bytes[storage];
+		add_hole(&holes, end, plan->laid_out->offset[storage]);
+		if (plan->laid_out->offset[storage] + plan->laid_out->bytes[storage] > end)
+			end = plan->laid_out->offset[storage] + plan->laid_out->bytes[storage];
 	}
-	add_hole(&holes, end, plan->arena_bytes);
+	add_hole(&holes, end, plan_arena(plan));
 	return holes;
 }
 
@@ -109,19 +109,19 @@ struct neighbours plan_neighbours(const struct plan_index *index, uint32_t stora
 {
 	const struct plan *plan = index->plan;
 	struct neighbours next = { NONE, NONE, 0, 0 };
-	int64_t low = plan->offset[storage], high = low + plan->bytes[storage], below = 0, above = plan->arena_bytes;
+	int64_t low = plan->laid_out->offset[storage], high = low + plan->laid_out->bytes[storage], below = 0, above = plan_arena(plan);
 	for (uint32_t i = 0; i < index->present; i++) {
 		uint32_t other = index->by_offset[i];
 		if (other == storage || !alive_at(plan, other, position))
 			continue;
-		int64_t end = plan->offset[other] + plan->bytes[other];
+		int64_t end = plan->laid_out->offset[other] + plan->laid_out->bytes[other];
 		if (end <= low && (next.below == NONE || end > below)) {
 			next.below = other;
 			below = end;
 		}
-		if (plan->offset[other] >= high) {
+		if (plan->laid_out->offset[other] >= high) {
 			next.above = other;
-			above = plan->offset[other];
+			above = plan->laid_out->offset[other];
 			break;
 		}
 	}
@@ -134,7 +134,7 @@ uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last)
 {
 	uint32_t highest = first;
 	for (uint32_t i = first + 1; i <= last && i < plan->graph->ops; i++)
-		if (plan->live[i] > plan->live[highest])
+		if (plan->ordered->live[i] > plan->ordered->live[highest])
 			highest = i;
 	return highest;
 }
@@ -145,7 +145,7 @@ static bool is_local_peak(const struct plan *plan, uint32_t position, uint32_t r
 	uint32_t ops = plan->graph->ops;
 	uint32_t from = position > reach ? position - reach : 0, to = ops - 1 - position < reach ? ops - 1 : position + reach;
 	for (uint32_t i = from; i <= to; i++)
-		if (plan->live[i] > plan->live[position] || (i < position && plan->live[i] == plan->live[position]))
+		if (plan->ordered->live[i] > plan->ordered->live[position] || (i < position && plan->ordered->live[i] == plan->ordered->live[position]))
 			return false;
 	return true;
 }
@@ -154,7 +154,7 @@ uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int directi
 {
 	uint32_t ops = plan->graph->ops, reach = ops / 100 > 1 ? ops / 100 : 1;
 	for (int64_t i = (int64_t)position + direction; i >= 0 && i < ops; i += direction) {
-		bool candidate = (i == 0 || plan->live[i - 1] < plan->live[i]) && (i + 1 == ops || plan->live[i + 1] <= plan->live[i]);
+		bool candidate = (i == 0 || plan->ordered->live[i - 1] < plan->ordered->live[i]) && (i + 1 == ops || plan->ordered->live[i + 1] <= plan->ordered->live[i]);
 		if (candidate && is_local_peak(plan, (uint32_t)i, reach))
 			return (uint32_t)i;
 	}

@@ -21,7 +21,7 @@ void plan_index_free(struct plan_index *index);
 /* True while the storage is alive at the position. */
 static inline bool alive_at(const struct plan *plan, uint32_t storage, uint32_t position)
 {
-	return plan->first[storage] != NONE && plan->first[storage] <= position && position <= plan->last[storage];
+	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
 }
 
 /* Holes between storages alive at a position, below the arena's end. */

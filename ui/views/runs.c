@@ -71,12 +71,12 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 	if (model->baseline && plan->fingerprint == model->baseline->fingerprint)
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
-	frame_right(frame, 14, y, budget >= 0 && plan->peak_bytes > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan->peak_bytes, text, sizeof text));
-	frame_right(frame, 23, y, plan->order_proved ? ROLE_GOOD : ROLE_WARN,
-		    plan->order_proved ? "proved" : gap_text(plan->peak_bytes, plan->order_bound_bytes, text, sizeof text));
+	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan_peak(plan), text, sizeof text));
+	frame_right(frame, 23, y, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN,
+		    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
 	int knobs_at = knobs_column(frame);
 	if (knobs_at > ARENA)
-		frame_right(frame, ARENA, y, plan->layout_proved ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan->arena_bytes, text, sizeof text));
+		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));
 	scenario_text(&plan->scenario, text, sizeof text);
 	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
 	if (selected)
@@ -98,7 +98,7 @@ static void draw_amount(struct frame *frame, int y, const char *what, int64_t th
 static void draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
 {
 	char text[32];
-	if (!theirs->sharded || !ours->sharded)
+	if (!theirs->transformed->sharded || !ours->transformed->sharded)
 		return;
 	double from = (double)plan_step_time(theirs), to = (double)plan_step_time(ours);
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
@@ -134,14 +134,14 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	snprintf(text, sizeof text, "run %u", selected + 1);
 	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
 	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
-	draw_amount(frame, y + 2, "peak", theirs->peak_bytes, ours->peak_bytes);
-	draw_amount(frame, y + 3, "bound", theirs->order_bound_bytes, ours->order_bound_bytes);
-	draw_amount(frame, y + 4, "arena", theirs->arena_bytes, ours->arena_bytes);
-	draw_amount(frame, y + 5, "persistent", theirs->persistent_bytes, ours->persistent_bytes);
-	draw_amount(frame, y + 6, "caching", theirs->caching_bytes, ours->caching_bytes);
+	draw_amount(frame, y + 2, "peak", plan_peak(theirs), plan_peak(ours));
+	draw_amount(frame, y + 3, "bound", theirs->ordered->result.proof.bound, ours->ordered->result.proof.bound);
+	draw_amount(frame, y + 4, "arena", plan_arena(theirs), plan_arena(ours));
+	draw_amount(frame, y + 5, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
+	draw_amount(frame, y + 6, "caching", theirs->laid_out->caching, ours->laid_out->caching);
 	draw_times(frame, y + 7, theirs, ours);
-	bool beside = frame->window.width >= 84;
-	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + (theirs->sharded && ours->sharded), y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+	bool beside = frame->window.width >= 84, timed = theirs->transformed->sharded && ours->transformed->sharded;
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + timed, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }
 
 /* The work of every run is summed once. */

@@ -27,11 +27,11 @@ static void draw_improvement(struct frame *frame, int y, const struct improvemen
 static void draw_grounds(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->order_bound_bytes, bytes, sizeof bytes),
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->ordered->result.proof.bound, bytes, sizeof bytes),
 		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
 	frame_wrapped(frame, rect, ROLE_FAINT, text);
 	int used = text_rows(text, rect.width);
-	snprintf(text, sizeof text, "no layout is below %s: %s", bytes_text(plan->layout_bound_bytes, bytes, sizeof bytes),
+	snprintf(text, sizeof text, "no layout is below %s: %s", bytes_text(plan->laid_out->layout.proof.bound, bytes, sizeof bytes),
 		 plan_layout_ground(plan, ground, sizeof ground));
 	frame_wrapped(frame, (struct rect){ rect.x, rect.y + used, rect.width, rect.height - used }, ROLE_FAINT, text);
 }
@@ -52,7 +52,7 @@ void runs_log_draw(struct frame *frame, struct rect rect, const struct plan *pla
 	if (y >= rect.y + rect.height)
 		return;
 	frame_right(frame, EFFORT, y, ROLE_LABEL, "layout");
-	draw_bound(frame, y, plan->arena_bytes, plan->layout_bound_bytes, plan->layout_proved);
-	frame_name(frame, BY, y, rect.width - BY, ROLE_TEXT, plan->layout_winner ? plan->layout_winner : "");
+	draw_bound(frame, y, plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof));
+	frame_name(frame, BY, y, rect.width - BY, ROLE_TEXT, plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "");
 	draw_grounds(frame, (struct rect){ 1, y + 2, rect.width - 2, rect.y + rect.height - y - 2 }, plan);
 }

@@ -14,7 +14,7 @@ struct plot {
 /* Only runs that are split over devices have a time. */
 static bool shown(const struct model *model, int axis, uint32_t run)
 {
-	return axis != AXIS_TIME || model->run[run]->sharded;
+	return axis != AXIS_TIME || model->run[run]->transformed->sharded;
 }
 
 const char *runs_plot_axis_name(int axis)
@@ -25,7 +25,7 @@ const char *runs_plot_axis_name(int axis)
 static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	if (axis == AXIS_TIME)
-		return model->run[run]->sharded ? (double)plan_step_time(model->run[run]) : 0;
+		return model->run[run]->transformed->sharded ? (double)plan_step_time(model->run[run]) : 0;
 	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
 }
 
@@ -88,7 +88,7 @@ static struct plot plot_of(struct rect rect, const struct model *model, int axis
 	struct plot plot = { { rect.x + LABELS, rect.y + 1, rect.width - LABELS - 1, rect.height - 3 }, 0, 0, 0, 0 };
 	bool first = true;
 	for (uint32_t i = 0; i < model->runs; i++) {
-		double x = value_of(model, axis, work, i), bytes = (double)model->run[i]->peak_bytes;
+		double x = value_of(model, axis, work, i), bytes = (double)plan_peak(model->run[i]);
 		if (!shown(model, axis, i))
 			continue;
 		plot.left = first || x < plot.left ? x : plot.left;
@@ -119,10 +119,10 @@ static int row_of(const struct plot *plot, double bytes)
 static bool beaten(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	double x = value_of(model, axis, work, run);
-	int64_t bytes = model->run[run]->peak_bytes;
+	int64_t bytes = plan_peak(model->run[run]);
 	for (uint32_t i = 0; i < model->runs; i++) {
 		double other = value_of(model, axis, work, i);
-		int64_t theirs = model->run[i]->peak_bytes;
+		int64_t theirs = plan_peak(model->run[i]);
 		if (shown(model, axis, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
 			return true;
 	}
@@ -135,8 +135,8 @@ static void draw_front(struct frame *frame, const struct plot *plot, const struc
 	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
 		int64_t least = INT64_MAX;
 		for (uint32_t i = 0; i < model->runs; i++)
-			if (shown(model, axis, i) && column_of(plot, value_of(model, axis, work, i)) <= x && model->run[i]->peak_bytes < least)
-				least = model->run[i]->peak_bytes;
+			if (shown(model, axis, i) && column_of(plot, value_of(model, axis, work, i)) <= x && plan_peak(model->run[i]) < least)
+				least = plan_peak(model->run[i]);
 		if (least < INT64_MAX)
 			frame_glyph(frame, x, row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
 	}
@@ -151,7 +151,7 @@ static void draw_points(struct frame *frame, const struct plot *plot, const stru
 		if (!shown(model, axis, i))
 			continue;
 		bool front = !beaten(model, axis, work, i), baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
-		int x = column_of(plot, value_of(model, axis, work, i)), y = row_of(plot, (double)plan->peak_bytes);
+		int x = column_of(plot, value_of(model, axis, work, i)), y = row_of(plot, (double)plan_peak(plan));
 		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE, baseline ? ROLE_BASELINE : front ? ROLE_GOOD : ROLE_FAINT);
 		if (i == selected && k == model->runs)
 			frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);

@@ -117,7 +117,7 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 
 enum status schedule_new(const struct plan *plan, struct order_schedule *schedule)
 {
-	return schedule_of(&plan->ordered->problem, plan->order, schedule);
+	return schedule_of(&plan->ordered->problem, plan->ordered->result.order, schedule);
 }
 
 void schedule_free(struct order_schedule *schedule)

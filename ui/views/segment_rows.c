@@ -45,8 +45,8 @@ uint32_t segment_of_waist(const struct order_roam *roam, uint32_t op, uint32_t p
 
 void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint32_t number)
 {
-	const struct order_segment *segment = &plan->roam->segment[number];
-	bool peak = plan->peak_position >= segment->first && plan->peak_position <= segment->last;
+	const struct order_segment *segment = &plan->ordered->result.roam.segment[number];
+	bool peak = plan->ordered->peak_position >= segment->first && plan->ordered->peak_position <= segment->last;
 	int x = 2, width = frame->window.width;
 	char bytes[32], text[100];
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
@@ -71,7 +71,7 @@ static void branch_text(const struct plan *plan, const struct order_branch *bran
 
 void segment_choice_draw(struct frame *frame, int y, const struct plan *plan, uint32_t op, uint32_t position)
 {
-	const struct order_roam *roam = plan->roam;
+	const struct order_roam *roam = &plan->ordered->result.roam;
 	uint32_t branch = roam->branch_of[op], waist = segment_of_waist(roam, op, position), at = segment_at(roam, position);
 	int room = frame->window.width - 7;
 	char text[200] = "";

@@ -57,14 +57,14 @@ static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column
 {
 	const struct tensor *tensor = &plan->graph->tensor[id];
 	uint32_t storage = tensor->storage;
-	bool present = plan->first[storage] != NONE;
+	bool present = plan->laid_out->first[storage] != NONE;
 	switch (column) {
-	case COLUMN_BYTES: return present ? plan->bytes[storage] : tensor->bytes;
+	case COLUMN_BYTES: return present ? plan->laid_out->bytes[storage] : tensor->bytes;
 	case COLUMN_KIND: return plan->graph->storage[storage].kind;
-	case COLUMN_FIRST: return present ? (int64_t)plan->first[storage] : -1;
-	case COLUMN_LAST: return present ? (int64_t)plan->last[storage] : -1;
-	case COLUMN_LIFE: return present ? (int64_t)plan->last[storage] - plan->first[storage] + 1 : 0;
-	case COLUMN_OFFSET: return present ? plan->offset[storage] : -1;
+	case COLUMN_FIRST: return present ? (int64_t)plan->laid_out->first[storage] : -1;
+	case COLUMN_LAST: return present ? (int64_t)plan->laid_out->last[storage] : -1;
+	case COLUMN_LIFE: return present ? (int64_t)plan->laid_out->last[storage] - plan->laid_out->first[storage] + 1 : 0;
+	case COLUMN_OFFSET: return present ? plan->laid_out->offset[storage] : -1;
 	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
 	case COLUMN_SHAPE: return tensor->rank;
 	default: return 0;
@@ -140,7 +140,7 @@ static void shape_text(const struct tensor *tensor, char *text, size_t size)
 static void value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size)
 {
 	const struct tensor *tensor = &plan->graph->tensor[id];
-	bool present = plan->first[tensor->storage] != NONE;
+	bool present = plan->laid_out->first[tensor->storage] != NONE;
 	int64_t value = sort_key(plan, id, column);
 	switch (column) {
 	case COLUMN_OFFSET:
@@ -226,7 +226,7 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	const struct tensor *tensor = &graph->tensor[id];
 	int width = frame->window.width, x = 0;
 	char place[100];
-	if (model->plan->sharded && *sharded_place_here(model->plan->sharded, graph, id, place, sizeof place))
+	if (model->plan->transformed->sharded && *sharded_place_here(model->plan->transformed->sharded, graph, id, place, sizeof place))
 		x += frame_text(frame, x, y, width, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
 		x += frame_text(frame, x, y, width, ROLE_LABEL, "a view of ");
@@ -249,7 +249,7 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	x += frame_text(frame, x, y, width - x, ROLE_LABEL, ", last ");
 	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
 	FOR_ROW(i, &graph->users, tensor->storage)
-		if (model->plan->position[graph->users.item[i]] > model->plan->position[last])
+		if (model->plan->ordered->position[graph->users.item[i]] > model->plan->ordered->position[last])
 			last = graph->users.item[i];
 	frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
 }
@@ -334,8 +334,8 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		if (tensors->rows == 0)
 			return true;
 		model->storage = model->plan->graph->tensor[tensors->row[tensors->selected]].storage;
-		if (model->plan->first[model->storage] != NONE) {
-			model_go(model, model->plan->first[model->storage]);
+		if (model->plan->laid_out->first[model->storage] != NONE) {
+			model_go(model, model->plan->laid_out->first[model->storage]);
 			view_request(model, false, "view 1");
 		}
 		return true;

@@ -10,7 +10,7 @@ const struct view_ops *const views[VIEWS] = {
 
 uint32_t model_position(const struct model *model)
 {
-	return model->op < model->plan->graph->ops ? model->plan->position[model->op] : 0;
+	return model->op < model->plan->graph->ops ? model->plan->ordered->position[model->op] : 0;
 }
 
 /* Keeps the zoom inside the step and around the position. */
@@ -33,7 +33,7 @@ void model_go(struct model *model, int64_t position)
 	if (ops == 0)
 		return;
 	position = position < 0 ? 0 : position >= ops ? (int64_t)ops - 1 : position;
-	model->op = model->plan->order[position];
+	model->op = model->plan->ordered->result.order[position];
 	follow(model, (uint32_t)position);
 }
 
@@ -50,13 +50,13 @@ void model_take_plan(struct model *model, const struct plan *plan, const struct 
 	const struct plan *old = model->plan;
 	bool whole = !old || model->zoom_count == old->graph->ops;
 	bool same_graph = old && old->graph->fingerprint == plan->graph->fingerprint;
-	bool at_peak = !old || old->peak_position == NONE || model->op == old->order[old->peak_position];
+	bool at_peak = !old || old->ordered->peak_position == NONE || model->op == old->ordered->result.order[old->ordered->peak_position];
 	if (old && !same_graph)
 		translate_cursor(model, old->graph, plan->graph);
 	model->plan = plan;
 	model->index = index;
 	if (at_peak || model->op >= plan->graph->ops)
-		model->op = plan->peak_position == NONE ? 0 : plan->order[plan->peak_position];
+		model->op = plan->ordered->peak_position == NONE ? 0 : plan->ordered->result.order[plan->ordered->peak_position];
 	if (whole || !same_graph) {
 		model->zoom_first = 0;
 		model->zoom_count = plan->graph->ops;
@@ -95,7 +95,7 @@ bool view_command(struct model *model, enum command_id command)
 	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); return true;
 	case COMMAND_FIRST: model_go(model, 0); return true;
 	case COMMAND_LAST: model_go(model, plan->graph->ops); return true;
-	case COMMAND_PEAK: model_go(model, plan->peak_position); return true;
+	case COMMAND_PEAK: model_go(model, plan->ordered->peak_position); return true;
 	case COMMAND_PREVIOUS_PEAK: model_go(model, plan_local_peak(plan, position, -1)); return true;
 	case COMMAND_NEXT_PEAK: model_go(model, plan_local_peak(plan, position, 1)); return true;
 	case COMMAND_ZOOM_IN: zoom(model, model->zoom_count / 2); return true;

@@ -238,8 +238,8 @@ Test(timeline, groups_add_up_to_the_live_bytes)
 				int64_t sum = 0;
 				for (int group = 0; group < GROUP_COUNT; group++)
 					sum += bytes[i][group];
-				cr_expect_eq(sum, plan->live[i]);
-				cr_expect_eq(bytes[i][GROUP_WORKSPACE], plan->graph->op[plan->order[i]].workspace);
+				cr_expect_eq(sum, plan->ordered->live[i]);
+				cr_expect_eq(bytes[i][GROUP_WORKSPACE], plan->graph->op[plan->ordered->result.order[i]].workspace);
 			}
 			mem_free(bytes);
 			plan_release(plan);

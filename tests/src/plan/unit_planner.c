@@ -46,7 +46,7 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 	set(&scenario, "layout=best");
 	struct plan *third = plan(&planner, graph, &scenario);
 	cr_assert_eq(third->run[STAGE_ORDER].solved + third->run[STAGE_LAYOUT].solved, 0);
-	cr_assert_eq(third->offset, first->offset, "the very same result");
+	cr_assert_eq(third->laid_out->offset, first->laid_out->offset, "the very same result");
 	set(&scenario, "order=program");
 	struct plan *fourth = plan(&planner, graph, &scenario);
 	cr_assert(fourth->run[STAGE_ORDER].solved > 0);
@@ -185,11 +185,11 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 	set(&scenario, "layout=bestfit");
 	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
 	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
-	cr_assert(fitting->arena_bytes <= cap, "%lld", (long long)fitting->arena_bytes);
+	cr_assert(plan_arena(fitting) <= cap, "%lld", (long long)plan_arena(fitting));
 	cr_assert(fitting->fit_margin > 0, "the first round ends above the cap");
 	check_with_file(graph, fitting, 0);
 	struct plan *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
-	cr_assert(stored && stored->offset == fitting->offset, "all rounds are in the store");
+	cr_assert(stored && stored->laid_out->offset == fitting->laid_out->offset, "all rounds are in the store");
 	compare(&planner, graph, &scenario, 0);
 	plan_release(fitting);
 	plan_release(stored);
@@ -209,10 +209,10 @@ Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 	set(&scenario, "memory=2000MiB");
 	set(&scenario, "layout=bestfit");
 	struct plan *result = plan(&planner, graph, &scenario);
-	cr_assert(result->arena_bytes > INT64_C(2000) << 20);
+	cr_assert(plan_arena(result) > INT64_C(2000) << 20);
 	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
-	const char *told = strstr(result->notes, "computed again");
-	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->notes);
+	const char *told = strstr(result->transformed->notes, "computed again");
+	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->transformed->notes);
 	check_with_file(graph, result, 0);
 	plan_release(result);
 	scenario_done(&scenario);

@@ -82,8 +82,8 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		struct graph *graph = model(cases[i].model, 8);
 		struct plan *plan = plan_of(&planner, graph, cases[i].words);
 		char *text = plan_text(plan);
-		cr_assert_not_null(plan->sharded, "%s", cases[i].words);
-		cr_assert(plan->traffic.bytes > 0 && plan->sharded->cost.redundant >= 0, "%s", cases[i].words);
+		cr_assert_not_null(plan->transformed->sharded, "%s", cases[i].words);
+		cr_assert(plan->traffic.bytes > 0 && plan->transformed->sharded->cost.redundant >= 0, "%s", cases[i].words);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		cr_assert_eq(check_plan_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		free(text);
@@ -112,7 +112,7 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 		for (uint32_t k = 0; k < count; k++)
 			sent += change[k].sent[1] - change[k].sent[0];
 		for (uint32_t op = 0; op < plan->graph->ops; op++)
-			inside += traffic_inside(plan->sharded, plan->graph, op);
+			inside += traffic_inside(plan->transformed->sharded, plan->graph, op);
 		cr_assert(inside > 0, "%s", cases[i].words);
 		cr_assert_eq(sent, plan->traffic.bytes, "%s: %lld", cases[i].words, (long long)(sent - plan->traffic.bytes));
 		cr_assert_eq(plan->time->time.busy[1], plan->traffic.time, "%s", cases[i].words);
@@ -233,9 +233,9 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 		struct plan *expert = plan_of(&planner, graph, words);
 		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
 		struct plan *plan = plan_of(&planner, graph, words);
-		cr_assert_leq(plan->arena_bytes, expert->arena_bytes, "%s %s", cases[i].model, words);
-		cr_assert(plan->arena_bytes < expert->arena_bytes || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
-		less += plan->arena_bytes < expert->arena_bytes;
+		cr_assert_leq(plan_arena(plan), plan_arena(expert), "%s %s", cases[i].model, words);
+		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
+		less += plan_arena(plan) < plan_arena(expert);
 		plan_release(plan);
 		plan_release(expert);
 		graph_release(graph);
@@ -260,7 +260,7 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 			snprintf(words, sizeof words, "%s %s", cases[i][1], strategies[k]);
 			plan[k] = plan_of(&planner, graph, words);
 		}
-		bool fits = plan[1]->arena_bytes <= plan[0]->arena_bytes && plan[1]->arena_bytes <= plan[2]->arena_bytes + plan[2]->arena_bytes / 100 * 40;
+		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) && plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
 		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]), "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
 			(long long)plan_step_time(plan[3]), (long long)plan_step_time(plan[1]));
 		within += fits;
@@ -293,19 +293,19 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	struct plan *plan = plan_of(&planner, graph, "devices=8 strategy=auto"), *least = plan_of(&planner, graph, "devices=8 strategy=minred curve=on");
-	cr_assert(plan->sharded->candidates > 4);
+	cr_assert(plan->transformed->sharded->candidates > 4);
 	cr_assert(plan->compared > 1);
 	for (size_t e = 0; e < 3; e++) {   /* the planned step decides, not the estimate */
 		struct plan *expert = plan_of(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
 		cr_assert(plan_step_time(plan) <= plan_step_time(expert), "expert %zu", e);
 		plan_release(expert);
 	}
-	for (uint32_t i = 0; i < least->sharded->candidates; i++)
-		cr_assert(least->sharded->curve[0].usage <= least->sharded->candidate[i].usage, "%s", least->sharded->candidate[i].text);
+	for (uint32_t i = 0; i < least->transformed->sharded->candidates; i++)
+		cr_assert(least->transformed->sharded->curve[0].usage <= least->transformed->sharded->candidate[i].usage, "%s", least->transformed->sharded->candidate[i].text);
 
-	cr_assert_eq(least->sharded->points, SHARDING_CURVE_POINTS);
-	for (uint32_t i = 1; i < least->sharded->points; i++)
-		cr_assert(least->sharded->curve[i].time <= least->sharded->curve[i - 1].time, "more memory is never slower");
+	cr_assert_eq(least->transformed->sharded->points, SHARDING_CURVE_POINTS);
+	for (uint32_t i = 1; i < least->transformed->sharded->points; i++)
+		cr_assert(least->transformed->sharded->curve[i].time <= least->transformed->sharded->curve[i - 1].time, "more memory is never slower");
 	plan_release(plan);
 	plan_release(least);
 	planner_done(&planner);
@@ -322,17 +322,18 @@ Test(sharded, the_cap_is_about_the_arena_not_about_what_stays)
 	struct error error = { 0 };
 	char words[100];
 	struct plan *fastest = plan_of(&planner, graph, "devices=4 strategy=auto"), *least = plan_of(&planner, graph, "devices=4 strategy=minred");
-	cr_assert(least->sharded->cost.usage > least->arena_bytes && least->arena_bytes < fastest->arena_bytes);
-	int64_t cap[] = { fastest->arena_bytes, (fastest->arena_bytes + least->arena_bytes) / 2, least->arena_bytes + least->arena_bytes / 50 };
+	cr_assert(least->transformed->sharded->cost.usage > plan_arena(least) && plan_arena(least) < plan_arena(fastest));
+	int64_t cap[] = { plan_arena(fastest), (plan_arena(fastest) + plan_arena(least)) / 2, plan_arena(least) + plan_arena(least) / 50 };
 	for (size_t c = 0; c < sizeof cap / sizeof *cap; c++) {
 		snprintf(words, sizeof words, "devices=4 strategy=auto memory=%lld", (long long)cap[c]);
 		struct plan *plan = plan_of(&planner, graph, words);
-		cr_assert(plan->arena_bytes <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan->arena_bytes);
+		cr_assert(plan_arena(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_arena(plan));
 		cr_assert(c > 0 || plan_step_time(plan) <= plan_step_time(fastest));
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
 			snprintf(words, sizeof words, "devices=4 strategy=%s", expert[e]);
 			struct plan *other = plan_of(&planner, graph, words);
-			cr_assert(other->arena_bytes > cap[c] || plan->sharded->cost.total <= other->sharded->cost.total, "cap %lld: %s", (long long)cap[c], expert[e]);
+			cr_assert(plan_arena(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
+				(long long)cap[c], expert[e]);
 			plan_release(other);
 		}
 		char *text = plan_text(plan);
@@ -355,17 +356,18 @@ Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
 		struct graph *graph = model(name[m], 1);
 		struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of(&planner, graph, "devices=4 strategy=megatron");
+		const struct sharded *sharded = plan->transformed->sharded;
 		struct error error = { 0 };
 		uint32_t chosen = 0;
-		cr_assert(plan->sharded->cost.total <= megatron->sharded->cost.total, "%s", name[m]);
-		cr_assert_eq(mesh_axis_named(&plan->sharded->sharding.mesh, "cp"), NONE);
-		for (uint32_t i = 0; i < plan->sharded->candidates; i++) {
-			const struct shard_candidate *candidate = &plan->sharded->candidate[i];
+		cr_assert(sharded->cost.total <= megatron->transformed->sharded->cost.total, "%s", name[m]);
+		cr_assert_eq(mesh_axis_named(&sharded->sharding.mesh, "cp"), NONE);
+		for (uint32_t i = 0; i < sharded->candidates; i++) {
+			const struct shard_candidate *candidate = &sharded->candidate[i];
 			chosen += candidate->chosen;
 			cr_assert(!candidate->chosen || candidate->possible, "%s: %s", name[m], candidate->text);
 		}
-		bool ours = !strstr(plan->sharded->notes, "an expert's sharding");
-		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && plan->sharded->patterns > 9, "%s: %u of %u", name[m], chosen, plan->sharded->patterns);
+		bool ours = !strstr(sharded->notes, "an expert's sharding");
+		cr_assert(chosen >= (ours ? 2 : 1) && (ours || m > 0) && sharded->patterns > 9, "%s: %u of %u", name[m], chosen, sharded->patterns);
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
 		cr_assert(strstr(text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
@@ -385,10 +387,11 @@ Test(sharded, what_does_not_divide_is_cut_all_the_same)
 	struct graph *graph = model("gpt", 8);
 	struct plan *on = plan_of(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of(&planner, graph,
 		"devices=8 strategy=megatron tp=8 padding=off");
+	const struct sharded *padded = on->transformed->sharded, *plain = off->transformed->sharded;
 	struct error error = { 0 };
-	cr_assert(strstr(on->sharded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", on->sharded->notes);
-	cr_assert(strstr(off->sharded->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", off->sharded->notes);
-	cr_assert(on->sharded->cost.usage < off->sharded->cost.usage && on->sharded->cost.total < off->sharded->cost.total);
+	cr_assert(strstr(padded->notes, "vocabulary 50257 is not divisible by tp 8: every device counts the largest piece, 6283"), "%s", padded->notes);
+	cr_assert(strstr(plain->notes, "vocabulary 50257 is not divisible by tp 8: it stays whole"), "%s", plain->notes);
+	cr_assert(padded->cost.usage < plain->cost.usage && padded->cost.total < plain->cost.total);
 	char *text = plan_text(on);
 	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 	json_t *file = json_loads(text, 0, NULL);
@@ -419,7 +422,7 @@ Test(sharded, a_pin_is_kept)
 	snprintf(pin, sizeof pin, "pin tensor %s shard 1 on dp", activation);
 	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
 	struct plan *plan = plan_with(&planner, graph, &scenario);
-	const struct sharded *sharded = plan->sharded;
+	const struct sharded *sharded = plan->transformed->sharded;
 	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
 	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
 	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
@@ -443,7 +446,7 @@ Test(sharded, auto_plans_no_sharding_twice)
 	uint32_t rivals = 0;
 	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
 		struct plan *plan = plan_of(&planner, graph, words[w]);
-		const struct sharded *sharded = plan->sharded;   /* of a rival that won: without rivals */
+		const struct sharded *sharded = plan->transformed->sharded;   /* of a rival that won: without rivals */
 		const struct units *units = &sharded->shared->units;
 		rivals += sharded->rivals;
 		for (uint32_t i = 0; i < sharded->rivals; i++) {
@@ -475,15 +478,15 @@ Test(sharded, auto_keeps_every_cap_that_another_strategy_keeps_and_is_hardly_slo
 				char words[300];
 				snprintf(words, sizeof words, "%s strategy=%s", bases[b], others[o]);
 				struct plan *other = plan_of(&planner, graph, words);
-				snprintf(words, sizeof words, "%s strategy=auto memory=%lld", bases[b], (long long)other->arena_bytes);
+				snprintf(words, sizeof words, "%s strategy=auto memory=%lld", bases[b], (long long)plan_arena(other));
 				struct plan *best = plan_of(&planner, graph, words);
 				capped++;
-				kept += best->arena_bytes <= other->arena_bytes;
-				bool is_slower = best->arena_bytes > other->arena_bytes || plan_step_time(best) > plan_step_time(other) + plan_step_time(other) / 100;
+				kept += plan_arena(best) <= plan_arena(other);
+				bool is_slower = plan_arena(best) > plan_arena(other) || plan_step_time(best) > plan_step_time(other) + plan_step_time(other) / 100;
 				slower += is_slower;
 				if (is_slower)
-					printf("%s %s: %lld bytes, %lld ps; %s takes %lld bytes, %lld ps\n", models[m], words, (long long)best->arena_bytes,
-						(long long)plan_step_time(best), others[o], (long long)other->arena_bytes, (long long)plan_step_time(other));
+					printf("%s %s: %lld bytes, %lld ps; %s takes %lld bytes, %lld ps\n", models[m], words, (long long)plan_arena(best),
+						(long long)plan_step_time(best), others[o], (long long)plan_arena(other), (long long)plan_step_time(other));
 				plan_release(best);
 				plan_release(other);
 			}
@@ -501,7 +504,7 @@ Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	struct plan *nearest = plan_of(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
-	const struct sharding_cost *ours = &nearest->sharded->cost, *theirs = &least->sharded->cost;
+	const struct sharding_cost *ours = &nearest->transformed->sharded->cost, *theirs = &least->transformed->sharded->cost;
 	cr_assert(ours->usage > 1 << 20 && ours->usage <= theirs->usage, "%lld against %lld", (long long)ours->usage, (long long)theirs->usage);
 	cr_assert(ours->usage < theirs->usage || ours->total <= theirs->total, "%lld against %lld", (long long)ours->total, (long long)theirs->total);
 	plan_release(nearest);
@@ -523,7 +526,7 @@ Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
 		scenario_of(words[i], &scenario);
 		cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on tp", &error), OK);
 		struct plan *plan = plan_with(&planner, graph, &scenario);
-		const struct sharded *sharded = plan->sharded;
+		const struct sharded *sharded = plan->transformed->sharded;
 		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
 		cr_assert_neq(axis, NONE, "%s", words[i]);
 		cr_assert_eq(sharded->sharding.produced[weight].on[axis], 1);
@@ -543,12 +546,12 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	struct scenario scenario;
 	struct error error;
 	struct plan *one = plan_of(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of(&planner, graph, "devices=4");
-	cr_assert(!one->sharded && !whole->sharded && one->graph == graph && whole->graph == graph);
+	cr_assert(!one->transformed->sharded && !whole->transformed->sharded && one->graph == graph && whole->graph == graph);
 	struct plan *four = plan_of(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of(&planner, graph, "devices=2 strategy=megatron");
-	cr_assert(four->persistent_bytes < two->persistent_bytes && two->persistent_bytes < one->persistent_bytes);
+	cr_assert(four->ordered->problem.base < two->ordered->problem.base && two->ordered->problem.base < one->ordered->problem.base);
 	scenario_of("devices=4 strategy=megatron", &scenario);
 	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
-	cr_assert(again && again->sharded == four->sharded && again->offset == four->offset);
+	cr_assert(again && again->transformed->sharded == four->transformed->sharded && again->laid_out->offset == four->laid_out->offset);
 	scenario_done(&scenario);
 	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
 	cr_assert(linked->traffic.time > four->traffic.time);

@@ -38,7 +38,7 @@ static void use(struct session *session, uint64_t *random)
 	session_poll(session);
 	session_status(session, &status);
 	const struct plan *plan = session_plan(session);
-	must(!plan || plan->live[plan->peak_position] == plan->peak_bytes, "a plan's peak is not where it says");
+	must(!plan || plan->ordered->live[plan->ordered->peak_position] == plan_peak(plan), "a plan's peak is not where it says");
 	for (uint32_t i = 0; i < session_runs(session); i++)
 		must(session_run(session, i)->complete, "an unfinished plan among the runs");
 }

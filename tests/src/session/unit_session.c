@@ -185,7 +185,7 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert(settled(session, true));
 	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
 	cr_assert(preview.known);
-	cr_assert_eq(preview.peak_bytes, session_plan(session)->program_peak_bytes);
+	cr_assert_eq(preview.peak_bytes, session_plan(session)->ordered->program_peak);
 	cr_assert_eq(session_preview(session, K_order, ORDER_PROGRAM)->peak_bytes, preview.peak_bytes, "answers are kept");
 	session_preview(session, K_alignment, 512);     /* given up: */
 	preview = *answer(session, K_workspace, 0);
@@ -230,11 +230,11 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error);
 	cr_assert(now && then);
 	cr_assert(then->result.worst.total < now->result.worst.total);
-	cr_assert_eq(preview.peak_bytes - plan->peak_bytes, then->result.worst.total - now->result.worst.total);
+	cr_assert_eq(preview.peak_bytes - plan_peak(plan), then->result.worst.total - now->result.worst.total);
 	cr_assert(preview.time > 0);
 	outlook_release(now);
 	outlook_release(then);
-	int64_t before = plan->peak_bytes;
+	int64_t before = plan_peak(plan);
 	cr_assert_eq(session_command(session, "set zero=3", &error), OK);
 	session_wait(session);
 	preview = *answer(session, K_zero, 0);

@@ -213,8 +213,8 @@ Test(app, a_log_never_gets_worse_and_ends_at_the_result)
 		const struct improvement *now = &ordered->improvement[i], *before = now - 1;
 		cr_assert(now->ticks >= before->ticks && now->peak <= before->peak && now->bound >= before->bound, "entry %u", i);
 	}
-	cr_assert_eq(ordered->improvement[ordered->improvements - 1].peak, plan->peak_bytes);
-	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->order_bound_bytes);
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].peak, plan_peak(plan));
+	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->ordered->result.proof.bound);
 	session_free(session);
 }
 

@@ -67,7 +67,7 @@ Test(view_devices, the_schedule_is_the_plans)
 	open_fixture(&fixture, piped, 100, 30);
 	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 	cr_assert(outlook, "%s", error.text);
-	const struct pipelined *pipelined = fixture.plan->pipelined;
+	const struct pipelined *pipelined = fixture.plan->transformed->pipelined;
 	const struct timetable *timetable = &outlook->timetable;
 	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
 	cr_assert_eq(timetable->time, pipelined->time);
@@ -113,7 +113,7 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 		cr_assert(outlook, "%s", error.text);
 		cr_assert_eq(outlook->timetable.ranks, 1);
-		cr_assert_eq(timetable_peak(&outlook->timetable, 0), fixture.plan->peak_bytes);
+		cr_assert_eq(timetable_peak(&outlook->timetable, 0), plan_peak(fixture.plan));
 		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
 		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0), *backward = timetable_slot(&outlook->timetable, 0, 1);
 		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin && backward->end <= outlook->timetable.time);
@@ -131,10 +131,10 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
 	close_fixture(&fixture);
 	open_fixture(&fixture, fastest, 100, 40);
-	cr_assert(fixture.plan->sharded->candidates > 1);
+	cr_assert(fixture.plan->transformed->sharded->candidates > 1);
 	show_part(&fixture, PART_SEARCH);
 	char planned[100], bytes[32];
-	snprintf(planned, sizeof planned, "peak %s", bytes_text(fixture.plan->peak_bytes, bytes, sizeof bytes));
+	snprintf(planned, sizeof planned, "peak %s", bytes_text(plan_peak(fixture.plan), bytes, sizeof bytes));
 	expect(&fixture, DEVICES, planned);
 	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
 	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
@@ -260,7 +260,7 @@ Test(view_devices, every_part_draws_at_every_size)
 	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
 	stage.store = fixture.planner.store;
-	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->sharded->sharding.mesh, &error);
+	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
 	cr_assert(outlook, "%s", error.text);
 	fixture.model.outlook = outlook;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))

@@ -119,7 +119,7 @@ Test(views, a_short_peak_never_vanishes_from_the_curve)
 	cr_assert(strstr(text, "\n                    a\n"), "%s", text);
 	mem_free(text);
 	press(&fixture, OVERVIEW, COMMAND_NEXT_PEAK);
-	cr_assert_eq(model_position(&fixture.model), fixture.plan->peak_position);
+	cr_assert_eq(model_position(&fixture.model), fixture.plan->ordered->peak_position);
 	close_fixture(&fixture);
 }
 
@@ -171,7 +171,7 @@ Test(views, categories_add_up_to_the_live_bytes)
 		int64_t sum = 0;
 		for (int category = 0; category < CATEGORIES; category++)
 			sum += fixture.index.category[i * CATEGORIES + (uint32_t)category];
-		cr_assert_eq(sum, fixture.plan->live[i]);
+		cr_assert_eq(sum, fixture.plan->ordered->live[i]);
 	}
 	close_fixture(&fixture);
 }
@@ -185,13 +185,13 @@ Test(views, the_map_shows_each_storage_at_its_address)
 	int rows = 33, columns = 51;
 	char *text = screen_of(&fixture, MAP);
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
-		if (plan->bytes[s] * rows < 2 * plan->arena_bytes)
+		if (plan->laid_out->bytes[s] * rows < 2 * plan_arena(plan))
 			continue;
-		int row = rows - 1 - (int)((plan->offset[s] + plan->bytes[s] / 2) * rows / plan->arena_bytes);
+		int row = rows - 1 - (int)((plan->laid_out->offset[s] + plan->laid_out->bytes[s] / 2) * rows / plan_arena(plan));
 		fixture.model.zoom_first = 0;
-		int x = model_column_of(&fixture.model, plan->first[s], columns);
+		int x = model_column_of(&fixture.model, plan->laid_out->first[s], columns);
 		uint32_t code = fixture.frame.cell[row * 60 + 9 + x].code | 0x20;
-		bool cursor = plan->first[s] == model_position(&fixture.model);
+		bool cursor = plan->laid_out->first[s] == model_position(&fixture.model);
 		cr_assert(cursor || code == (uint32_t)category_letters[plan->graph->storage[s].kind], "storage %u\n%s", s, text);
 	}
 	mem_free(text);
@@ -212,12 +212,12 @@ Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 			if (!alive_at(plan, s, position))
 				continue;
 			struct neighbours next = plan_neighbours(&fixture.index, s, position);
-			int64_t low = plan->offset[s] - next.hole_below, high = plan->offset[s] + plan->bytes[s] + next.hole_above;
-			cr_assert_eq(low, next.below == NONE ? 0 : plan->offset[next.below] + plan->bytes[next.below]);
-			cr_assert_eq(high, next.above == NONE ? plan->arena_bytes : plan->offset[next.above]);
+			int64_t low = plan->laid_out->offset[s] - next.hole_below, high = plan->laid_out->offset[s] + plan->laid_out->bytes[s] + next.hole_above;
+			cr_assert_eq(low, next.below == NONE ? 0 : plan->laid_out->offset[next.below] + plan->laid_out->bytes[next.below]);
+			cr_assert_eq(high, next.above == NONE ? plan_arena(plan) : plan->laid_out->offset[next.above]);
 			for (uint32_t other = 0; other < plan->graph->storages; other++)
-				cr_assert(other == s || !alive_at(plan, other, position) || plan->offset[other] >= high ||
-					  plan->offset[other] + plan->bytes[other] <= low, "something lies in the hole");
+				cr_assert(other == s || !alive_at(plan, other, position) || plan->laid_out->offset[other] >= high ||
+					  plan->laid_out->offset[other] + plan->laid_out->bytes[other] <= low, "something lies in the hole");
 			fixture.model.storage = s;
 			model_go(&fixture.model, position);
 			expect(&fixture, MAP, next.above == NONE ? "the arena's end" : storage_name(plan, next.above));
@@ -231,7 +231,7 @@ Test(views, holes_are_what_no_storage_covers)
 	struct fixture fixture;
 	open_fixture(&fixture, diamond(), 80, 24);
 	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++)
-		cr_assert_eq(plan_holes(&fixture.index, i).total, fixture.plan->arena_bytes - fixture.plan->live[i]);
+		cr_assert_eq(plan_holes(&fixture.index, i).total, plan_arena(fixture.plan) - fixture.plan->ordered->live[i]);
 	close_fixture(&fixture);
 }
 
@@ -344,7 +344,7 @@ Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 	expect_not(&fixture, ORDER, "segment");
 	fixture.scenario.value[K_order] = ORDER_ROAM;
 	plan_again(&fixture);
-	const struct order_roam *roam = fixture.plan->roam;
+	const struct order_roam *roam = &fixture.plan->ordered->result.roam;
 	cr_assert_gt(roam->segments, 1);
 	cr_assert_gt(roam->branches, 0);
 	expect(&fixture, ORDER, " segment 0, forward, peak ");
@@ -354,12 +354,12 @@ Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 		expect(&fixture, ORDER, text);
 		if (roam->segment[i].waist == NONE)
 			continue;
-		model_go(&fixture.model, fixture.plan->position[roam->segment[i].waist]);
+		model_go(&fixture.model, fixture.plan->ordered->position[roam->segment[i].waist]);
 		snprintf(text, sizeof text, "the waist that ends segment %u", i);
 		expect(&fixture, ORDER, text);
 	}
 	for (uint32_t i = 0; i < roam->branches; i++) {
-		model_go(&fixture.model, fixture.plan->position[roam->branch[i].op]);
+		model_go(&fixture.model, fixture.plan->ordered->position[roam->branch[i].op]);
 		expect(&fixture, ORDER, "update branch of 1 op, runs in segment ");
 		expect(&fixture, ORDER, order_branch_reasons[roam->branch[i].why]);
 	}
@@ -372,7 +372,7 @@ Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
 	open_fixture(&fixture, training_step(), 80, 24);
 	fixture.scenario.value[K_order] = ORDER_ROAM;
 	plan_again(&fixture);
-	const struct order_roam *roam = fixture.plan->roam;
+	const struct order_roam *roam = &fixture.plan->ordered->result.roam;
 	uint32_t ops = fixture.plan->graph->ops, next = 0, rules = 0, position;
 	for (uint32_t row = 0; row < ops + roam->segments; row++) {
 		uint32_t segment = segment_row_of_rule(roam, row, &position);
