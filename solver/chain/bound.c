@@ -214,7 +214,7 @@ static enum status find_scope(const struct auditing *auditing, uint32_t var, uin
 	return OK;
 }
 
-static void rank(struct auditing *auditing, uint32_t var)
+static void weigh(struct auditing *auditing, uint32_t var)
 {
 	uint32_t scope[SCOPE_MAX + 1], count;
 	int64_t size = 1;
@@ -276,7 +276,7 @@ static enum status eliminate(struct auditing *auditing, uint32_t var)
 	if (status == OK && !settle(auditing, left))
 		status = INFEASIBLE;
 	for (uint32_t i = 0; i < count && status == OK; i++)
-		rank(auditing, scope[i]);
+		weigh(auditing, scope[i]);
 	return status;
 }
 
@@ -287,7 +287,7 @@ enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, in
 		return fail(error, BAD_INPUT, "a price needs alpha > 0, beta >= 0, and no beta without a limit");
 	enum status status = begin(&auditing);
 	for (uint32_t var = 0; var < auditing.vars && status == OK; var++)
-		rank(&auditing, var);
+		weigh(&auditing, var);
 	for (uint32_t i = 0; i < auditing.vars && status == OK; i++) {
 		uint32_t var = order_heap_top(&auditing.queue);
 		order_heap_remove(&auditing.queue, var);

@@ -149,7 +149,7 @@ void placement_shape(const struct units *units, const struct mesh *mesh, uint32_
 {
 	const struct tensor *of = &units->graph->tensor[tensor];
 	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
-	for (int d = 0; d < of->rank && of->shape; d++)
+	for (int d = 0; d < of->dims && of->shape; d++)
 		shape[d] = of->shape[d];
 	for (uint32_t i = first; i < end; i++) {
 		int64_t cut = ways(mesh, placement.on, i - first), rest = units->part[i].size;

@@ -91,10 +91,10 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
-		int64_t *shape = arena_alloc(&draft->arena, copy.rank, sizeof *shape);
+		int64_t *shape = arena_alloc(&draft->arena, copy.dims, sizeof *shape);
 		if (!shape)
 			return NONE;
-		memcpy(shape, copy.shape, copy.rank * sizeof *shape);
+		memcpy(shape, copy.shape, copy.dims * sizeof *shape);
 		copy.shape = shape;
 	}
 	if (copy.places && !(copy.places = arena_copy(&draft->arena, copy.places, sizeof *copy.places)))

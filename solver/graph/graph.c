@@ -75,10 +75,10 @@ static enum status copy_tensors(struct build *build)
 		if (tensor->extra)
 			tensor->extra = arena_text(&graph->arena, tensor->extra, strlen(tensor->extra));
 		if (tensor->shape) {
-			int64_t *shape = arena_alloc(&graph->arena, tensor->rank, sizeof *shape);
+			int64_t *shape = arena_alloc(&graph->arena, tensor->dims, sizeof *shape);
 			if (!shape)
 				return out_of_memory(build);
-			memcpy(shape, tensor->shape, tensor->rank * sizeof *shape);
+			memcpy(shape, tensor->shape, tensor->dims * sizeof *shape);
 			tensor->shape = shape;
 		}
 		if (tensor->places)
@@ -572,8 +572,8 @@ static uint64_t fingerprint(const struct graph *graph)
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		const struct tensor *tensor = &graph->tensor[id];
 		hash = hash_join(hash_name(hash, tensor->name), (uint64_t)tensor->bytes);
-		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->kind << 16 | tensor->dtype << 8 | tensor->rank);
-		for (int d = 0; tensor->shape && d < tensor->rank; d++)
+		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->kind << 16 | tensor->dtype << 8 | tensor->dims);
+		for (int d = 0; tensor->shape && d < tensor->dims; d++)
 			hash = hash_join(hash, (uint64_t)tensor->shape[d]);
 	}
 	for (uint32_t id = 0; id < graph->ops; id++) {

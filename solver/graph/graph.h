@@ -58,7 +58,7 @@ static inline bool kind_persistent(enum kind kind)
 	return kind <= KIND_OPTIMIZER;
 }
 
-#define RANK_MAX 16
+#define DIMS_MAX 16
 
 /* What a tensor that was made from another has to do with it. */
 enum relation {
@@ -72,13 +72,13 @@ struct tensor {
 	const char *of;        /* the tensor that it was made from, by its name; NULL: none. Not in files */
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
-	const int64_t *shape;  /* [rank], or NULL where unknown */
+	const int64_t *shape;  /* [dims], or NULL where unknown */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
 	uint32_t storage;
 	uint32_t alias;        /* the tensor this one is a view of, or NONE for a root */
 	uint32_t writer;       /* the op that writes it, or NONE */
 	unsigned line;         /* where it stands in its file, 0 if nowhere */
-	uint8_t rank, kind, dtype;
+	uint8_t dims, kind, dtype;
 	uint8_t relation;      /* enum relation, to that tensor */
 	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };

@@ -1,7 +1,7 @@
 /* cheap.c: dives and fits in one order after another; the first that is good enough will do. */
 #include "steps.h"
 
-/* Names say by what buffers are sorted (layout_rank()); load: the most that is alive in their life. A tight
+/* Names say by what buffers are sorted (layout_sort()); load: the most that is alive in their life. A tight
  * dive takes first what is alive where the arena would reach highest. */
 const struct layout_recipe layout_dives[LAYOUT_DIVES] = {
 	{ "EW", "tight dive by start", true }, { "TAW", "dive by load and area", false }, { "AWT", "dive by area", false },
@@ -26,7 +26,7 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 {
 	const struct layout_model *model = cheap->model;
 	int64_t height = 0;
-	enum status status = layout_rank(model, recipe->keys, cheap->order);
+	enum status status = layout_sort(model, recipe->keys, cheap->order);
 	if (status == OK && dive)
 		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
 	else if (status == OK)

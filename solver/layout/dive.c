@@ -1,12 +1,12 @@
 /* dive.c: lowest offset first.
  *
  * Every buffer of some smallest layout rests on the ground or on another buffer. The dive builds such a layout without
- * looking back: of all buffers that are left it takes the one that can rest lowest, by rank among equals, puts it there
+ * looking back: of all buffers that are left it takes the one that can rest lowest, by turn among equals, puts it there
  * and never reconsiders. It is the first branch of the exact search (search.c) and, on the memory of training
  * steps, usually as good.
  *
  * The skyline, the top of what has been placed, is a segment tree over sections. A buffer rests on the highest top
- * of its sections. It waits at one section of its life, as a member of that section's heap by rank; the tree knows
+ * of its sections. It waits at one section of its life, as a member of that section's heap by turn; the tree knows
  * the lowest section where somebody waits. When that section's turn comes, its best waiter either rests exactly there,
  * and is placed, or is held up by a higher section, and waits there from now on. Nobody else is touched, so the work is
  * O((n + moves) log sections) and the memory O(n + sections).
@@ -19,20 +19,20 @@
 struct node {
 	int64_t top;         /* highest top below */
 	int64_t low;         /* lowest top of a section where somebody waits */
-	uint32_t low_rank;   /* the best rank that waits at that height, NONE: nobody waits below */
-	uint32_t best_rank;  /* the best rank that waits at all */
+	uint32_t low_turn;   /* the best turn that waits at that height, NONE: nobody waits below */
+	uint32_t best_turn;  /* the best turn that waits at all */
 	bool uniform;
 };
 
 struct dive {
 	const struct layout_model *model;
-	const uint32_t *order;   /* rank -> buffer */
+	const uint32_t *order;   /* turn -> buffer */
 	int64_t *offset;
 	struct node *node;
 	uint32_t leaves;         /* a power of two >= sections; leaf of section s: leaves + s */
-	/* Pairing heaps of ranks, one per section: */
+	/* Pairing heaps of turns, one per section: */
 	uint32_t *root;          /* [sections] */
-	uint32_t *child, *sibling; /* [n] by rank */
+	uint32_t *child, *sibling; /* [n] by turn */
 	/* Pinned buffers by offset; what waits for each of them is a list through sibling. */
 	uint32_t *pin, pins, pins_done;
 	uint32_t *pin_waits;
@@ -55,13 +55,13 @@ static uint32_t meld(struct dive *dive, uint32_t a, uint32_t b)
 	return a;
 }
 
-static void push(struct dive *dive, uint32_t section, uint32_t rank)
+static void push(struct dive *dive, uint32_t section, uint32_t turn)
 {
-	dive->child[rank] = dive->sibling[rank] = NONE;
-	dive->root[section] = meld(dive, dive->root[section], rank);
+	dive->child[turn] = dive->sibling[turn] = NONE;
+	dive->root[section] = meld(dive, dive->root[section], turn);
 }
 
-/* Takes the best rank out: children are melded in pairs from left to right, the pairs from right to left. */
+/* Takes the best turn out: children are melded in pairs from left to right, the pairs from right to left. */
 static uint32_t pop(struct dive *dive, uint32_t section)
 {
 	uint32_t best = dive->root[section], next = dive->child[best], pairs = NONE;
@@ -87,18 +87,18 @@ static uint32_t pop(struct dive *dive, uint32_t section)
 static void raise(struct node *node, int64_t top)
 {
 	node->top = node->low = top;
-	node->low_rank = node->best_rank;
+	node->low_turn = node->best_turn;
 	node->uniform = true;
 }
 
 static void pull(struct node *node, const struct node *left, const struct node *right)
 {
 	node->top = left->top > right->top ? left->top : right->top;
-	node->best_rank = left->best_rank < right->best_rank ? left->best_rank : right->best_rank;
-	bool take_left = right->low_rank == NONE
-		|| (left->low_rank != NONE && (left->low != right->low ? left->low < right->low : left->low_rank < right->low_rank));
+	node->best_turn = left->best_turn < right->best_turn ? left->best_turn : right->best_turn;
+	bool take_left = right->low_turn == NONE
+		|| (left->low_turn != NONE && (left->low != right->low ? left->low < right->low : left->low_turn < right->low_turn));
 	node->low = take_left ? left->low : right->low;
-	node->low_rank = take_left ? left->low_rank : right->low_rank;
+	node->low_turn = take_left ? left->low_turn : right->low_turn;
 }
 
 static void push_down(struct dive *dive, uint32_t v)
@@ -124,14 +124,14 @@ static void close_path(struct dive *dive, uint32_t leaf)
 			pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
 }
 
-/* The section's heap has a new best rank. */
+/* The section's heap has a new best turn. */
 static void refresh(struct dive *dive, uint32_t section)
 {
 	uint32_t leaf = dive->leaves + section;
 	open_path(dive, leaf);
 	struct node *node = &dive->node[leaf];
 	node->low = node->top;
-	node->best_rank = node->low_rank = dive->root[section];
+	node->best_turn = node->low_turn = dive->root[section];
 	close_path(dive, leaf);
 }
 
@@ -197,10 +197,10 @@ static enum status set_up(struct dive *dive, const struct layout_model *model)
 		return NO_MEMORY;
 	for (uint32_t s = 0; s < model->sections; s++)
 		dive->root[s] = NONE;
-	for (uint32_t rank = 0; rank < model->n; rank++) {
-		uint32_t b = dive->order[rank];
+	for (uint32_t turn = 0; turn < model->n; turn++) {
+		uint32_t b = dive->order[turn];
 		if (model->fixed[b] < 0) {
-			push(dive, model->first[b], rank);
+			push(dive, model->first[b], turn);
 			continue;
 		}
 		uint32_t i = dive->pins++;
@@ -211,7 +211,7 @@ static enum status set_up(struct dive *dive, const struct layout_model *model)
 	}
 	for (uint32_t leaf = 0; leaf < dive->leaves; leaf++) {
 		struct node *node = &dive->node[dive->leaves + leaf];
-		node->best_rank = node->low_rank = leaf < model->sections ? dive->root[leaf] : NONE;
+		node->best_turn = node->low_turn = leaf < model->sections ? dive->root[leaf] : NONE;
 	}
 	for (uint32_t v = dive->leaves - 1; v > 0; v--)
 		pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
@@ -241,10 +241,10 @@ static void put_pin(struct dive *dive)
 {
 	uint32_t pin = dive->pin[dive->pins_done];
 	put(dive, pin, dive->model->fixed[pin]);
-	for (uint32_t rank = dive->pin_waits[dive->pins_done], next; rank != NONE; rank = next) {
-		next = dive->sibling[rank];
-		uint32_t section = dive->model->first[dive->order[rank]];
-		push(dive, section, rank);
+	for (uint32_t turn = dive->pin_waits[dive->pins_done], next; turn != NONE; turn = next) {
+		next = dive->sibling[turn];
+		uint32_t section = dive->model->first[dive->order[turn]];
+		push(dive, section, turn);
 		refresh(dive, section);
 	}
 	dive->pins_done++;
@@ -268,7 +268,7 @@ static uint32_t lowest_section(struct dive *dive)
 	while (v < dive->leaves) {
 		push_down(dive, v);
 		const struct node *left = &dive->node[2 * v];
-		v = 2 * v + !(left->low_rank == dive->node[v].low_rank && left->low == dive->node[v].low);
+		v = 2 * v + !(left->low_turn == dive->node[v].low_turn && left->low == dive->node[v].low);
 	}
 	return v - dive->leaves;
 }
@@ -277,7 +277,7 @@ static uint32_t lowest_section(struct dive *dive)
 static void step(struct dive *dive)
 {
 	const struct layout_model *model = dive->model;
-	uint32_t section = lowest_section(dive), rank = pop(dive, section), buffer = dive->order[rank], holds = section;
+	uint32_t section = lowest_section(dive), turn = pop(dive, section), buffer = dive->order[turn], holds = section;
 	int64_t low = dive->node[1].low, top = low;
 	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++) {
 		uint32_t where;
@@ -289,15 +289,15 @@ static void step(struct dive *dive)
 	}
 	refresh(dive, section);
 	if (top > low) {
-		push(dive, holds, rank);
+		push(dive, holds, turn);
 		refresh(dive, holds);
 		return;
 	}
 	int64_t offset = align_up(top, model->alignment[buffer]);
 	uint32_t pin = pin_in_the_way(dive, buffer, offset);
 	if (pin != NONE) {
-		dive->sibling[rank] = dive->pin_waits[pin];
-		dive->pin_waits[pin] = rank;
+		dive->sibling[turn] = dive->pin_waits[pin];
+		dive->pin_waits[pin] = turn;
 		return;
 	}
 	put(dive, buffer, offset);
@@ -313,7 +313,7 @@ enum status layout_dive(const struct layout_model *model, const uint32_t *order,
 	*height = 0;
 	while (status == OK) {
 		const struct node *top = &dive.node[1];
-		bool waiting = top->low_rank != NONE;
+		bool waiting = top->low_turn != NONE;
 		if (top->top >= limit) {
 			*height = INT64_MAX;
 			break;

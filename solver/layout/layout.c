@@ -110,7 +110,7 @@ static void keep(struct attempt *attempt, int64_t height, const char *strategy)
 static enum status try_dive(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
 {
 	int64_t height;
-	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
+	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
 	if (status == OK)
 		status = layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control);
 	if (status == OK && height < attempt->height)
@@ -123,7 +123,7 @@ static enum status try_dive(struct attempt *attempt, const struct layout_recipe 
 static enum status try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
 {
 	int64_t height;
-	enum status status = layout_rank(&attempt->part, recipe->keys, attempt->order);
+	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
 	if (status == OK)
 		status = layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control);
 	if (status == OK)
@@ -215,7 +215,7 @@ static bool wheel_helps(const struct attempt *attempt)
 static enum status try_wheel(struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status = layout_rank(&attempt->part, dive->keys, attempt->order);
+	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
 	if (status == OK)
 		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
 				      &attempt->height, control);

@@ -12,7 +12,7 @@
  *     layout        buffers, strategies, results; from buffers to offsets
  *     model         sections of time, and units that share an offset
  *     steps         the algorithms, one function each
- *     rank          orders in which buffers are tried
+ *     sort          orders in which buffers are tried
  *     dive          lowest offset first
  *     fit           first fit and best fit
  *     skyline       lowest segment first, as LLFB does

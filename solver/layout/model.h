@@ -58,6 +58,6 @@ int64_t layout_model_height(const struct layout_model *model, const int64_t *off
 /* Ranks buffers by up to three keys, each descending, ties by number: T the largest load of the sections it lives in,
  * W lifetime (width), A area, Z size, O overlapping buffers, C sections, L late start, E early start.
  * order: [n] buffers, best first. O(n log n). */
-enum status layout_rank(const struct layout_model *model, const char *keys, uint32_t *order);
+enum status layout_sort(const struct layout_model *model, const char *keys, uint32_t *order);
 
 #endif

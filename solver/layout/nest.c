@@ -22,7 +22,7 @@ static enum status allocate(struct nest *nest)
 	nest->leaves = 1;
 	while (nest->leaves < nest->model->sections)
 		nest->leaves *= 2;
-	nest->rank = arena_alloc(arena, n, sizeof *nest->rank);
+	nest->turn = arena_alloc(arena, n, sizeof *nest->turn);
 	nest->best = arena_alloc(arena, (size_t)nest->leaves * 2, sizeof *nest->best);
 	nest->start = arena_alloc(arena, (size_t)nest->leaves * 2 + 2, sizeof *nest->start);
 	nest->first = arena_alloc(arena, n, sizeof *nest->first);
@@ -31,7 +31,7 @@ static enum status allocate(struct nest *nest)
 	nest->by_last = arena_alloc(arena, n, sizeof *nest->by_last);
 	nest->firsts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->firsts);
 	nest->lasts = arena_alloc(arena, (size_t)n * 2, sizeof *nest->lasts);
-	return nest->rank && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last && nest->firsts
+	return nest->turn && nest->best && nest->start && nest->first && nest->last && nest->by_first && nest->by_last && nest->firsts
 		&& nest->lasts ? OK : NO_MEMORY;
 }
 
@@ -65,7 +65,7 @@ static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint3
 
 static void match(struct nest_pair *pairs, uint32_t i)
 {
-	pairs[i].rank = lower_of(pairs[2 * i].rank, pairs[2 * i + 1].rank);
+	pairs[i].turn = lower_of(pairs[2 * i].turn, pairs[2 * i + 1].turn);
 	pairs[i].end = lower_of(pairs[2 * i].end, pairs[2 * i + 1].end);
 }
 
@@ -78,7 +78,7 @@ static void fill_tournaments(struct nest *nest, uint32_t v)
 		match(firsts, i);
 		match(lasts, i);
 	}
-	nest->best[v] = m ? firsts[1].rank : NONE;
+	nest->best[v] = m ? firsts[1].turn : NONE;
 	if (v < nest->leaves)
 		nest->best[v] = lower_of(nest->best[v], lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
 }
@@ -88,8 +88,8 @@ static void fill(struct nest *nest, const uint32_t *node)
 	const struct layout_model *model = nest->model;
 	for (uint32_t b = 0; b < model->n; b++) {
 		size_t from = nest->start[node[b]], m = nest->start[node[b] + 1] - from;
-		nest->firsts[from + m + nest->by_first[b]] = (struct nest_pair){ nest->rank[b], model->last[b] };
-		nest->lasts[from + m + nest->by_last[b]] = (struct nest_pair){ nest->rank[b], ~model->first[b] };
+		nest->firsts[from + m + nest->by_first[b]] = (struct nest_pair){ nest->turn[b], model->last[b] };
+		nest->lasts[from + m + nest->by_last[b]] = (struct nest_pair){ nest->turn[b], ~model->first[b] };
 	}
 	for (uint32_t v = nest->leaves * 2; v-- > 1;)
 		fill_tournaments(nest, v);
@@ -102,7 +102,7 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 	enum status status = node ? allocate(nest) : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t i = 0; i < model->n; i++)
-			nest->rank[order[i]] = i;
+			nest->turn[order[i]] = i;
 		for (uint32_t b = 0; b < model->n; b++) {
 			node[b] = node_of(nest, model->first[b], model->last[b] - 1);
 			nest->start[node[b] + 1]++;
@@ -140,14 +140,14 @@ static uint32_t position(const uint32_t *values, uint32_t m, uint32_t value)
 	return low;
 }
 
-/* Below a tournament's node: the lowest rank below `best` whose other end is at most `end`. */
+/* Below a tournament's node: the lowest turn below `best` whose other end is at most `end`. */
 static uint32_t descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, uint32_t end, uint32_t best)
 {
-	if (pairs[i].rank >= best || pairs[i].end > end)
+	if (pairs[i].turn >= best || pairs[i].end > end)
 		return best;
 	if (i >= m)
-		return pairs[i].rank;
-	uint32_t near = 2 * i + (pairs[2 * i + 1].rank < pairs[2 * i].rank);
+		return pairs[i].turn;
+	uint32_t near = 2 * i + (pairs[2 * i + 1].turn < pairs[2 * i].turn);
 	best = descend(pairs, m, near, end, best);
 	return descend(pairs, m, near ^ 1, end, best);
 }
@@ -155,7 +155,7 @@ static uint32_t descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, u
 /* Of places [l, r) of a tournament, those whose other end is at most `end`. */
 static uint32_t best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
 {
-	if (m == 0 || pairs[1].rank >= best || pairs[1].end > end)
+	if (m == 0 || pairs[1].turn >= best || pairs[1].end > end)
 		return best;
 	for (l += m, r += m; l < r; l /= 2, r /= 2) {
 		if (l & 1)
@@ -170,7 +170,7 @@ static uint32_t best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, u
 static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t last, uint32_t best)
 {
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
-	if (m == 0 || nest->firsts[(size_t)2 * start + 1].rank >= best)
+	if (m == 0 || nest->firsts[(size_t)2 * start + 1].turn >= best)
 		return best;
 	uint32_t r = to == NONE ? m : position(nest->first + start, m, to);
 	return best_of(nest->firsts + (size_t)2 * start, m, position(nest->first + start, m, from), r, last, best);
@@ -180,7 +180,7 @@ static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from
 static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, uint32_t to, uint32_t first, uint32_t best)
 {
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
-	if (m == 0 || nest->lasts[(size_t)2 * start + 1].rank >= best)
+	if (m == 0 || nest->lasts[(size_t)2 * start + 1].turn >= best)
 		return best;
 	uint32_t l = from ? position(nest->last + start, m, from + 1) : 0;
 	return best_of(nest->lasts + (size_t)2 * start, m, l, position(nest->last + start, m, to + 1), ~first, best);
@@ -261,7 +261,7 @@ void nest_remove(struct nest *nest, uint32_t buffer)
 	for (k /= 2; k > 0; k /= 2)
 		match(lasts, k);
 	for (; v > 0; v /= 2) {
-		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->firsts[(size_t)2 * nest->start[v] + 1].rank : NONE;
+		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->firsts[(size_t)2 * nest->start[v] + 1].turn : NONE;
 		if (v < nest->leaves)
 			best = lower_of(best, lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
 		if (nest->best[v] == best)

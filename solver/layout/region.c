@@ -279,7 +279,7 @@ static enum status fit(struct region *region, const struct layout_model *part, i
 	enum status status = order ? LIMIT : NO_MEMORY;
 	for (size_t i = 0; i < FITS && status == LIMIT && control_status(region->control) == OK; i++) {
 		int64_t height = 0;
-		status = layout_rank(part, fits[i], order);
+		status = layout_sort(part, fits[i], order);
 		if (status == OK)
 			status = layout_fit(part, order, i % 2, capacity + 1, offset, &height, region->control);
 		if (status == OK && height > capacity)

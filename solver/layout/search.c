@@ -1,7 +1,7 @@
 /* search.c: depth-first search over canonical layouts.
  *
  * Every layout can be pushed down until each buffer rests on the ground, on a pinned buffer or on another one. So it
- * can be built by placing buffers in order of offset, ties by rank, each at the lowest place that the ones below
+ * can be built by placing buffers in order of offset, ties by turn, each at the lowest place that the ones below
  * leave: its `low`. A node of the search chooses which buffer comes next. After Moffitt, "MiniMalloc: a lightweight memory
  * allocator for hardware-accelerated machine learning" (ASPLOS 2023), whose rules are: canonical order, dominance,
  * section floors, monotone floor, hatless, dynamic decomposition. Ours besides:
@@ -169,13 +169,13 @@ static int64_t lowest_lift(const struct layout_search *search, uint32_t b, int64
 }
 
 /* Buffers whose low lies before the last placed one wait for somebody to lift them. False: a dead end. */
-static bool infer_pending(struct layout_search *search, const struct frame *frame, int64_t offset, uint32_t rank)
+static bool infer_pending(struct layout_search *search, const struct frame *frame, int64_t offset, uint32_t turn)
 {
 	const struct entry *list = search->list + frame->list;
 	bool any = false;
 	for (uint32_t i = 0; i < frame->count; i++) {
 		uint32_t b = list[i].buffer;
-		if (search->placed[b] || search->low[b] > offset || (search->low[b] == offset && list[i].rank >= rank))
+		if (search->placed[b] || search->low[b] > offset || (search->low[b] == offset && list[i].turn >= turn))
 			continue;
 		search->work += csr_length(&search->neighbours, b);
 		int64_t lift = lowest_lift(search, b, offset);
@@ -194,13 +194,13 @@ static bool infer_pending(struct layout_search *search, const struct frame *fram
 	return true;
 }
 
-/* Whoever is placed from here on at the frame's offset has at least this rank. A filler may come before others of lower
- * rank: which of those at one offset come first makes no difference. */
-static uint32_t rank_behind(const struct frame *frame)
+/* Whoever is placed from here on at the frame's offset has at least this turn. A filler may come before others of lower
+ * turn: which of those at one offset come first makes no difference. */
+static uint32_t turn_behind(const struct frame *frame)
 {
 	if (frame->fill == NONE)
-		return frame->rank;
-	return frame->start_offset == frame->offset ? frame->start_rank : 0;
+		return frame->turn;
+	return frame->start_offset == frame->offset ? frame->start_turn : 0;
 }
 
 /* Places the frame's candidate; false when that is a dead end. Undone by unplace() either way. */
@@ -244,7 +244,7 @@ static bool place(struct layout_search *search, struct frame *frame, const struc
 		for (size_t i = frame->lows; i < search->lows.count && fits; i++)
 			fits = raise_floors(search, search->lows.trail[i].index, search->clock, false);
 	if (fits && search->rules & LAYOUT_RULE_PENDING)
-		fits = infer_pending(search, frame, offset, rank_behind(frame));
+		fits = infer_pending(search, frame, offset, turn_behind(frame));
 	return fits;
 }
 
@@ -274,7 +274,7 @@ static int compare_keys(const void *left, const void *right)
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
-/* See layout_rank(), but of what is unplaced. */
+/* See layout_sort(), but of what is unplaced. */
 static double key_value(const struct layout_search *search, char key, uint32_t b)
 {
 	const struct layout_model *model = search->model;
@@ -367,8 +367,8 @@ static bool known_failure(struct layout_search *search, const struct frame *fram
 	const struct failure *failure = table_slot(search, &frame->key);
 	if (!(search->rules & LAYOUT_RULE_TABLE) || memcmp(&failure->key, &frame->key, sizeof frame->key))
 		return false;
-	return failure->offset < frame->offset || (failure->offset == 0 && failure->rank == 0)
-		|| (failure->offset == frame->offset && failure->part == frame->part && failure->rank <= frame->rank);
+	return failure->offset < frame->offset || (failure->offset == 0 && failure->turn == 0)
+		|| (failure->offset == frame->offset && failure->part == frame->part && failure->turn <= frame->turn);
 }
 
 /* Drops placed buffers from the frame's list once they are the larger half. */
@@ -401,7 +401,7 @@ static uint32_t count_fillers(const struct layout_search *search, const struct f
 		if (search->low[b] > floor) {
 			if (search->low[b] - floor < *step)
 				*step = search->low[b] - floor;
-		} else if (floor > frame->offset || search->rank[b] >= frame->rank) {
+		} else if (floor > frame->offset || search->turn[b] >= frame->turn) {
 			count++;
 		}
 	}
@@ -421,7 +421,7 @@ static void find_fill(struct layout_search *search, struct frame *frame)
 			continue;
 		if (model->size[b] < smallest)
 			smallest = model->size[b];
-		bool left_out = search->low[b] < frame->offset || (search->low[b] == frame->offset && list[i].rank < frame->rank);
+		bool left_out = search->low[b] < frame->offset || (search->low[b] == frame->offset && list[i].turn < frame->turn);
 		if (!left_out && search->low[b] < lowest) {
 			lowest = search->low[b];
 			first = b;
@@ -456,7 +456,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 	search->work += frame->count + (frame->last - frame->first);
 	frame->key = (struct set_key){ { search->salt, ~search->salt } };
 	frame->start_offset = frame->offset;
-	frame->start_rank = frame->rank;
+	frame->start_turn = frame->turn;
 	frame->fill = NONE;
 	frame->hole = INT64_MAX;
 	for (uint32_t i = 0; i < frame->count; i++) {
@@ -464,7 +464,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 		if (search->placed[b])
 			continue;
 		unplaced++;
-		search->rank[b] = list[i].rank;
+		search->turn[b] = list[i].turn;
 		if (search->low[b] + model->size[b] < frame->hole)
 			frame->hole = search->low[b] + model->size[b];
 		add_to_key(&frame->key, b, search->low[b]);
@@ -490,7 +490,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 static void remember_failure(struct layout_search *search, const struct frame *frame)
 {
 	if (search->rules & LAYOUT_RULE_TABLE)
-		*table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_rank };
+		*table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_turn };
 }
 
 static bool fills(const struct layout_search *search, const struct frame *frame, uint32_t b)
@@ -504,7 +504,7 @@ static bool fills(const struct layout_search *search, const struct frame *frame,
 	return false;
 }
 
-/* The next candidate in order of (low, rank); false when there is none. */
+/* The next candidate in order of (low, turn); false when there is none. */
 static bool next_candidate(struct layout_search *search, struct frame *frame, struct entry *candidate)
 {
 	const struct entry *list = search->list + frame->list;
@@ -512,7 +512,7 @@ static bool next_candidate(struct layout_search *search, struct frame *frame, st
 	for (uint32_t i = 0; i < frame->count; i++) {
 		uint32_t b = list[i].buffer;
 		int64_t low = search->low[b];
-		if (low >= best || search->placed[b] || low > limit || low < frame->offset || (low == frame->offset && list[i].rank < frame->rank))
+		if (low >= best || search->placed[b] || low > limit || low < frame->offset || (low == frame->offset && list[i].turn < frame->turn))
 			continue;
 		if (frame->fill != NONE && !fills(search, frame, b))
 			continue;
@@ -535,7 +535,7 @@ static enum verdict push_part(struct layout_search *search)
 	size_t mark = search->list_count;
 	if (frame->parts == 1 && frame->placed != NONE) {
 		*child = (struct frame){ .first = frame->first, .last = frame->last, .list = frame->list, .count = frame->count,
-					 .part = frame->part, .offset = frame->offset, .rank = rank_behind(frame), .placed = NONE };
+					 .part = frame->part, .offset = frame->offset, .turn = turn_behind(frame), .placed = NONE };
 	} else {
 		uint32_t first = frame->next_part ? search->cut[frame->cut + frame->next_part - 1] : frame->first;
 		new_part(search, frame, first, search->cut[frame->cut + frame->next_part], child);
@@ -552,7 +552,7 @@ static enum verdict give_up_candidate(struct layout_search *search)
 	struct frame *frame = &search->frame[search->depth - 1];
 	search->cut_count = frame->cut;
 	unplace(search, frame);
-	frame->rank++;
+	frame->turn++;
 	return frame->hat || !(search->rules & LAYOUT_RULE_HATLESS) ? RUNNING : FAILED;
 }
 
@@ -564,7 +564,7 @@ static enum verdict advance(struct layout_search *search)
 	if (!next_candidate(search, frame, &candidate))
 		return FAILED;
 	frame->offset = search->low[candidate.buffer];
-	frame->rank = candidate.rank;
+	frame->turn = candidate.turn;
 	frame->cut = search->cut_count;
 	bool fits = place(search, frame, &candidate);
 	if (fits && find_cuts(search, frame, search->model->first[candidate.buffer], search->model->last[candidate.buffer]))

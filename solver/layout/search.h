@@ -19,7 +19,7 @@ void layout_search_free(struct layout_search *search);
 
 /* OK: offset [n] holds a layout whose height is within the capacity. INFEASIBLE: there is none. LIMIT: `nodes` are
  * spent (0: no limit) or control says stop (then control_status() is not OK). NO_MEMORY.
- * keys: the order of the candidates, see layout_rank(). rules: the inferences to use; what one run has refuted serves
+ * keys: the order of the candidates, see layout_sort(). rules: the inferences to use; what one run has refuted serves
  * the next, whatever its rules. */
 enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
 			      int64_t *offset, struct control *control);

@@ -179,7 +179,7 @@ static enum status set_up(struct layout_search *search, uint64_t nodes)
 	search->low = arena_alloc(arena, model->n, sizeof *search->low);
 	search->placed = arena_alloc(arena, model->n, sizeof *search->placed);
 	search->twin = arena_alloc(arena, model->n, sizeof *search->twin);
-	search->rank = arena_alloc(arena, model->n, sizeof *search->rank);
+	search->turn = arena_alloc(arena, model->n, sizeof *search->turn);
 	search->lifted = arena_alloc(arena, model->n, sizeof *search->lifted);
 	search->pending = arena_alloc(arena, model->n, sizeof *search->pending);
 	search->solution = arena_alloc(arena, model->n, sizeof *search->solution);
@@ -194,7 +194,7 @@ static enum status set_up(struct layout_search *search, uint64_t nodes)
 		search->table_size *= 2;
 	search->unpaid += search->table_size;
 	search->table = arena_alloc(arena, search->table_size, sizeof *search->table);
-	if (!search->low || !search->placed || !search->twin || !search->rank || !search->lifted || !search->pending || !search->solution
+	if (!search->low || !search->placed || !search->twin || !search->turn || !search->lifted || !search->pending || !search->solution
 	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
 		return NO_MEMORY;
 	enum status status = list_members(search, false, false, &search->members);

@@ -17,24 +17,24 @@ struct trails {
 };
 
 /* A buffer of a part and its place in the part's order. */
-struct entry { uint32_t buffer, rank; };
+struct entry { uint32_t buffer, turn; };
 
 /* Tells sets of unplaced buffers with their lows apart. Two 64-bit sums of independent hashes: what has been refuted
  * is a proof. */
 struct set_key { uint64_t half[2]; };
 
-/* "Nothing with this key can be completed from (offset, rank) on." rank counts within the part only. */
-struct failure { struct set_key key; int64_t offset; uint64_t part; uint32_t rank; };
+/* "Nothing with this key can be completed from (offset, turn) on." turn counts within the part only. */
+struct failure { struct set_key key; int64_t offset; uint64_t part; uint32_t turn; };
 
 struct frame {
 	uint32_t first, last;      /* sections of the part */
 	size_t list;               /* the part's buffers: search->list[list .. list + count), those placed since included */
 	uint32_t count;
 	uint64_t part;             /* a number for each part that was ever opened */
-	int64_t offset;            /* candidates come in order of (offset, rank), from here on */
-	uint32_t rank;
+	int64_t offset;            /* candidates come in order of (offset, turn), from here on */
+	uint32_t turn;
 	int64_t start_offset;      /* the same when the frame was opened */
-	uint32_t start_rank;
+	uint32_t start_turn;
 	uint32_t fill;             /* a section that somebody must fill at the lowest place, NONE: none */
 	int64_t hole;              /* from here on a candidate would leave a hole that some buffer fits */
 	int64_t highest;           /* above this the rest of some section does not fit */
@@ -56,7 +56,7 @@ struct layout_search {
 	/* by buffer */
 	int64_t *low;
 	bool *placed;
-	uint32_t *rank;            /* in the part being searched */
+	uint32_t *turn;            /* in the part being searched */
 	uint32_t *twin;            /* the equal buffer before it, or NONE */
 	struct csr neighbours;     /* free buffers that overlap it in time */
 	struct csr obstacles;      /* pinned ones, bottoms and tops ascending */

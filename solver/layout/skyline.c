@@ -105,10 +105,10 @@ static uint32_t descend(const struct skyline *skyline, uint32_t i)
 /* What goes into the segment: its best in order, or the best of those that are alive where it reaches highest. */
 static uint32_t choose(const struct skyline *skyline, uint32_t i)
 {
-	uint32_t last = skyline->segment[i].last, rank = NONE;
+	uint32_t last = skyline->segment[i].last, turn = NONE;
 	if (skyline->critical)
-		rank = nest_best_over(&skyline->nest, i, last, reach_most(&skyline->reach, i, last));
-	return rank != NONE ? rank : nest_best(&skyline->nest, i, last);
+		turn = nest_best_over(&skyline->nest, i, last, reach_most(&skyline->reach, i, last));
+	return turn != NONE ? turn : nest_best(&skyline->nest, i, last);
 }
 
 static enum status set_up(struct skyline *skyline, const struct layout_model *model, const uint32_t *order)
@@ -129,14 +129,14 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 	*height = 0;
 	for (uint32_t left = model->n, i = 0; left > 0 && status == OK && *height < limit;) {
 		i = descend(&skyline, i);
-		uint32_t rank = choose(&skyline, i);
+		uint32_t turn = choose(&skyline, i);
 		if (control_spend(control, STEP_TICKS))
 			status = control_status(control);
-		if (rank == NONE) {
+		if (turn == NONE) {
 			i = fill_up(&skyline, i);
 			continue;
 		}
-		uint32_t b = order[rank];
+		uint32_t b = order[turn];
 		offset[b] = align_up(skyline.segment[i].height, model->alignment[b]);
 		nest_remove(&skyline.nest, b);
 		if (offset[b] + model->size[b] > *height)

@@ -10,7 +10,7 @@
 
 #define STEP_TICKS 96      /* of one move of a dive or a skyline */
 
-/* Lowest offset first; order: rank -> buffer, see layout_rank(). O((n + moves) log sections), O(n + sections) memory.
+/* Lowest offset first; order: turn -> buffer, see layout_sort(). O((n + moves) log sections), O(n + sections) memory.
  * critical: see layout_skyline(); without effect where there are pins, gaps or windows.
  * Windows are taken for the piece's whole height from the buffer's bottom; not for pins with windows. */
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,

@@ -114,7 +114,7 @@ static enum status stack_crossing(struct tree *tree)
 	uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = buffer && offset && order ? layout_model_part(model, buffer, n, 0, model->sections, &part) : NO_MEMORY;
 	if (status == OK && n)
-		status = layout_rank(&part, "WZ", order);
+		status = layout_sort(&part, "WZ", order);
 	if (status == OK && n)
 		status = layout_fit(&part, order, false, INT64_MAX, offset, &height, tree->control);
 	for (uint32_t i = 0; i < n && status == OK; i++) {
@@ -135,7 +135,7 @@ static enum status stack_crossing(struct tree *tree)
 static enum status solve_leaf(struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
 {
 	int64_t height = INT64_MAX, bound = part->max_load;
-	enum status status = layout_rank(part, "TAW", order);
+	enum status status = layout_sort(part, "TAW", order);
 	if (status == OK)
 		status = layout_dive(part, order, false, INT64_MAX, offset, &height, tree->control);
 	if (status != OK || height <= bound)

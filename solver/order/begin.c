@@ -9,21 +9,21 @@
 
 #define ALIVE_OPS 20000            /* above it, LB2 is left out */
 
-/* Program order by stages: stage_of maps a phase to the stage in which its ops run. */
-static enum status order_by_phase(const struct order_job *job, const uint8_t stage_of[PHASE_COUNT], uint32_t *order)
+/* Program order by groups: group_of maps a phase to the group in which its ops run. */
+static enum status order_by_phase(const struct order_job *job, const uint8_t group_of[PHASE_COUNT], uint32_t *order)
 {
 	const struct problem *problem = job->problem;
-	uint8_t *stage = mem_alloc(problem->ops, sizeof *stage);
-	uint32_t *rank = mem_alloc(problem->ops, sizeof *rank);
-	enum status status = stage && rank ? OK : NO_MEMORY;
+	uint8_t *group = mem_alloc(problem->ops, sizeof *group);
+	uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
+	enum status status = group && priority ? OK : NO_MEMORY;
 	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
-		rank[problem->program[i]] = i;
-		stage[i] = stage_of[problem->phase[i]];
+		priority[problem->program[i]] = i;
+		group[i] = group_of[problem->phase[i]];
 	}
 	if (status == OK)
-		status = order_by_rank(&job->model, stage, rank, order);
-	mem_free(stage);
-	mem_free(rank);
+		status = order_by_priority(&job->model, group, priority, order);
+	mem_free(group);
+	mem_free(priority);
 	return status;
 }
 

@@ -26,7 +26,7 @@ struct roam {
 	struct order_job *job;
 	const struct order_model *model;
 	const uint32_t *sequence;      /* program order */
-	uint32_t *rank;                /* its inverse */
+	uint32_t *place;               /* its inverse */
 	bool *main;                    /* op -> on the main path */
 	uint32_t loss;                 /* the last op of the forward part */
 	uint32_t *segment_of;          /* main op -> segment */
@@ -270,7 +270,7 @@ static void run_needed(struct roam *roam, uint32_t op, uint32_t segment)
 	while (depth > 0) {
 		uint32_t at = roam->stack[depth - 1], next = NONE;
 		FOR_ROW(i, pred, at)
-			if (!roam->run[pred->item[i]] && (next == NONE || roam->rank[pred->item[i]] < roam->rank[next]))
+			if (!roam->run[pred->item[i]] && (next == NONE || roam->place[pred->item[i]] < roam->place[next]))
 				next = pred->item[i];
 		if (next != NONE) {
 			roam->stack[depth++] = next;
@@ -456,7 +456,7 @@ static enum status prepare(struct roam *roam)
 {
 	struct arena *arena = &roam->arena;
 	uint32_t ops = roam->model->ops;
-	roam->rank = arena_alloc(arena, ops, sizeof *roam->rank);
+	roam->place = arena_alloc(arena, ops, sizeof *roam->place);
 	roam->main = arena_alloc(arena, ops, sizeof *roam->main);
 	roam->segment_of = arena_alloc(arena, ops, sizeof *roam->segment_of);
 	roam->branch_of = mem_alloc(ops, sizeof *roam->branch_of);
@@ -464,11 +464,11 @@ static enum status prepare(struct roam *roam)
 	roam->order = arena_alloc(arena, ops, sizeof *roam->order);
 	roam->stack = arena_alloc(arena, ops, sizeof *roam->stack);
 	roam->segment = mem_alloc(ops, sizeof *roam->segment);
-	if (!roam->rank || !roam->main || !roam->segment_of || !roam->branch_of || !roam->run || !roam->order || !roam->stack
+	if (!roam->place || !roam->main || !roam->segment_of || !roam->branch_of || !roam->run || !roam->order || !roam->stack
 	    || !roam->segment)
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < ops; i++)
-		roam->rank[roam->sequence[i]] = i;
+		roam->place[roam->sequence[i]] = i;
 	return order_walk_start(&roam->walk, roam->model, arena);
 }
 

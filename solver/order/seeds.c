@@ -90,9 +90,9 @@ enum status order_greedy(const struct order_model *model, enum order_greedy_rule
 	return status;
 }
 
-/* ---- by rank ----------------------------------------------------------------------- */
+/* ---- by priority ------------------------------------------------------------------- */
 
-enum status order_by_rank(const struct order_model *model, const uint8_t *stage, const uint32_t *rank, uint32_t *order)
+enum status order_by_priority(const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order)
 {
 	struct arena arena = { 0 };
 	struct order_heap heap;
@@ -102,7 +102,7 @@ enum status order_by_rank(const struct order_model *model, const uint8_t *stage,
 		for (uint32_t op = 0; op < model->ops; op++) {
 			waiting[op] = csr_length(&model->pred, op);
 			if (waiting[op] == 0)
-				order_heap_put(&heap, op, stage ? stage[op] : 0, rank[op]);
+				order_heap_put(&heap, op, group ? group[op] : 0, priority[op]);
 		}
 		for (uint32_t n = 0; n < model->ops; n++) {
 			uint32_t op = order[n] = order_heap_top(&heap);
@@ -110,7 +110,7 @@ enum status order_by_rank(const struct order_model *model, const uint8_t *stage,
 			FOR_ROW(i, &model->succ, op) {
 				uint32_t next = model->succ.item[i];
 				if (--waiting[next] == 0)
-					order_heap_put(&heap, next, stage ? stage[next] : 0, rank[next]);
+					order_heap_put(&heap, next, group ? group[next] : 0, priority[next]);
 			}
 		}
 	}
@@ -210,15 +210,15 @@ enum status order_depth_first(const struct order_model *model, uint32_t *order)
 	struct arena arena = { 0 };
 	struct csr operands;
 	struct operand *operand = arena_alloc(&arena, model->ops, sizeof *operand);
-	uint32_t *rank = arena_alloc(&arena, model->ops, sizeof *rank);
+	uint32_t *priority = arena_alloc(&arena, model->ops, sizeof *priority);
 	uint32_t *stack = arena_alloc(&arena, model->ops, sizeof *stack);
 	uint32_t *next = arena_alloc(&arena, model->ops, sizeof *next);
 	bool *seen = arena_alloc(&arena, model->items, sizeof *seen);
-	enum status status = operand && rank && stack && next && seen ? OK : NO_MEMORY;
+	enum status status = operand && priority && stack && next && seen ? OK : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t op = 0; op < model->ops; op++)
-			rank[op] = op;
-		status = order_by_rank(model, NULL, rank, order);
+			priority[op] = op;
+		status = order_by_priority(model, NULL, priority, order);
 	}
 	if (status == OK) {
 		weigh_operands(model, order, seen, operand);

@@ -13,8 +13,8 @@ enum order_greedy_rule {
  * reversed models, so that ties keep program order). O(arcs log ops) on all but contrived inputs. */
 enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order);
 
-/* Always the ready op of the smallest (stage, rank); rank is a permutation. stage may be NULL. O(arcs + ops log ops). */
-enum status order_by_rank(const struct order_model *model, const uint8_t *stage, const uint32_t *rank, uint32_t *order);
+/* Always the ready op of the smallest (group, priority); priority is a permutation. group may be NULL. O(arcs + ops log ops). */
+enum status order_by_priority(const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order);
 
 /* Post-order depth-first search from the last ops, the operand with most other users and largest total size
  * first: XLA's DFS memory scheduler. O(arcs + ops log ops). */

@@ -24,8 +24,8 @@ static uint32_t twin_of(const struct graph *graph, const struct op_work *work, u
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	for (; *at != NONE; at = &next[*at]) {
 		const struct tensor *other = &graph->tensor[graph->writes.item[graph->writes.start[*at]]];
-		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->rank == result->rank && result->shape && other->shape
-			&& memcmp(other->shape, result->shape, result->rank * sizeof *result->shape) == 0)
+		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->dims == result->dims && result->shape && other->shape
+			&& memcmp(other->shape, result->shape, result->dims * sizeof *result->shape) == 0)
 			return *at;
 	}
 	*at = op;
@@ -194,7 +194,7 @@ static enum status add_times(struct costing *costing)
 static int64_t elements_of(const struct graph *graph, uint32_t tensor)
 {
 	int64_t product = 1;
-	for (int d = 0; d < graph->tensor[tensor].rank && graph->tensor[tensor].shape; d++)
+	for (int d = 0; d < graph->tensor[tensor].dims && graph->tensor[tensor].shape; d++)
 		product *= graph->tensor[tensor].shape[d];
 	return product;
 }
@@ -308,7 +308,7 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 	uint32_t root = graph->storage[parameter].root;
 	const struct tensor *tensor = &graph->tensor[root];
 	const struct part *part = units->part + units->part_start[root];
-	int64_t stacked = tensor->rank > 2 ? tensor->shape[0] : 1;
+	int64_t stacked = tensor->dims > 2 ? tensor->shape[0] : 1;
 	bool multiplied = false;
 	for (uint32_t i = units->part_start[root]; i < units->part_start[root + 1]; i++)
 		if (units->part[i].role == ROLE_VOCABULARY)
@@ -319,7 +319,7 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 		int8_t on = costing->sharding->produced[root].on[a];
 		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
 	}
-	return multiplied && tensor->rank > 1 ? storage_bytes(costing, parameter) / stacked : 0;
+	return multiplied && tensor->dims > 1 ? storage_bytes(costing, parameter) / stacked : 0;
 }
 
 static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
@@ -335,7 +335,7 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 	*field(&costing->cost[home].states, class) += bytes;
 	if (s == parameter)
 		costing->cost[home].matrices += one_matrix(costing, parameter);
-	if (graph->tensor[root].rank < 2)
+	if (graph->tensor[root].dims < 2)
 		*field(&costing->cost[home].vectors, class) += bytes;
 	if (other != NONE) {
 		*field(&costing->cost[other].shared, class) += bytes;

@@ -26,7 +26,7 @@ static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
 static int64_t elements(const struct tensor *tensor)
 {
 	int64_t product = 1;
-	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+	for (int d = 0; d < tensor->dims && tensor->shape; d++)
 		product *= tensor->shape[d];
 	return tensor->shape ? product : tensor->bytes;
 }
@@ -49,7 +49,7 @@ static void find_uses(struct cutting *cutting)
 			of |= cutting->made_of[s];
 			cutting->last[s] = op;
 			cutting->anchor[op] |= graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE
-				&& graph->tensor[graph->storage[s].root].rank > 1;
+				&& graph->tensor[graph->storage[s].root].dims > 1;
 		}
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t s = storage_of(graph, graph->writes.item[i]);
@@ -213,7 +213,7 @@ static void place_others(struct cutting *cutting)
 static uint64_t tensor_signature(const struct tensor *tensor)
 {
 	uint64_t hash = hash_join(tensor->dtype, (uint64_t)tensor->bytes);
-	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+	for (int d = 0; d < tensor->dims && tensor->shape; d++)
 		hash = hash_join(hash, (uint64_t)tensor->shape[d]);
 	return hash;
 }

@@ -29,7 +29,7 @@ static bool is_collective(const struct graph *graph, uint32_t op)
 static int64_t elements(const struct tensor *tensor)
 {
 	int64_t product = 1;
-	for (int d = 0; d < tensor->rank && tensor->shape; d++)
+	for (int d = 0; d < tensor->dims && tensor->shape; d++)
 		product *= tensor->shape[d];
 	return tensor->shape ? product : tensor->bytes;
 }

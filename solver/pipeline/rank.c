@@ -334,7 +334,7 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 {
 	const struct graph *graph = making->graph;
 	struct tensor copies = graph->tensor[tensor];
-	int64_t shape[RANK_MAX], bytes = copies.bytes;
+	int64_t shape[DIMS_MAX], bytes = copies.bytes;
 	copies.of = copies.name;
 	copies.relation = RELATION_COPIES;
 	copies.name = joined(making, copies.of, ".in_flight");
@@ -346,11 +346,11 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 		stop(making, fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others, graph->tensor[tensor].name));
 		return NONE;
 	}
-	if (copies.shape && copies.rank < RANK_MAX) {
+	if (copies.shape && copies.dims < DIMS_MAX) {
 		shape[0] = others;
-		memcpy(shape + 1, copies.shape, copies.rank * sizeof *shape);
+		memcpy(shape + 1, copies.shape, copies.dims * sizeof *shape);
 		copies.shape = shape;
-		copies.rank++;
+		copies.dims++;
 	} else {
 		copies.shape = NULL;
 	}

@@ -85,23 +85,23 @@ static enum status find_followers(struct merging *merging)
 	return csr_of_pairs(arena, merging->problem->nodes, pairs, row, item, &merging->follows);
 }
 
-static void rank_first(struct merging *merging, uint32_t node)
+static void number_first(struct merging *merging, uint32_t node)
 {
 	const struct shard_problem *problem = merging->problem;
-	uint32_t rank = 0;
+	uint32_t member = 0;
 	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
-		merging->merge->rank[i] = merging->alive[i] ? rank++ : NONE;
+		merging->merge->member[i] = merging->alive[i] ? member++ : NONE;
 }
 
-/* The node's ranks are those of its partners at the other end of group i. */
-static void rank_like(struct merging *merging, uint32_t node, uint32_t i)
+/* The node's members are those of its partners at the other end of group i. */
+static void number_like(struct merging *merging, uint32_t node, uint32_t i)
 {
 	const struct shard_problem *problem = merging->problem;
 	bool low = merging->group[i].low == node;
 	uint32_t other = low ? merging->group[i].high : merging->group[i].low;
 	for (uint32_t p = 0; p < shard_strategies(problem, node); p++) {
 		uint32_t at = problem->first[node] + p;
-		merging->merge->rank[at] = merging->alive[at] ? merging->merge->rank[problem->first[other] + partner(merging, i, low, p)] : NONE;
+		merging->merge->member[at] = merging->alive[at] ? merging->merge->member[problem->first[other] + partner(merging, i, low, p)] : NONE;
 	}
 }
 
@@ -115,7 +115,7 @@ static void grow_clusters(struct merging *merging)
 		if (merge->cluster[start] != NONE)
 			continue;
 		merge->cluster[start] = merge->clusters;
-		rank_first(merging, start);
+		number_first(merging, start);
 		for (merge->order[count++] = start; done < count; done++)
 			FOR_ROW(j, &merging->follows, merge->order[done]) {
 				uint32_t i = merging->follows.item[j], node = merge->order[done];
@@ -124,19 +124,19 @@ static void grow_clusters(struct merging *merging)
 					continue;
 				merge->cluster[other] = merge->clusters;
 				merge->up[other] = i;
-				rank_like(merging, other, i);
+				number_like(merging, other, i);
 				merge->order[count++] = other;
 			}
 		merge->clusters++;
 	}
 }
 
-/* The strategy of a node that has a rank, or NONE. */
-static uint32_t of_rank(const struct merging *merging, uint32_t node, uint32_t rank)
+/* The strategy of a node that is a member, or NONE. */
+static uint32_t with_member(const struct merging *merging, uint32_t node, uint32_t member)
 {
 	const struct shard_problem *problem = merging->problem;
 	for (uint32_t i = problem->first[node]; i < problem->first[node + 1]; i++)
-		if (merging->alive[i] && merging->merge->rank[i] == rank)
+		if (merging->alive[i] && merging->merge->member[i] == member)
 			return i - problem->first[node];
 	return NONE;
 }
@@ -150,7 +150,7 @@ static bool kill_inside(struct merging *merging)
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
 		uint32_t low = merging->group[i].low, high = merging->group[i].high;
 		for (uint32_t p = 0; p < shard_strategies(problem, low) && merge->cluster[low] == merge->cluster[high]; p++) {
-			uint32_t at = problem->first[low] + p, q = merging->alive[at] ? of_rank(merging, high, merge->rank[at]) : NONE;
+			uint32_t at = problem->first[low] + p, q = merging->alive[at] ? with_member(merging, high, merge->member[at]) : NONE;
 			if (!merging->alive[at] || (q != NONE && allowed(merging, i, p, q)))
 				continue;
 			merging->alive[at] = false;
@@ -167,10 +167,10 @@ enum status shard_merge_find(const struct shard_problem *problem, const struct s
 	*merge = (struct shard_merge) { 0 };
 	*again = false;
 	merge->cluster = arena_alloc(arena, problem->nodes, sizeof *merge->cluster);
-	merge->rank = arena_alloc(arena, problem->first[problem->nodes], sizeof *merge->rank);
+	merge->member = arena_alloc(arena, problem->first[problem->nodes], sizeof *merge->member);
 	merge->up = arena_alloc(arena, problem->nodes, sizeof *merge->up);
 	merge->order = arena_alloc(arena, problem->nodes, sizeof *merge->order);
-	enum status status = merge->cluster && merge->rank && merge->up && merge->order ? find_followers(&merging) : NO_MEMORY;
+	enum status status = merge->cluster && merge->member && merge->up && merge->order ? find_followers(&merging) : NO_MEMORY;
 	if (status == OK) {
 		grow_clusters(&merging);
 		*again = kill_inside(&merging);

@@ -11,7 +11,7 @@
 struct shard_merge {
 	uint32_t clusters;
 	uint32_t *cluster;         /* [nodes] numbered by their lowest nodes */
-	uint32_t *rank;            /* [strategies] the cluster's strategy that this one is part of; valid where alive */
+	uint32_t *member;          /* [strategies] the cluster's strategy that this one is part of; valid where alive */
 	uint32_t *up;              /* [nodes] the first of the groups of edges to the node that it follows; NONE: the first of its cluster */
 	uint32_t *order;           /* [nodes] a cluster after another, what is followed before what follows */
 };

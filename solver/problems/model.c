@@ -114,7 +114,7 @@ static enum status place_members(struct builder *builder, struct error *error)
 		for (uint32_t s = problem->first[node]; s < problem->first[node + 1]; s++) {
 			if (!builder->alive[s])
 				continue;
-			model->original[bases + merge->rank[s]] = s - problem->first[node];
+			model->original[bases + merge->member[s]] = s - problem->first[node];
 			width++;
 		}
 		if (width == 0)

@@ -68,9 +68,9 @@ static void classes_free(struct classes *classes)
 static uint64_t hash_tensor(const struct units *units, uint32_t t)
 {
 	const struct tensor *tensor = &units->graph->tensor[t];
-	uint64_t hash = mix(mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
+	uint64_t hash = mix(mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->dims);
 	hash = mix(hash, graph_in_host(units->graph, t));
-	for (uint32_t d = 0; d < tensor->rank && tensor->shape; d++)
+	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
 		hash = mix(hash, (uint64_t)tensor->shape[d]);
 	for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
 		hash = mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
@@ -82,11 +82,11 @@ static bool tensors_alike(const struct units *units, uint32_t model, uint32_t me
 	const struct tensor *a = &units->graph->tensor[model], *b = &units->graph->tensor[member];
 	const struct part *pa = units->part + units->part_start[model], *pb = units->part + units->part_start[member];
 	uint32_t parts = units->part_start[model + 1] - units->part_start[model];
-	if (a->bytes != b->bytes || a->dtype != b->dtype || a->rank != b->rank || (a->shape == NULL) != (b->shape == NULL)
+	if (a->bytes != b->bytes || a->dtype != b->dtype || a->dims != b->dims || (a->shape == NULL) != (b->shape == NULL)
 		|| units->part_start[member + 1] - units->part_start[member] != parts
 		|| graph_in_host(units->graph, model) != graph_in_host(units->graph, member))
 		return false;
-	for (uint32_t d = 0; d < a->rank && a->shape; d++)
+	for (uint32_t d = 0; d < a->dims && a->shape; d++)
 		if (a->shape[d] != b->shape[d])
 			return false;
 	for (uint32_t i = 0; i < parts; i++)

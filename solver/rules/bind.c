@@ -18,12 +18,12 @@ struct matcher {
 	uint32_t operands, tensors;
 	bool in_place;
 	uint8_t slot[TENSORS_MAX];                 /* of each tensor */
-	int space;                                 /* rank of "..", < 0: unknown */
-	int batch;                                 /* rank of "..." */
-	int64_t extent[FORM_FACTORS][RANK_MAX];    /* of a factor, per dim of space; < 0: unknown */
-	uint32_t factor[FORM_FACTORS][RANK_MAX];   /* in the binding, NONE: not yet */
-	int64_t batch_extent[RANK_MAX];            /* from the right */
-	uint32_t batch_factor[RANK_MAX];
+	int space;                                 /* dims that ".." stands for, < 0: unknown */
+	int batch;                                 /* dims that "..." stands for */
+	int64_t extent[FORM_FACTORS][DIMS_MAX];    /* of a factor, per dim of space; < 0: unknown */
+	uint32_t factor[FORM_FACTORS][DIMS_MAX];   /* in the binding, NONE: not yet */
+	int64_t batch_extent[DIMS_MAX];            /* from the right */
+	uint32_t batch_factor[DIMS_MAX];
 };
 
 /* One dim of a tensor: what the slot says of it. */
@@ -32,8 +32,8 @@ struct place {
 	int at;                /* which of the dims of "..", or of "..." from the right */
 };
 
-/* Lays a slot's dims over a tensor of that rank; false when it can't have it. */
-static bool lay_out(const struct matcher *matcher, const struct form_slot *slot, int rank, struct place *place)
+/* Lays a slot's dims over a tensor of so many dims; false when it can't have it. */
+static bool lay_out(const struct matcher *matcher, const struct form_slot *slot, int dims, struct place *place)
 {
 	int fixed = 0, optional = 0, spaces = 0;
 	bool batch = false;
@@ -45,8 +45,8 @@ static bool lay_out(const struct matcher *matcher, const struct form_slot *slot,
 		optional += dim->optional && dim->kind != DIM_BATCH;
 	}
 	fixed += spaces * matcher->space;
-	int spare = rank - fixed;
-	if (spare < 0 || (!batch && spare > optional) || rank > RANK_MAX)
+	int spare = dims - fixed;
+	if (spare < 0 || (!batch && spare > optional) || dims > DIMS_MAX)
 		return false;
 	int skip = batch || spare > optional ? 0 : optional - spare, at = 0;
 	for (int i = 0; i < slot->count; i++) {
@@ -63,10 +63,10 @@ static bool lay_out(const struct matcher *matcher, const struct form_slot *slot,
 			place[at++] = (struct place) { dim, 0 };
 		}
 	}
-	return at == rank;
+	return at == dims;
 }
 
-/* The rank of "..", from the first tensor that shows it. */
+/* How many dims ".." stands for, from the first tensor that shows it. */
 static void find_space(struct matcher *matcher)
 {
 	matcher->space = 0;
@@ -79,34 +79,34 @@ static void find_space(struct matcher *matcher)
 			spaces += slot->dim[i].space;
 			fixed += !slot->dim[i].space;
 		}
-		if (spaces == 0 || batch || matcher->tensor[t].rank < fixed)
+		if (spaces == 0 || batch || matcher->tensor[t].dims < fixed)
 			continue;
-		matcher->space = (matcher->tensor[t].rank - fixed) / spaces;
+		matcher->space = (matcher->tensor[t].dims - fixed) / spaces;
 		return;
 	}
 }
 
-/* The rank of "..." of a result whose rank isn't known: the largest of the operands'. */
-static int rank_of(const struct matcher *matcher, uint32_t tensor)
+/* How many dims "..." stands for in a result whose dims aren't known: the largest of the operands'. */
+static int dims_of(const struct matcher *matcher, uint32_t tensor)
 {
-	if (matcher->tensor[tensor].rank >= 0)
-		return matcher->tensor[tensor].rank;
+	if (matcher->tensor[tensor].dims >= 0)
+		return matcher->tensor[tensor].dims;
 	const struct form_slot *slot = &matcher->form->slot[matcher->slot[tensor]];
-	int rank = 0;
+	int dims = 0;
 	for (int i = 0; i < slot->count; i++)
-		rank += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].space ? matcher->space : 1;
-	return rank;
+		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].space ? matcher->space : 1;
+	return dims;
 }
 
 /* A result has every dim of "..." that it shows in full. */
 static bool results_cover_batch(const struct matcher *matcher)
 {
 	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
-		struct place place[RANK_MAX];
+		struct place place[DIMS_MAX];
 		if (!matcher->tensor[t].shape)
 			continue;
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
-		for (int i = 0; i < matcher->tensor[t].rank; i++)
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+		for (int i = 0; i < matcher->tensor[t].dims; i++)
 			if (place[i].dim->kind == DIM_BATCH && matcher->tensor[t].shape[i] != matcher->batch_extent[place[i].at])
 				return false;
 	}
@@ -116,14 +116,14 @@ static bool results_cover_batch(const struct matcher *matcher)
 static bool measure_batch(struct matcher *matcher)
 {
 	matcher->batch = 0;
-	for (int i = 0; i < RANK_MAX; i++)
+	for (int i = 0; i < DIMS_MAX; i++)
 		matcher->batch_extent[i] = 1;
 	for (uint32_t t = 0; t < matcher->tensors; t++) {
-		struct place place[RANK_MAX];
-		int rank = rank_of(matcher, t);
-		if (!lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place))
+		struct place place[DIMS_MAX];
+		int dims = dims_of(matcher, t);
+		if (!lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place))
 			return false;
-		for (int i = 0; i < rank; i++) {
+		for (int i = 0; i < dims; i++) {
 			if (place[i].dim->kind != DIM_BATCH)
 				continue;
 			int64_t *extent = &matcher->batch_extent[place[i].at];
@@ -181,11 +181,11 @@ static bool solve(struct matcher *matcher)
 		for (bool changed = true; changed;) {
 			changed = false;
 			for (uint32_t t = 0; t < matcher->tensors; t++) {
-				struct place place[RANK_MAX];
-				if (!matcher->tensor[t].shape && matcher->tensor[t].rank != 0)
+				struct place place[DIMS_MAX];
+				if (!matcher->tensor[t].shape && matcher->tensor[t].dims != 0)
 					continue;
-				lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
-				for (int i = 0; i < matcher->tensor[t].rank; i++) {
+				lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+				for (int i = 0; i < matcher->tensor[t].dims; i++) {
 					int learned = learn(matcher, &place[i], matcher->tensor[t].shape[i]);
 					if (learned < 0)
 						return false;
@@ -315,7 +315,7 @@ static bool emit_windows(const struct matcher *matcher, struct binding *binding)
 {
 	for (int i = 0; i < matcher->form->factors; i++) {
 		uint8_t over = matcher->form->factor[i].over;
-		for (int s = 0; s < RANK_MAX && over != FORM_FACTORS; s++) {
+		for (int s = 0; s < DIMS_MAX && over != FORM_FACTORS; s++) {
 			uint32_t from = matcher->factor[i][s], to = matcher->factor[over][s];
 			if (from != NONE && to != NONE && !binding_link(binding, LINK_WINDOW, from, to))
 				return false;
@@ -326,23 +326,23 @@ static bool emit_windows(const struct matcher *matcher, struct binding *binding)
 
 static bool emit(struct matcher *matcher, struct binding *binding)
 {
-	uint32_t sharers[RANK_MAX] = { 0 };
-	struct place place[RANK_MAX];
+	uint32_t sharers[DIMS_MAX] = { 0 };
+	struct place place[DIMS_MAX];
 	memset(matcher->factor, -1, sizeof matcher->factor);
 	memset(matcher->batch_factor, -1, sizeof matcher->batch_factor);
 	for (uint32_t t = 0; t < matcher->operands; t++) {
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].rank, place);
-		for (int i = 0; i < matcher->tensor[t].rank; i++)
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+		for (int i = 0; i < matcher->tensor[t].dims; i++)
 			sharers[place[i].at] += place[i].dim->kind == DIM_BATCH;
 	}
 	for (uint32_t t = 0; t < matcher->tensors; t++) {
-		int rank = rank_of(matcher, t);
-		if (!binding_tensor(binding, t, rank, matcher->tensor[t].shape))
+		int dims = dims_of(matcher, t);
+		if (!binding_tensor(binding, t, dims, matcher->tensor[t].shape))
 			return false;
 		if (matcher->form->slot[matcher->slot[t]].addend && t < 64)
 			binding->addends |= UINT64_C(1) << t;
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place);
-		for (int i = 0; i < rank; i++) {
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
+		for (int i = 0; i < dims; i++) {
 			uint32_t at = binding->dim_start[t] + (uint32_t)i;
 			bool fine;
 			if (place[i].dim->kind == DIM_BATCH) {
@@ -364,10 +364,10 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 static bool results_known(const struct matcher *matcher)
 {
 	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
-		struct place place[RANK_MAX];
-		int rank = rank_of(matcher, t);
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], rank, place);
-		for (int i = 0; i < rank; i++)
+		struct place place[DIMS_MAX];
+		int dims = dims_of(matcher, t);
+		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
+		for (int i = 0; i < dims; i++)
 			for (int f = 0; place[i].dim->kind == DIM_PRODUCT && f < place[i].dim->count; f++)
 				if (matcher->extent[place[i].dim->factor[f]][space_index(matcher, place[i].dim->factor[f], &place[i])] < 0)
 					return false;
@@ -402,9 +402,9 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 		return bind_einsum(parsed, &matcher, binding, error);
 	}
 	for (uint32_t t = 0; t < tensors; t++) {
-		if (tensor[t].rank < 0)
+		if (tensor[t].dims < 0)
 			return fail(error, BAD_INPUT, "%s: the shape of a result is an attribute, not a consequence", rule->type);
-		if (!binding_tensor(binding, t, tensor[t].rank, tensor[t].shape))
+		if (!binding_tensor(binding, t, tensor[t].dims, tensor[t].shape))
 			return NO_MEMORY;
 	}
 	enum status status = bind_structure(binding, parsed->structure);

@@ -15,9 +15,9 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 	return true;
 }
 
-bool binding_tensor(struct binding *binding, uint32_t tensor, int rank, const int64_t *shape)
+bool binding_tensor(struct binding *binding, uint32_t tensor, int dims, const int64_t *shape)
 {
-	uint32_t start = binding->dim_start[tensor], end = start + (uint32_t)rank;
+	uint32_t start = binding->dim_start[tensor], end = start + (uint32_t)dims;
 	if (!mem_reserve(&binding->dim, &binding->room_dims, end, sizeof *binding->dim))
 		return false;
 	binding->dim_start[tensor + 1] = end;

@@ -43,7 +43,7 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 		return largest_tensor(binding);
 	case COST_CONTRACTION:
 		for (uint32_t t = binding->operands; t < binding->tensors; t++)
-			products += binding_rank(binding, t) > 1 || binding->tensors == binding->operands + 1;
+			products += binding_dims(binding, t) > 1 || binding->tensors == binding->operands + 1;
 		break;
 	case COST_ATTENTION:
 		return attention_flops(binding, 0, 1, 1);
@@ -67,7 +67,7 @@ enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uin
 			const struct tensor *from = &graph->tensor[sides[s]->item[i]];
 			if (!from->shape)
 				status = fail(error, BAD_INPUT, "%s: the shape of tensor %s is unknown", graph->op[op].name, from->name);
-			all[count++] = (struct rule_tensor) { from->shape, from->rank };
+			all[count++] = (struct rule_tensor) { from->shape, from->dims };
 		}
 	bool in_place = false;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && operands > 0 && results > 0; i++) {

@@ -22,7 +22,7 @@ static const struct factor_term *term_of(const struct naming *naming, uint32_t t
 static uint32_t single(const struct naming *naming, uint32_t tensor, uint32_t dim)
 {
 	const struct factor_term *term = term_of(naming, tensor, dim);
-	return naming->graph->tensor[tensor].rank > dim && term->count == 1 ? naming->factors->part[term->first] : NONE;
+	return naming->graph->tensor[tensor].dims > dim && term->count == 1 ? naming->factors->part[term->first] : NONE;
 }
 
 static void name(const struct naming *naming, uint32_t factor, enum factor_role role)
@@ -47,7 +47,7 @@ static bool is_parameter(const struct graph *graph, uint32_t tensor)
 static void name_table(const struct naming *naming, const uint32_t *read, int64_t *most)
 {
 	const struct graph *graph = naming->graph;
-	uint32_t rows = graph->tensor[read[0]].rank == 2 ? single(naming, read[0], 0) : NONE;
+	uint32_t rows = graph->tensor[read[0]].dims == 2 ? single(naming, read[0], 0) : NONE;
 	uint32_t writer = graph->tensor[read[1]].writer;
 	if (rows == NONE)
 		return;
@@ -67,10 +67,10 @@ static void name_table(const struct naming *naming, const uint32_t *read, int64_
 /* All factors but batch and sequence that a batched product has in common. */
 static void name_heads(const struct naming *naming, const uint32_t *read)
 {
-	uint32_t rank = naming->graph->tensor[read[0]].rank;
+	uint32_t dims = naming->graph->tensor[read[0]].dims;
 	if (is_parameter(naming->graph, read[0]) || is_parameter(naming->graph, read[1]))
 		return;
-	for (uint32_t d = 0; d + 2 < rank; d++) {
+	for (uint32_t d = 0; d + 2 < dims; d++) {
 		const struct factor_term *term = term_of(naming, read[0], d);
 		for (uint32_t i = 0; i < term->count; i++)
 			if (naming->factors->factor[naming->factors->part[term->first + i]].fixed)
@@ -82,7 +82,7 @@ static void name_convolution(const struct naming *naming, const uint32_t *read, 
 {
 	const uint32_t tensor[2] = { read[0], result };
 	for (int t = 0; t < 2; t++)
-		for (uint32_t d = 1; d < naming->graph->tensor[tensor[t]].rank; d++)
+		for (uint32_t d = 1; d < naming->graph->tensor[tensor[t]].dims; d++)
 			name(naming, single(naming, tensor[t], d), d == 1 ? ROLE_CHANNELS : ROLE_SPACE);
 }
 
@@ -95,14 +95,14 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 		name_table(naming, read, most);
 	else if (operands == 2 && (rule->traits & TRAIT_HEADS))
 		name_heads(naming, read);
-	else if (operands >= 3 && rule->cost == COST_ATTENTION && graph->tensor[read[0]].rank == 4)
+	else if (operands >= 3 && rule->cost == COST_ATTENTION && graph->tensor[read[0]].dims == 4)
 		name_term(naming, term_of(naming, read[0], 1), ROLE_HEADS);
 	else if (operands >= 2 && (rule->traits & TRAIT_CONVOLUTION))
 		name_convolution(naming, read, written[0]);
 	else if (operands == 2 && (rule->traits & TRAIT_DISPATCH))
 		name(naming, single(naming, read[1], 1), ROLE_EXPERTS);
-	else if (operands >= 1 && (rule->traits & TRAIT_CHOICE) && graph->tensor[read[0]].rank > 0) {
-		uint32_t choices = single(naming, read[0], graph->tensor[read[0]].rank - 1u);
+	else if (operands >= 1 && (rule->traits & TRAIT_CHOICE) && graph->tensor[read[0]].dims > 0) {
+		uint32_t choices = single(naming, read[0], graph->tensor[read[0]].dims - 1u);
 		if (choices != NONE && naming->factors->factor[choices].fixed)
 			name(naming, choices, ROLE_EXPERTS);
 	}
@@ -140,13 +140,13 @@ static void mark_inner(const struct naming *naming, const struct rule *rule, uin
 	const struct graph *graph = naming->graph;
 	if (rule->cost != COST_CONTRACTION || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
 		return;
-	uint32_t result = graph->writes.item[graph->writes.start[op]], rank = graph->tensor[result].rank;
-	uint32_t written = rank > 0 ? single(naming, result, rank - 1) : NONE;
+	uint32_t result = graph->writes.item[graph->writes.start[op]], dims = graph->tensor[result].dims;
+	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
-		if (!is_parameter(graph, t) || graph->tensor[t].rank < 2 || graph->tensor[t].rank > 3)
+		if (!is_parameter(graph, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
-		for (uint32_t d = graph->tensor[t].rank - 2u; d < graph->tensor[t].rank; d++) { /* a stack of matrices: one per expert */
+		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) { /* a stack of matrices: one per expert */
 			uint32_t factor = single(naming, t, d);
 			if (factor != NONE)
 				inner[factor] |= factor == written ? 2 : 1;

@@ -73,7 +73,7 @@ static uint32_t tensor_of(const struct graph *graph, uint32_t op, uint32_t posit
 static bool is_input(const struct graph *graph, uint32_t tensor)
 {
 	const struct tensor *at = &graph->tensor[tensor];
-	return at->kind == KIND_INPUT && at->writer == NONE && at->shape && at->rank > 0;
+	return at->kind == KIND_INPUT && at->writer == NONE && at->shape && at->dims > 0;
 }
 
 static bool is_index(const struct tensor *tensor)
@@ -92,7 +92,7 @@ static bool label_inputs(struct search *search)
 			const struct tensor *tensor = &graph->tensor[t];
 			if (batch == NONE && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
 				return false;
-			if (tensor->rank == 2 && is_index(tensor) && (sequence = term_new(&search->terms, tensor->shape[1], LABEL_SEQUENCE)) == NONE)
+			if (tensor->dims == 2 && is_index(tensor) && (sequence = term_new(&search->terms, tensor->shape[1], LABEL_SEQUENCE)) == NONE)
 				return false;
 		}
 	for (uint32_t t = 0; t < graph->tensors; t++) {
@@ -101,7 +101,7 @@ static bool label_inputs(struct search *search)
 			continue;
 		if (tensor->shape[0] == search->terms.node[batch].size)
 			search->dim[search->dim_start[t]] = batch;
-		if (tensor->rank == 2 && sequence != NONE && tensor->shape[1] == search->terms.node[sequence].size)
+		if (tensor->dims == 2 && sequence != NONE && tensor->shape[1] == search->terms.node[sequence].size)
 			search->dim[search->dim_start[t] + 1] = sequence;
 	}
 	return true;
@@ -117,7 +117,7 @@ static bool label_sources(struct search *search)
 		const struct tensor *tensor = &graph->tensor[t];
 		if (tensor->writer != NONE || !tensor->shape)
 			continue;
-		for (uint32_t d = 0; d < tensor->rank; d++) {
+		for (uint32_t d = 0; d < tensor->dims; d++) {
 			uint32_t *dim = &search->dim[search->dim_start[t] + d];
 			bool fixed = tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER || (kind_persistent(tensor->kind)
 				&& tensor->kind != KIND_INPUT && tensor->shape[d] == 1);
@@ -295,8 +295,8 @@ struct view {
 	uint32_t atom[TERM_ATOMS], atoms, next;
 	int64_t home[TERM_ATOMS];      /* the extent of the operand's dim that an atom is in */
 	const int64_t *shape;
-	int rank;
-	uint32_t part[RANK_MAX][TERM_ATOMS], parts[RANK_MAX];
+	int dims;
+	uint32_t part[DIMS_MAX][TERM_ATOMS], parts[DIMS_MAX];
 };
 
 static bool put(struct view *view, int dim, uint32_t atom)
@@ -313,7 +313,7 @@ static int place_ones(struct view *view, int dim, int before)
 {
 	const struct term_node *node = view->search->terms.node;
 	int ones = 0;
-	while (dim + ones < view->rank && view->shape[dim + ones] == 1)
+	while (dim + ones < view->dims && view->shape[dim + ones] == 1)
 		ones++;
 	int next = dim + ones, used = 0;
 	for (; view->next < view->atoms && node[view->atom[view->next]].size == 1; view->next++) {
@@ -325,8 +325,8 @@ static int place_ones(struct view *view, int dim, int before)
 		if (used < ones && (labelled || waiting < (uint32_t)(ones - used))) {
 			put(view, dim + used++, atom);
 		} else if (labelled) {
-			bool kept = next < view->rank && view->shape[next] == view->home[view->next];
-			int host = next < view->rank && (kept || next + 1 < view->rank || before < 0) ? next : before;
+			bool kept = next < view->dims && view->shape[next] == view->home[view->next];
+			int host = next < view->dims && (kept || next + 1 < view->dims || before < 0) ? next : before;
 			if (host >= 0)
 				put(view, host, atom);
 		}
@@ -365,7 +365,7 @@ static bool fill(struct view *view, int dim)
 static bool spread(struct view *view)
 {
 	int before = -1;
-	for (int dim = place_ones(view, 0, before); dim < view->rank; dim = place_ones(view, dim, before)) {
+	for (int dim = place_ones(view, 0, before); dim < view->dims; dim = place_ones(view, dim, before)) {
 		if (!fill(view, dim))
 			return false;
 		before = dim++;
@@ -378,7 +378,7 @@ static bool spread(struct view *view)
 static bool sum_first(struct search *search, struct view *view, uint32_t op)
 {
 	uint32_t kept = 0, ones = 0;
-	for (int d = 0; d < view->rank; d++)
+	for (int d = 0; d < view->dims; d++)
 		ones += view->shape[d] == 1;
 	for (uint32_t i = 0; i < view->atoms; i++) {
 		const struct term_node *node = &search->terms.node[view->atom[i]];
@@ -398,9 +398,9 @@ static bool view_op(struct search *search, uint32_t op)
 	const struct graph *graph = search->graph;
 	uint32_t in = tensor_of(graph, op, 0), out = tensor_of(graph, op, csr_length(&graph->reads, op));
 	const struct tensor *result = &graph->tensor[out];
-	struct view view = { .search = search, .shape = result->shape, .rank = result->rank };
+	struct view view = { .search = search, .shape = result->shape, .dims = result->dims };
 	uint32_t *operand = search->dim + search->dim_start[in];
-	for (int d = 0; d < graph->tensor[in].rank && view.atoms < TERM_ATOMS; d++) {
+	for (int d = 0; d < graph->tensor[in].dims && view.atoms < TERM_ATOMS; d++) {
 		uint32_t atom[TERM_ATOMS], count = term_atoms(&search->terms, operand + d, 1, atom);
 		for (uint32_t i = 0; i < count && view.atoms < TERM_ATOMS; i++) {
 			view.home[view.atoms] = graph->tensor[in].shape[d];
@@ -412,7 +412,7 @@ static bool view_op(struct search *search, uint32_t op)
 	bool fine = spread(&view);
 	if (search->terms.failed || (!fine && !add_issue(search, ISSUE_MISFIT, op, 0)))
 		return false;
-	for (int d = 0; d < result->rank; d++) {
+	for (int d = 0; d < result->dims; d++) {
 		uint32_t *dim = &search->dim[search->dim_start[out] + (uint32_t)d];
 		if (*dim != NONE)
 			continue;
@@ -430,7 +430,7 @@ static bool view_op(struct search *search, uint32_t op)
 static bool finish_tensor(struct search *search, uint32_t tensor)
 {
 	const struct tensor *at = &search->graph->tensor[tensor];
-	for (uint32_t d = 0; at->shape && d < at->rank; d++) {
+	for (uint32_t d = 0; at->shape && d < at->dims; d++) {
 		uint32_t *dim = &search->dim[search->dim_start[tensor] + d];
 		if (*dim == NONE && (*dim = term_new(&search->terms, at->shape[d], LABEL_FREE)) == NONE)
 			return false;
@@ -637,7 +637,7 @@ static bool begin(struct search *search)
 	if (!search->dim_start || !search->random || !search->gradient || !mark_gradients(search))
 		return false;
 	for (uint32_t t = 0; t < graph->tensors; t++)
-		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].rank : 0);
+		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
 	uint32_t dims = search->dim_start[graph->tensors];
 	search->dim = mem_alloc(dims, sizeof *search->dim);
 	if (!search->dim)

@@ -173,11 +173,11 @@ struct binding {
 	size_t room_tensors, room_dims, room_parts, room_factors, room_links;
 };
 
-/* What is known of a tensor: shape NULL where nothing is (a result: rank < 0). */
-struct rule_tensor { const int64_t *shape; int rank; };
+/* What is known of a tensor: shape NULL where nothing is (a result: dims < 0). */
+struct rule_tensor { const int64_t *shape; int dims; };
 
 /* Binds a rule to the shapes of an op's operands and results; in_place: the first result is the first operand.
- * BAD_INPUT when the rule doesn't fit them (*error says how). A result of unknown rank (< 0) is filled in where
+ * BAD_INPUT when the rule doesn't fit them (*error says how). A result of unknown dims (< 0) is filled in where
  * the rule is no structural one: read its extents from binding->dim. O(dims), but for optional tensors. */
 enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor, uint32_t operands, uint32_t results,
 	bool in_place, struct binding *binding, struct error *error);

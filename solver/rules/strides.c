@@ -21,10 +21,10 @@ struct layouts {
 	struct binding binding;
 };
 
-static void contiguous(const int64_t *shape, int rank, int64_t *stride)
+static void contiguous(const int64_t *shape, int dims, int64_t *stride)
 {
 	int64_t step = 1;
-	for (int d = rank; d-- > 0;) {
+	for (int d = dims; d-- > 0;) {
 		stride[d] = step;
 		step *= shape[d] > 1 ? shape[d] : 1;
 	}
@@ -32,18 +32,18 @@ static void contiguous(const int64_t *shape, int rank, int64_t *stride)
 
 /* Strides of a view of `shape` with extents `wanted`, or false: a copy is needed. As ATen's computeStride: runs of
  * dims that lie in memory as one are found from the innermost outwards, and the wanted dims are fitted into them. */
-static bool view_strides(const int64_t *shape, const int64_t *stride, int rank, const int64_t *wanted, int wanted_rank, int64_t *result)
+static bool view_strides(const int64_t *shape, const int64_t *stride, int dims, const int64_t *wanted, int wanted_dims, int64_t *result)
 {
 	int64_t elements = 1;
-	for (int d = 0; d < rank; d++)
+	for (int d = 0; d < dims; d++)
 		elements *= shape[d];
-	if (elements == 0 || rank == 0) {
-		contiguous(wanted, wanted_rank, result);
+	if (elements == 0 || dims == 0) {
+		contiguous(wanted, wanted_dims, result);
 		return true;
 	}
-	int at = wanted_rank - 1;
-	int64_t base = stride[rank - 1], run = 1, fitted = 1;
-	for (int d = rank; d-- > 0;) {
+	int at = wanted_dims - 1;
+	int64_t base = stride[dims - 1], run = 1, fitted = 1;
+	for (int d = dims; d-- > 0;) {
 		run *= shape[d];
 		if (d > 0 && (shape[d - 1] == 1 || stride[d - 1] == run * base))
 			continue;
@@ -62,10 +62,10 @@ static bool view_strides(const int64_t *shape, const int64_t *stride, int rank, 
 }
 
 /* Dense strides with the dims in the order of other strides, the largest outermost. */
-static void same_order(const int64_t *shape, const int64_t *model, int rank, int64_t *stride)
+static void same_order(const int64_t *shape, const int64_t *model, int dims, int64_t *stride)
 {
-	int order[RANK_MAX];
-	for (int d = 0; d < rank; d++) {
+	int order[DIMS_MAX];
+	for (int d = 0; d < dims; d++) {
 		int at = d;
 		for (; at > 0; at--) {
 			int above = order[at - 1];
@@ -76,7 +76,7 @@ static void same_order(const int64_t *shape, const int64_t *model, int rank, int
 		order[at] = d;
 	}
 	int64_t step = 1;
-	for (int i = rank; i-- > 0;) {
+	for (int i = dims; i-- > 0;) {
 		stride[order[i]] = step;
 		step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
 	}
@@ -87,19 +87,19 @@ static void by_factor(const struct layouts *layouts, const int64_t *operand, uin
 {
 	const struct binding *binding = &layouts->binding;
 	uint32_t first = binding->dim_start[0], start = binding->dim_start[position];
-	for (uint32_t i = 0; i < binding_rank(binding, position); i++) {
+	for (uint32_t i = 0; i < binding_dims(binding, position); i++) {
 		result[i] = 0;
-		for (uint32_t j = 0; j < binding_rank(binding, 0); j++)
+		for (uint32_t j = 0; j < binding_dims(binding, 0); j++)
 			if (binding->part[binding->dim[first + j].first] == binding->part[binding->dim[start + i].first])
 				result[i] = operand[j];
 	}
 }
 
 /* Dims keep their place, counted from the innermost; a repeated one has stride 0. */
-static void by_place(const int64_t *shape, const int64_t *operand, int rank, const int64_t *result_shape, int64_t *result, int result_rank)
+static void by_place(const int64_t *shape, const int64_t *operand, int dims, const int64_t *result_shape, int64_t *result, int result_dims)
 {
-	int lead = result_rank - rank;
-	for (int d = 0; d < result_rank; d++)
+	int lead = result_dims - dims;
+	for (int d = 0; d < result_dims; d++)
 		result[d] = d < lead || (shape[d - lead] == 1 && result_shape[d] != 1) ? 0 : operand[d - lead];
 }
 
@@ -107,21 +107,21 @@ static void by_place(const int64_t *shape, const int64_t *operand, int rank, con
 static bool view(const struct layouts *layouts, enum structure structure, uint32_t operand, uint32_t result, uint32_t position, int variant)
 {
 	uint32_t from = layouts->dim_start[operand], to = layouts->dim_start[result];
-	int rank = (int)(layouts->dim_start[operand + 1] - from), result_rank = (int)(layouts->dim_start[result + 1] - to);
+	int dims = (int)(layouts->dim_start[operand + 1] - from), result_dims = (int)(layouts->dim_start[result + 1] - to);
 	const int64_t *shape = layouts->shape[variant] + from, *stride = layouts->stride[variant] + from;
 	const int64_t *wanted = layouts->shape[variant] + to;
 	int64_t *target = layouts->stride[variant] + to;
 	switch (structure) {
 	case RESHAPE:
-		return view_strides(shape, stride, rank, wanted, result_rank, target);
+		return view_strides(shape, stride, dims, wanted, result_dims, target);
 	case PERMUTE: case SELECT: case UNBIND: case EINSUM:
 		by_factor(layouts, stride, position, target);
 		return true;
 	case SLICE: case SPLIT: case EXPAND:
-		by_place(shape, stride, rank, wanted, target, result_rank);
+		by_place(shape, stride, dims, wanted, target, result_dims);
 		return true;
 	default:
-		contiguous(wanted, result_rank, target);
+		contiguous(wanted, result_dims, target);
 		return true;
 	}
 }
@@ -133,10 +133,10 @@ static uint32_t model_operand(const struct layouts *layouts, const struct parsed
 	bool elementwise = parsed && parsed->form && parsed->form->slot[0].repeated && parsed->form->slot[0].dim[0].kind == DIM_BATCH;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i], start = layouts->dim_start[t];
-		uint32_t rank = layouts->dim_start[t + 1] - start;
+		uint32_t dims = layouts->dim_start[t + 1] - start;
 		bool in_place = graph->tensor[t].storage == graph->tensor[result].storage;
-		if ((elementwise || in_place) && rank == layouts->dim_start[result + 1] - layouts->dim_start[result]
-			&& memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result], rank * sizeof(int64_t)) == 0)
+		if ((elementwise || in_place) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result]
+			&& memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result], dims * sizeof(int64_t)) == 0)
 			return t;
 	}
 	return NONE;
@@ -145,15 +145,15 @@ static uint32_t model_operand(const struct layouts *layouts, const struct parsed
 static void lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
 {
 	uint32_t to = layouts->dim_start[result];
-	int rank = (int)(layouts->dim_start[result + 1] - to);
+	int dims = (int)(layouts->dim_start[result + 1] - to);
 	for (int v = 0; v < VARIANTS; v++) {
 		const int64_t *shape = layouts->shape[v] + to;
 		if (model == NONE)
-			contiguous(shape, rank, layouts->stride[v] + to);
+			contiguous(shape, dims, layouts->stride[v] + to);
 		else if (layouts->graph->tensor[model].storage == layouts->graph->tensor[result].storage)
-			memcpy(layouts->stride[v] + to, layouts->stride[v] + layouts->dim_start[model], (size_t)rank * sizeof(int64_t));
+			memcpy(layouts->stride[v] + to, layouts->stride[v] + layouts->dim_start[model], (size_t)dims * sizeof(int64_t));
 		else
-			same_order(shape, layouts->stride[v] + layouts->dim_start[model], rank, layouts->stride[v] + to);
+			same_order(shape, layouts->stride[v] + layouts->dim_start[model], dims, layouts->stride[v] + to);
 	}
 }
 
@@ -205,19 +205,19 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 	const int64_t *shape, bool *copied)
 {
 	struct layouts layouts = { .graph = graph, .dim_start = dim_start };
-	uint32_t dims = dim_start[graph->tensors];
-	int64_t *given = mem_alloc(dims, sizeof *given);
-	layouts.stride[GIVEN] = mem_alloc(dims, sizeof *given);
-	layouts.stride[OTHER] = mem_alloc(dims, sizeof *given);
+	uint32_t all = dim_start[graph->tensors];
+	int64_t *given = mem_alloc(all, sizeof *given);
+	layouts.stride[GIVEN] = mem_alloc(all, sizeof *given);
+	layouts.stride[OTHER] = mem_alloc(all, sizeof *given);
 	layouts.shape[GIVEN] = given;
 	layouts.shape[OTHER] = shape;
 	enum status status = given && layouts.stride[GIVEN] && layouts.stride[OTHER] ? OK : NO_MEMORY;
 	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
-		uint32_t rank = dim_start[t + 1] - dim_start[t];
-		if (rank > 0)
-			memcpy(given + dim_start[t], graph->tensor[t].shape, rank * sizeof *given);
+		uint32_t dims = dim_start[t + 1] - dim_start[t];
+		if (dims > 0)
+			memcpy(given + dim_start[t], graph->tensor[t].shape, dims * sizeof *given);
 		for (int v = 0; v < VARIANTS && graph->tensor[t].writer == NONE; v++)
-			contiguous(layouts.shape[v] + dim_start[t], (int)rank, layouts.stride[v] + dim_start[t]);
+			contiguous(layouts.shape[v] + dim_start[t], (int)dims, layouts.stride[v] + dim_start[t]);
 	}
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = visit(&layouts, rules, op, &copied[op]);

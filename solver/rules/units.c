@@ -119,7 +119,7 @@ static bool refine_routes(struct refining *refining, const struct rules *rules)
 		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) < 1)
 			continue;
 		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
-		if (graph->tensor[flat].rank == 2 && graph->tensor[slotted].rank == 3 && !refine_slots(refining, slotted, flat))
+		if (graph->tensor[flat].dims == 2 && graph->tensor[slotted].dims == 3 && !refine_slots(refining, slotted, flat))
 			return false;
 	}
 	return true;
@@ -170,7 +170,7 @@ static bool fill_parts(struct refining *refining)
 		for (uint32_t t = 0; t < graph->tensors; t++) {
 			struct part part[PARTS_MAX];
 			uint32_t count = 0;
-			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].rank; d++)
+			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].dims; d++)
 				count = parts_of_dim(refining, t, d, part, count);
 			if (pass == 1 && count > 0)
 				memcpy(units->part + parts, part, count * sizeof *part);
@@ -397,11 +397,11 @@ static bool add_slots(struct finding *finding)
 	uint32_t first, count = NONE, at;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
 		uint32_t tensor = argument_tensor(graph, finding->op, k);
-		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].rank == 3)];
-		for (uint32_t i = 0; graph->tensor[tensor].rank > 1 && i < dim->count; i++)
+		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
+		for (uint32_t i = 0; graph->tensor[tensor].dims > 1 && i < dim->count; i++)
 			finding->bad[finding->binding.part[dim->first + i]] = true;
-		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
-		if (graph->tensor[tensor].rank < 2 || graph->tensor[tensor].rank > 3 || (count != NONE && parts != count))
+		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
+		if (graph->tensor[tensor].dims < 2 || graph->tensor[tensor].dims > 3 || (count != NONE && parts != count))
 			return true;
 		count = parts;
 	}
@@ -410,7 +410,7 @@ static bool add_slots(struct finding *finding)
 		uint8_t role = ROLE_NONE;
 		for (uint32_t k = 0; k < finding->arguments; k++) {
 			uint32_t tensor = argument_tensor(graph, finding->op, k);
-			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			struct part *part = &units->part[units->part_start[tensor] + first + j];
 			int64_t other = part->size;
 			part->even = true;
@@ -429,7 +429,7 @@ static bool add_slots(struct finding *finding)
 		at = (uint32_t)(finding->places - finding->arguments);
 		for (uint32_t k = 0; k < finding->arguments; k++) {
 			uint32_t tensor = argument_tensor(graph, finding->op, k);
-			parts_in_dim(units, tensor, graph->tensor[tensor].rank == 3, &first);
+			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			finding->place[at + k] = (int8_t)(first + j);
 		}
 	}
@@ -456,8 +456,8 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	memset(finding->bad, 0, binding->factors);
 	for (uint32_t k = 0; k < finding->arguments; k++) {
 		uint32_t tensor = argument_tensor(graph, finding->op, k);
-		uint32_t part = finding->units->part_start[tensor], rank = binding->dim_start[k + 1] - binding->dim_start[k];
-		for (uint32_t d = 0; d < rank; d++)
+		uint32_t part = finding->units->part_start[tensor], dims = binding->dim_start[k + 1] - binding->dim_start[k];
+		for (uint32_t d = 0; d < dims; d++)
 			align_dim(finding, k, d, &part);
 	}
 	if (!visit_links(finding) || ((rule->traits & TRAIT_ROUTES) && !add_slots(finding)))

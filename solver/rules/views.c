@@ -7,11 +7,11 @@
 #include "form.h"
 
 /* The dims of one tensor of a binding. */
-struct side { uint32_t start, rank; };
+struct side { uint32_t start, dims; };
 
 static struct side side_of(const struct binding *binding, uint32_t tensor)
 {
-	return (struct side) { binding->dim_start[tensor], binding_rank(binding, tensor) };
+	return (struct side) { binding->dim_start[tensor], binding_dims(binding, tensor) };
 }
 
 static int64_t size_at(const struct binding *binding, struct side side, uint32_t i)
@@ -22,7 +22,7 @@ static int64_t size_at(const struct binding *binding, struct side side, uint32_t
 static int64_t elements(const struct binding *binding, struct side side)
 {
 	int64_t product = 1;
-	for (uint32_t i = 0; i < side.rank; i++)
+	for (uint32_t i = 0; i < side.dims; i++)
 		product *= size_at(binding, side, i);
 	return product;
 }
@@ -57,7 +57,7 @@ static enum status done(bool fine)
 
 /* ---- reshape --------------------------------------------------------------------------------- */
 
-#define DIM_FACTORS (2 * RANK_MAX)
+#define DIM_FACTORS (2 * DIMS_MAX)
 
 /* The factors of one dim, while they are found in any order. */
 struct factor_list { uint32_t count, factor[DIM_FACTORS]; };
@@ -65,7 +65,7 @@ struct factor_list { uint32_t count, factor[DIM_FACTORS]; };
 struct reshape {
 	struct binding *binding;
 	struct side side[2];           /* operand, result */
-	struct factor_list list[2][RANK_MAX];
+	struct factor_list list[2][DIMS_MAX];
 	uint32_t at[2];                /* the next dim */
 	uint32_t last[2];              /* the last dim of an extent above 1 so far, or NONE */
 };
@@ -80,7 +80,7 @@ static bool list_add(struct factor_list *list, uint32_t factor)
 
 static bool ended(const struct reshape *reshape, int s)
 {
-	return reshape->at[s] == reshape->side[s].rank;
+	return reshape->at[s] == reshape->side[s].dims;
 }
 
 static int64_t here(const struct reshape *reshape, int s)
@@ -98,7 +98,7 @@ static bool share_here(struct reshape *reshape, int64_t size)
  * last dim (the features) if there is one before it. NONE when the side has no dims to offer. */
 static uint32_t host(const struct reshape *reshape, int s)
 {
-	bool features = reshape->at[s] + 1 == reshape->side[s].rank;
+	bool features = reshape->at[s] + 1 == reshape->side[s].dims;
 	if (ended(reshape, s) || (features && reshape->last[s] != NONE))
 		return reshape->last[s];
 	return reshape->at[s];
@@ -182,7 +182,7 @@ static enum status bind_reshape(struct binding *binding)
 			fine = take_group(&reshape);
 	}
 	for (int s = 0; s < 2; s++)
-		for (uint32_t i = 0; i < reshape.side[s].rank; i++)
+		for (uint32_t i = 0; i < reshape.side[s].dims; i++)
 			for (uint32_t f = 0; f < reshape.list[s][i].count && fine; f++)
 				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);
 	for (uint32_t t = 0; t < binding->tensors && fine; t++)
@@ -195,7 +195,7 @@ static enum status bind_reshape(struct binding *binding)
 static uint32_t count_differences(const struct binding *binding, struct side in, struct side out, uint32_t place[2])
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < in.rank; i++)
+	for (uint32_t i = 0; i < in.dims; i++)
 		if (size_at(binding, in, i) != size_at(binding, out, i)) {
 			if (count < 2)
 				place[count] = i;
@@ -207,7 +207,7 @@ static uint32_t count_differences(const struct binding *binding, struct side in,
 /* All extents stay where they are, so two equal ones were exchanged: the innermost such pair. */
 static bool find_equal_pair(const struct binding *binding, struct side in, uint32_t place[2])
 {
-	for (uint32_t j = in.rank; j-- > 1;)
+	for (uint32_t j = in.dims; j-- > 1;)
 		for (uint32_t i = j; i-- > 0;)
 			if (size_at(binding, in, i) == size_at(binding, in, j) && size_at(binding, in, i) > 1) {
 				place[0] = i;
@@ -221,7 +221,7 @@ static bool find_equal_pair(const struct binding *binding, struct side in, uint3
 static bool find_permutation(struct binding *binding, struct side in, struct side out, uint32_t *from)
 {
 	uint32_t place[2], differences = count_differences(binding, in, out, place);
-	for (uint32_t i = 0; i < in.rank; i++)
+	for (uint32_t i = 0; i < in.dims; i++)
 		from[i] = i;
 	if (differences == 2 || (differences == 0 && find_equal_pair(binding, in, place))) {
 		from[place[0]] = place[1];
@@ -230,10 +230,10 @@ static bool find_permutation(struct binding *binding, struct side in, struct sid
 		return size_at(binding, in, place[0]) == size_at(binding, out, place[1])
 			&& size_at(binding, in, place[1]) == size_at(binding, out, place[0]);
 	}
-	bool taken[RANK_MAX] = { false };
-	for (uint32_t i = 0; i < out.rank && differences > 0; i++) {
+	bool taken[DIMS_MAX] = { false };
+	for (uint32_t i = 0; i < out.dims && differences > 0; i++) {
 		uint32_t candidates = 0;
-		for (uint32_t j = in.rank; j-- > 0;)
+		for (uint32_t j = in.dims; j-- > 0;)
 			if (!taken[j] && size_at(binding, in, j) == size_at(binding, out, i)) {
 				from[i] = j;
 				candidates++;
@@ -249,10 +249,10 @@ static bool find_permutation(struct binding *binding, struct side in, struct sid
 static enum status bind_permute(struct binding *binding)
 {
 	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
-	uint32_t from[RANK_MAX];
-	if (in.rank != out.rank || in.rank > RANK_MAX || !find_permutation(binding, in, out, from))
+	uint32_t from[DIMS_MAX];
+	if (in.dims != out.dims || in.dims > DIMS_MAX || !find_permutation(binding, in, out, from))
 		return BAD_INPUT;
-	for (uint32_t i = 0; i < out.rank; i++)
+	for (uint32_t i = 0; i < out.dims; i++)
 		if (!share(binding, in.start + from[i], out.start + i))
 			return NO_MEMORY;
 	return OK;
@@ -263,11 +263,11 @@ static enum status bind_permute(struct binding *binding)
 static enum status bind_expand(struct binding *binding)
 {
 	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
-	if (in.rank > out.rank)
+	if (in.dims > out.dims)
 		return BAD_INPUT;
-	uint32_t lead = out.rank - in.rank;
+	uint32_t lead = out.dims - in.dims;
 	bool fine = true;
-	for (uint32_t i = 0; i < out.rank && fine; i++) {
+	for (uint32_t i = 0; i < out.dims && fine; i++) {
 		uint32_t to = out.start + i, from = in.start + i - lead;
 		if (i < lead) {
 			fine = own(binding, to, 0) != NONE;
@@ -289,10 +289,10 @@ static enum status bind_expand(struct binding *binding)
 static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part)
 {
 	struct side from = side_of(binding, whole), to = side_of(binding, part);
-	if (from.rank != to.rank)
+	if (from.dims != to.dims)
 		return BAD_INPUT;
 	bool fine = true;
-	for (uint32_t i = 0; i < from.rank && fine; i++) {
+	for (uint32_t i = 0; i < from.dims && fine; i++) {
 		if (size_at(binding, from, i) == size_at(binding, to, i)) {
 			fine = share(binding, from.start + i, to.start + i);
 		} else if (size_at(binding, from, i) < size_at(binding, to, i)) {
@@ -311,9 +311,9 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 static uint32_t find_dropped(struct binding *binding, struct side large, struct side small, int64_t wanted)
 {
 	uint32_t dropped = NONE;
-	for (uint32_t d = 0; d < large.rank && large.rank == small.rank + 1; d++) {
+	for (uint32_t d = 0; d < large.dims && large.dims == small.dims + 1; d++) {
 		bool fits = wanted < 0 || size_at(binding, large, d) == wanted;
-		for (uint32_t i = 0; i < small.rank; i++)
+		for (uint32_t i = 0; i < small.dims; i++)
 			fits &= size_at(binding, small, i) == size_at(binding, large, i + (i >= d));
 		binding->ambiguous |= fits && dropped != NONE;
 		if (fits)
@@ -334,11 +334,11 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
 	if (dropped == NONE)
 		return BAD_INPUT;
 	for (uint32_t t = first + 1; t < end; t++)
-		for (uint32_t i = 0; i + 1 < whole.rank || binding_rank(binding, t) + 1 != whole.rank; i++)
-			if (binding_rank(binding, t) + 1 != whole.rank || size_at(binding, side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
+		for (uint32_t i = 0; i + 1 < whole.dims || binding_dims(binding, t) + 1 != whole.dims; i++)
+			if (binding_dims(binding, t) + 1 != whole.dims || size_at(binding, side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
 				return BAD_INPUT;
 	bool fine = own(binding, whole.start + dropped, all ? FACTOR_FORBIDDEN : FACTOR_WHOLE) != NONE;
-	for (uint32_t i = 0; i + 1 < whole.rank && fine; i++) {
+	for (uint32_t i = 0; i + 1 < whole.dims && fine; i++) {
 		uint32_t factor = own(binding, whole.start + i + (i >= dropped), 0);
 		fine = factor != NONE;
 		for (uint32_t t = first; t < end && fine; t++)
@@ -352,13 +352,13 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
  * results there is always one for each part). */
 static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end, int64_t *times)
 {
-	for (uint32_t d = 0; d < whole.rank; d++) {
+	for (uint32_t d = 0; d < whole.dims; d++) {
 		int64_t sum = 0;
 		bool fits = true;
 		for (uint32_t t = first; t < end && fits; t++) {
 			struct side part = side_of(binding, t);
-			fits = part.rank == whole.rank;
-			for (uint32_t i = 0; i < whole.rank && fits; i++)
+			fits = part.dims == whole.dims;
+			for (uint32_t i = 0; i < whole.dims && fits; i++)
 				fits = i == d || size_at(binding, part, i) == size_at(binding, whole, i);
 			sum += fits ? size_at(binding, part, d) : 0;
 		}
@@ -376,7 +376,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 	uint32_t joint = find_joint(binding, all, first, end, &times);
 	if (joint == NONE)
 		return BAD_INPUT;
-	for (uint32_t i = 0; i < all.rank; i++) {
+	for (uint32_t i = 0; i < all.dims; i++) {
 		uint32_t factor = own(binding, all.start + i, i == joint ? FACTOR_WHOLE : 0);
 		if (factor == NONE)
 			return NO_MEMORY;
@@ -398,12 +398,12 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 /* A reduction that keeps every extent was over dims of extent 1: trailing ones (pooling), else the first. */
 static uint32_t hidden_reduction(const struct binding *binding, struct side in)
 {
-	uint32_t first = in.rank;
+	uint32_t first = in.dims;
 	while (first > 0 && size_at(binding, in, first - 1) == 1)
 		first--;
-	if (first < in.rank)
-		return first > 0 ? first : in.rank - 1;
-	for (first = 0; first < in.rank && size_at(binding, in, first) != 1;)
+	if (first < in.dims)
+		return first > 0 ? first : in.dims - 1;
+	for (first = 0; first < in.dims && size_at(binding, in, first) != 1;)
 		first++;
 	return first;
 }
@@ -411,12 +411,12 @@ static uint32_t hidden_reduction(const struct binding *binding, struct side in)
 static enum status bind_reduce_kept(struct binding *binding, struct side in, struct side out, uint8_t mark)
 {
 	bool shrinks = false, fine = true;
-	for (uint32_t i = 0; i < in.rank; i++)
+	for (uint32_t i = 0; i < in.dims; i++)
 		shrinks |= size_at(binding, in, i) != size_at(binding, out, i);
-	uint32_t hidden = shrinks ? in.rank : hidden_reduction(binding, in);
-	bool trailing = hidden < in.rank && size_at(binding, in, in.rank - 1) == 1;
+	uint32_t hidden = shrinks ? in.dims : hidden_reduction(binding, in);
+	bool trailing = hidden < in.dims && size_at(binding, in, in.dims - 1) == 1;
 	binding->ambiguous |= !shrinks;
-	for (uint32_t i = 0; i < in.rank && fine; i++) {
+	for (uint32_t i = 0; i < in.dims && fine; i++) {
 		bool reduced = size_at(binding, in, i) != size_at(binding, out, i) || i == hidden || (trailing && i > hidden);
 		if (reduced && size_at(binding, out, i) != 1)
 			return BAD_INPUT;
@@ -429,9 +429,9 @@ static enum status bind_reduce_kept(struct binding *binding, struct side in, str
 /* Dims that vanish: what stays is looked for from the innermost dim outwards. */
 static enum status bind_reduce_dropped(struct binding *binding, struct side in, struct side out, uint8_t mark)
 {
-	uint32_t left = out.rank;
+	uint32_t left = out.dims;
 	bool fine = true;
-	for (uint32_t i = in.rank; i-- > 0 && fine;) {
+	for (uint32_t i = in.dims; i-- > 0 && fine;) {
 		bool stays = left > 0 && size_at(binding, in, i) == size_at(binding, out, left - 1);
 		fine = stays ? share(binding, in.start + i, out.start + left - 1) : own(binding, in.start + i, mark) != NONE;
 		left -= stays;
@@ -444,14 +444,14 @@ static enum status bind_reduce_dropped(struct binding *binding, struct side in, 
 static enum status bind_reduce(struct binding *binding, uint8_t mark)
 {
 	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
-	if (in.rank < out.rank)
+	if (in.dims < out.dims)
 		return BAD_INPUT;
-	enum status status = in.rank == out.rank && in.rank > 0 ? bind_reduce_kept(binding, in, out, mark)
+	enum status status = in.dims == out.dims && in.dims > 0 ? bind_reduce_kept(binding, in, out, mark)
 		: bind_reduce_dropped(binding, in, out, mark);
 	bool fine = true;
 	for (uint32_t t = binding->operands + 1; t < binding->tensors && status == OK && fine; t++) {
-		bool like = binding_rank(binding, t) == out.rank;
-		for (uint32_t i = 0; i < out.rank && like && fine; i++)
+		bool like = binding_dims(binding, t) == out.dims;
+		for (uint32_t i = 0; i < out.dims && like && fine; i++)
 			fine = binding_same(binding, binding->dim_start[t] + i, out.start + i);
 		fine = fine && loose(binding, t);
 	}
@@ -462,9 +462,9 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark)
 
 static bool gather_fits(const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
 {
-	for (uint32_t i = 0; i < out.rank; i++) {
-		int64_t size = i < axis ? size_at(binding, data, i) : i < axis + index.rank ? size_at(binding, index, i - axis)
-			: size_at(binding, data, i - index.rank + 1);
+	for (uint32_t i = 0; i < out.dims; i++) {
+		int64_t size = i < axis ? size_at(binding, data, i) : i < axis + index.dims ? size_at(binding, index, i - axis)
+			: size_at(binding, data, i - index.dims + 1);
 		if (size_at(binding, out, i) != size)
 			return false;
 	}
@@ -476,16 +476,16 @@ static enum status bind_gather(struct binding *binding)
 	if (binding->operands < 2)
 		return BAD_INPUT;
 	struct side data = side_of(binding, 0), index = side_of(binding, 1), out = side_of(binding, binding->operands);
-	if (data.rank + index.rank != out.rank + 1)
+	if (data.dims + index.dims != out.dims + 1)
 		return BAD_INPUT;
 	uint32_t axis = 0;
-	while (axis < data.rank && !gather_fits(binding, data, index, out, axis))
+	while (axis < data.dims && !gather_fits(binding, data, index, out, axis))
 		axis++;
-	if (axis == data.rank)
+	if (axis == data.dims)
 		return BAD_INPUT;
 	bool fine = own(binding, data.start + axis, FACTOR_WHOLE) != NONE;
-	for (uint32_t i = 0; i < out.rank && fine; i++) {
-		uint32_t from = i < axis ? data.start + i : i < axis + index.rank ? index.start + i - axis : data.start + i - index.rank + 1;
+	for (uint32_t i = 0; i < out.dims && fine; i++) {
+		uint32_t from = i < axis ? data.start + i : i < axis + index.dims ? index.start + i - axis : data.start + i - index.dims + 1;
 		fine = share(binding, from, out.start + i);
 	}
 	return done(fine);

@@ -142,8 +142,8 @@ static bool same_memory(const struct graph *graph, uint32_t a, uint32_t b)
 	if (a >= graph->tensors)
 		return false;
 	const struct tensor *x = &graph->tensor[a], *y = &graph->tensor[b];
-	bool same = a == b || (x->storage == y->storage && x->bytes == y->bytes && x->rank == y->rank && x->shape && y->shape);
-	for (uint32_t d = 0; d < x->rank && same && a != b; d++)
+	bool same = a == b || (x->storage == y->storage && x->bytes == y->bytes && x->dims == y->dims && x->shape && y->shape);
+	for (uint32_t d = 0; d < x->dims && same && a != b; d++)
 		same = x->shape[d] == y->shape[d];
 	return same;
 }
@@ -267,14 +267,14 @@ static enum status check_sizes(const struct check *check)
 {
 	for (uint32_t t = 0; t < check->device->tensors; t++) {
 		const struct tensor *tensor = &check->device->tensor[t];
-		int64_t shape[RANK_MAX];
+		int64_t shape[DIMS_MAX];
 		if (check->of[t] == NONE)
 			return wrong(check, "nothing of the step is behind", tensor->name);
 		if (!placement_divides(check->units, &check->sharding->mesh, check->of[t], check->at[t])
 			|| tensor->bytes != placement_bytes(check->units, &check->sharding->mesh, check->of[t], check->at[t]))
 			return wrong(check, "the size isn't that of the placement:", tensor->name);
 		placement_shape(check->units, &check->sharding->mesh, check->of[t], check->at[t], shape);
-		for (int d = 0; d < tensor->rank && tensor->shape; d++)
+		for (int d = 0; d < tensor->dims && tensor->shape; d++)
 			if (tensor->shape[d] != shape[d])
 				return wrong(check, "the extents aren't those of the placement:", tensor->name);
 	}

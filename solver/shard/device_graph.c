@@ -30,7 +30,7 @@ struct walk {
 	const struct graph *graph;
 	const struct sharding *sharding;
 	const struct mesh *mesh;
-	uint32_t rank;
+	uint32_t number;             /* of the device */
 	struct draft *draft;
 	enum status status;
 	struct error *error;
@@ -86,7 +86,7 @@ static void describe(struct walk *walk)
 	struct about about = graph->about;
 	if (mesh_devices(walk->mesh) > 1) {
 		about.axes = walk->mesh->axes;
-		about.device = walk->rank;
+		about.device = walk->number;
 		for (uint32_t a = 0; a < about.axes; a++) {
 			memcpy(about.axis[a].name, walk->mesh->axis[a].name, sizeof about.axis[a].name);
 			about.axis[a].size = walk->mesh->axis[a].size;
@@ -100,7 +100,7 @@ static void describe(struct walk *walk)
 /* A tensor of the input in a placement: its local extents and bytes. */
 static uint32_t local_tensor(struct walk *walk, uint32_t of, const char *name, struct placement placement, uint32_t alias)
 {
-	int64_t shape[RANK_MAX];
+	int64_t shape[DIMS_MAX];
 	struct tensor tensor = walk->graph->tensor[of];
 	struct axis_places places = placement_said(walk->units, walk->mesh, of, placement);
 	if (walk->status != OK)
@@ -156,7 +156,7 @@ static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struc
 	if (walk->status != OK)
 		return NONE;
 	name_move(walk, tensor, move, name);
-	struct collective said = { .size = axis->size, .group = group_of(walk->mesh, walk->rank, move->axis), .rank = NONE,
+	struct collective said = { .size = axis->size, .group = group_of(walk->mesh, walk->number, move->axis), .rank = NONE,
 		.moved = collective_bytes(axis, move->collective, move->bytes), .from = placement_said(walk->units, walk->mesh, tensor, at),
 		.to = placement_said(walk->units, walk->mesh, tensor, move->to) };
 	memcpy(said.axis, axis->name, sizeof said.axis);
@@ -524,8 +524,8 @@ static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t
 	uint32_t k = operand_of(graph, op, in, false);
 	for (uint32_t i = graph->reads.start[op]; k == NONE && i < graph->reads.start[op + 1]; i++) {
 		const struct tensor *other = &graph->tensor[graph->reads.item[i]], *tensor = &graph->tensor[in];
-		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes && other->rank == tensor->rank && other->shape && tensor->shape;
-		for (uint32_t d = 0; d < tensor->rank && alike; d++)
+		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes && other->dims == tensor->dims && other->shape && tensor->shape;
+		for (uint32_t d = 0; d < tensor->dims && alike; d++)
 			alike = other->shape[d] == tensor->shape[d];
 		k = alike ? i - graph->reads.start[op] : NONE;
 	}
@@ -700,9 +700,9 @@ static void walk_ops(struct walk *walk)
 				stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
 }
 
-struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error)
+struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t device, struct error *error)
 {
-	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .rank = rank, .error = error };
+	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .number = device, .error = error };
 	struct graph *result = NULL;
 	if (!start(&walk))
 		stop(&walk, NO_MEMORY);

@@ -20,9 +20,9 @@
  * Members   A tensor that isn't whole has "placement":["S(0)","R"], one for each axis; the graph "mesh":{"dp":2,"tp":4},"rank":0;
  *           a collective "axis", "size", "group" (its lowest device), "moved" (bytes that this device sends), "from" and "to".
  *
- * All ranks have the same graph but for rank and group. BAD_INPUT: a placement that can't be reached, a write in place whose result
- * lies otherwise than its operand. O(size), and reshard_find() for every collective. */
-struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t rank, struct error *error);
+ * All devices have the same graph but for "rank", which is the device's number, and group. BAD_INPUT: a placement that can't be reached, a write
+ * in place whose result lies otherwise than its operand. O(size), and reshard_find() for every collective. */
+struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t device, struct error *error);
 
 /* Verifies the graph of a device from its own words and the sharding: every op of the step is there, in order, and reads and writes
  * its operands in the placements that it is split for; collectives change one axis as they say; extents and bytes are those of the

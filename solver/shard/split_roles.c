@@ -66,7 +66,7 @@ static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 	if (units->unit[units->unit_start[op] + (uint32_t)unit].reduced)
 		return false;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-		if (units_place(units, op, unit, k) >= 0 && graph->tensor[argument(graph, op, k)].rank > 2)
+		if (units_place(units, op, unit, k) >= 0 && graph->tensor[argument(graph, op, k)].dims > 2)
 			return true;
 	return false;
 }

@@ -48,7 +48,7 @@ static const struct network_choice *choice_of(const struct tap *tap, uint32_t no
 static bool is_weight(const struct tap *tap, uint32_t node)
 {
 	const struct network_node *of = &tap->network.node[node];
-	return of->kind == NETWORK_KEPT && tap->graph->tensor[of->id].kind == KIND_PARAMETER && tap->graph->tensor[of->id].rank >= 2;
+	return of->kind == NETWORK_KEPT && tap->graph->tensor[of->id].kind == KIND_PARAMETER && tap->graph->tensor[of->id].dims >= 2;
 }
 
 static int wanted_role(uint8_t role)
@@ -147,7 +147,7 @@ static bool uses_weight(const struct tap *tap, uint32_t op)
 {
 	bool uses = false;
 	FOR_ROW(i, &tap->graph->reads, op)
-		uses |= storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].rank >= 2;
+		uses |= storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
 	FOR_ROW(i, &tap->graph->writes, op)
 		uses = uses && storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
 	return uses;

@@ -14,7 +14,7 @@ static const uint8_t kind_of_phase[PHASE_COUNT] = {
 int64_t shape_elements(const struct shape *shape)
 {
 	int64_t elements = 1;
-	for (int i = 0; i < shape->rank; i++)
+	for (int i = 0; i < shape->dims; i++)
 		if (shape->dim[i] < 0 || __builtin_mul_overflow(elements, shape->dim[i], &elements))
 			return -1;
 	return elements;
@@ -22,7 +22,7 @@ int64_t shape_elements(const struct shape *shape)
 
 bool shape_equal(const struct shape *a, const struct shape *b)
 {
-	return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
+	return a->dims == b->dims && memcmp(a->dim, b->dim, a->dims * sizeof *a->dim) == 0;
 }
 
 /* Keeps the first failure. */
@@ -41,7 +41,7 @@ static uint32_t add_tensor(struct build *build, const char *name, enum kind kind
 		return NONE;
 	}
 	struct tensor tensor = {
-		.name = name, .shape = shape->dim, .rank = shape->rank, .bytes = (bits + 7) / 8, .alias = alias, .writer = NONE,
+		.name = name, .shape = shape->dim, .dims = shape->dims, .bytes = (bits + 7) / 8, .alias = alias, .writer = NONE,
 		.kind = kind, .dtype = dtype, .has_shape = true, .has_dtype = true, .has_bytes = true,
 	};
 	uint32_t id = draft_tensor(build->draft, &tensor);
@@ -83,7 +83,7 @@ static void count_flops(struct build *build)
 		return;
 	for (uint32_t i = 0; i < arguments; i++) {
 		const struct tensor *record = draft_tensor_at(build->draft, build->argument[i]);
-		tensor[i] = (struct rule_tensor){ record->shape, record->rank };
+		tensor[i] = (struct rule_tensor){ record->shape, record->dims };
 	}
 	if (rule_bind(rule, tensor, build->inputs, build->outputs, build->in_place, &build->binding, &error) == OK)
 		op->flops = rule_flops(rule, &build->binding);
@@ -210,9 +210,9 @@ struct shape build_shape(const struct build *build, uint32_t tensor)
 	if (build->status != OK || tensor == NONE)
 		return shape;
 	const struct tensor *record = draft_tensor_at(build->draft, tensor);
-	shape.rank = record->rank;
+	shape.dims = record->dims;
 	if (record->shape)
-		memcpy(shape.dim, record->shape, record->rank * sizeof *shape.dim);
+		memcpy(shape.dim, record->shape, record->dims * sizeof *shape.dim);
 	return shape;
 }
 

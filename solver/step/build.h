@@ -9,8 +9,8 @@
 #include "solver/rules/rules.h"
 
 struct shape {
-	uint8_t rank;
-	int64_t dim[RANK_MAX];
+	uint8_t dims;
+	int64_t dim[DIMS_MAX];
 };
 #define SHAPE(...) \
 	(struct shape){ (uint8_t)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } }

@@ -31,8 +31,8 @@ static uint32_t sum_to(const struct gradient *g, uint32_t gradient, uint32_t ten
 		return gradient;
 	struct shape kept = from;
 	bool sums = false;
-	for (int i = 0; i < from.rank; i++) {
-		int j = i - (from.rank - to.rank);
+	for (int i = 0; i < from.dims; i++) {
+		int j = i - (from.dims - to.dims);
 		if (j < 0 || (to.dim[j] == 1 && from.dim[i] != 1)) {
 			kept.dim[i] = 1;
 			sums = true;
@@ -47,12 +47,12 @@ static uint32_t sum_to(const struct gradient *g, uint32_t gradient, uint32_t ten
 static uint32_t transposed(const struct gradient *g, uint32_t tensor)
 {
 	struct shape shape = build_shape(g->build, tensor);
-	if (shape.rank < 2)
+	if (shape.dims < 2)
 		return tensor;
-	int64_t last = shape.dim[shape.rank - 1];
-	shape.dim[shape.rank - 1] = shape.dim[shape.rank - 2];
-	shape.dim[shape.rank - 2] = last;
-	return build_reshape(g->build, shape.rank == 2 ? "aten.t.default" : "aten.transpose.int", tensor, shape);
+	int64_t last = shape.dim[shape.dims - 1];
+	shape.dim[shape.dims - 1] = shape.dim[shape.dims - 2];
+	shape.dim[shape.dims - 2] = last;
+	return build_reshape(g->build, shape.dims == 2 ? "aten.t.default" : "aten.transpose.int", tensor, shape);
 }
 
 static bool needs(const struct gradient *g, uint32_t input)
@@ -70,7 +70,7 @@ static uint32_t zeros(const struct gradient *g, uint32_t tensor)
 /* c = a b, also batched: da = dc b', db = a' dc. */
 static void product(const struct gradient *g, uint32_t a, uint32_t b)
 {
-	const char *type = build_shape(g->build, g->in[a]).rank == 2 ? "aten.mm.default" : "aten.bmm.default";
+	const char *type = build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default" : "aten.bmm.default";
 	if (needs(g, a))
 		g->to[a] = like(g, type, g->in[a], IN(g->from[0], transposed(g, g->in[b])));
 	if (needs(g, b))
@@ -299,10 +299,10 @@ static uint32_t expanded(const struct gradient *g)
 {
 	struct shape full = build_shape(g->build, g->in[0]), reduced = build_shape(g->build, g->from[0]);
 	uint32_t gradient = g->from[0];
-	if (reduced.rank != full.rank) {
+	if (reduced.dims != full.dims) {
 		struct shape kept = full;
-		int j = reduced.rank - 1;
-		for (int i = full.rank - 1; i >= 0; i--) {
+		int j = reduced.dims - 1;
+		for (int i = full.dims - 1; i >= 0; i--) {
 			bool there = j >= 0 && reduced.dim[j] == full.dim[i];
 			kept.dim[i] = there ? full.dim[i] : 1;
 			j -= there;
@@ -385,8 +385,8 @@ static void split(const struct gradient *g)
 
 static void join(const struct gradient *g)
 {
-	bool same_rank = build_shape(g->build, g->in[0]).rank == build_shape(g->build, g->from[0]).rank;
-	const char *type = same_rank ? "aten.slice.Tensor" : "aten.select.int";
+	bool as_many_dims = build_shape(g->build, g->in[0]).dims == build_shape(g->build, g->from[0]).dims;
+	const char *type = as_many_dims ? "aten.slice.Tensor" : "aten.select.int";
 	for (uint32_t i = 0; i < g->ins; i++)
 		if (needs(g, i))
 			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));

@@ -50,10 +50,10 @@ static bool allocate(struct scaling *scaling)
 
 /* ---- sizes ---------------------------------------------------------------------------------------------- */
 
-static int64_t count_elements(const int64_t *shape, uint32_t rank)
+static int64_t count_elements(const int64_t *shape, uint32_t dims)
 {
 	int64_t elements = 1;
-	for (uint32_t d = 0; d < rank; d++)
+	for (uint32_t d = 0; d < dims; d++)
 		elements *= shape[d];
 	return elements;
 }
@@ -81,7 +81,7 @@ static int64_t ratio(int64_t amount, int64_t to, int64_t from)
 /* Bytes of a tensor of `elements` in place of its own. */
 static int64_t bytes_of(const struct tensor *tensor, int64_t elements)
 {
-	int64_t before = count_elements(tensor->shape, tensor->rank), bits = dtype_bits[tensor->dtype];
+	int64_t before = count_elements(tensor->shape, tensor->dims), bits = dtype_bits[tensor->dtype];
 	if (bits > 0 && tensor->bytes == (before * bits + 7) / 8)
 		return (elements * bits + 7) / 8;
 	return ratio(tensor->bytes, elements, before);
@@ -93,10 +93,10 @@ static const int64_t *new_shape(const struct scaling *scaling, uint32_t tensor)
 }
 
 /* The shape of a tensor summed over what was 1 and no longer is. */
-static void summed_shape(const struct scaling *scaling, uint32_t tensor, int64_t shape[RANK_MAX])
+static void summed_shape(const struct scaling *scaling, uint32_t tensor, int64_t shape[DIMS_MAX])
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
-	for (int d = 0; d < from->rank; d++)
+	for (int d = 0; d < from->dims; d++)
 		shape[d] = from->shape[d] == 1 ? 1 : new_shape(scaling, tensor)[d];
 }
 
@@ -105,12 +105,12 @@ static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
 {
 	const struct graph *graph = scaling->graph;
 	const struct tensor *from = &graph->tensor[tensor];
-	bool oversize = from->bytes > (count_elements(from->shape, from->rank) * dtype_bits[from->dtype] + 7) / 8;
+	bool oversize = from->bytes > (count_elements(from->shape, from->dims) * dtype_bits[from->dtype] + 7) / 8;
 	if (from->writer != NONE && oversize)
 		FOR_ROW(i, &graph->reads, from->writer) {
 			uint32_t operand = graph->reads.item[i];
 			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
-				return bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].rank));
+				return bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
 		}
 	return from->bytes;
 }
@@ -120,7 +120,7 @@ static int64_t new_bytes(const struct scaling *scaling, uint32_t tensor)
 	const struct tensor *from = &scaling->graph->tensor[tensor];
 	if (!scaling->values.changed[tensor])
 		return kept_storage(scaling, tensor);
-	return bytes_of(from, count_elements(new_shape(scaling, tensor), from->rank));
+	return bytes_of(from, count_elements(new_shape(scaling, tensor), from->dims));
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ static enum status bind_new(struct scaling *scaling, const struct rule *rule, ui
 	const struct graph *graph = scaling->graph;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
 	struct rule_tensor *tensor = mem_alloc(operands + (size_t)results, sizeof *tensor);
-	int64_t (*summed)[RANK_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
+	int64_t (*summed)[DIMS_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
 	if (!tensor || (scaling->sums[op] && !summed)) {
 		mem_free(tensor);
 		mem_free(summed);
@@ -151,7 +151,7 @@ static enum status bind_new(struct scaling *scaling, const struct rule *rule, ui
 	}
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
-		tensor[at] = (struct rule_tensor) { new_shape(scaling, t), graph->tensor[t].rank };
+		tensor[at] = (struct rule_tensor) { new_shape(scaling, t), graph->tensor[t].dims };
 		if (summed && scaling->sum[t] != NONE) {
 			summed_shape(scaling, t, summed[at]);
 			tensor[at].shape = summed[at];
@@ -159,7 +159,7 @@ static enum status bind_new(struct scaling *scaling, const struct rule *rule, ui
 		at++;
 	}
 	FOR_ROW(i, &graph->writes, op)
-		tensor[at++] = (struct rule_tensor) { new_shape(scaling, graph->writes.item[i]), graph->tensor[graph->writes.item[i]].rank };
+		tensor[at++] = (struct rule_tensor) { new_shape(scaling, graph->writes.item[i]), graph->tensor[graph->writes.item[i]].dims };
 	struct error reason = { 0 };
 	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
 	mem_free(tensor);
@@ -195,7 +195,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 static bool grew_from_one(const struct scaling *scaling, uint32_t tensor)
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
-	for (int d = 0; d < from->rank; d++)
+	for (int d = 0; d < from->dims; d++)
 		if (from->shape[d] == 1 && new_shape(scaling, tensor)[d] != 1)
 			return true;
 	return false;
@@ -322,7 +322,7 @@ static bool add_tensor(struct scaling *scaling, uint32_t model, const char *suff
 	tensor.extra = NULL;
 	tensor.places = NULL;
 	tensor.shape = shape;
-	tensor.bytes = bytes_of(from, count_elements(shape, from->rank));
+	tensor.bytes = bytes_of(from, count_elements(shape, from->dims));
 	tensor.alias = NONE;
 	tensor.kind = kind;
 	return draft_tensor(scaling->draft, &tensor) != NONE;
@@ -350,7 +350,7 @@ static bool write_tensors(struct scaling *scaling)
 		}
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t result = graph->writes.item[i];
-			int64_t shape[RANK_MAX];
+			int64_t shape[DIMS_MAX];
 			if (scaling->sum[result] == NONE)
 				continue;
 			summed_shape(scaling, result, shape);
@@ -369,7 +369,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 	enum status status = OK;
 	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
 	if (scaling->copied[op]) {
-		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].rank);
+		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].dims);
 		status = add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone);
 		if (strncmp(copy.type, "aten._reshape_alias", 19) == 0)
 			copy.type = "aten._unsafe_view.default";
@@ -399,7 +399,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		uint32_t result = graph->writes.item[i];
 		if (status != OK || scaling->sum[result] == NONE)
 			continue;
-		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].rank);
+		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
 		status = add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
 	}
 	return status;

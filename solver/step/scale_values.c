@@ -135,7 +135,7 @@ static bool is_counted(const struct reach *reach, uint32_t factor)
 			continue;
 		FOR_ROW(i, &reach->graph->writes, op) {
 			uint32_t t = reach->graph->writes.item[i], start = factors->dim_start[t];
-			if (reach->graph->tensor[t].rank == 1 && factors->dim[start].count == 1 && factors->part[factors->dim[start].first] == factor)
+			if (reach->graph->tensor[t].dims == 1 && factors->dim[start].count == 1 && factors->part[factors->dim[start].first] == factor)
 				return true;
 		}
 	}
@@ -161,7 +161,7 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 			slots = free_factor;
 		}
 	}
-	if (slots == NONE || before == after || before <= 0 || graph->tensor[t].rank < 3 || !is_counted(reach, slots))
+	if (slots == NONE || before == after || before <= 0 || graph->tensor[t].dims < 3 || !is_counted(reach, slots))
 		return false;
 	int64_t scaled;
 	if (__builtin_mul_overflow(factors->factor[slots].size, after, &scaled))
@@ -195,7 +195,7 @@ static bool stays_whole(const struct reach *reach, const struct rules *rules, ui
 	uint32_t start = reach->factors->dim_start[t];
 	if (tensor->writer != NONE || (tensor->kind != KIND_BUFFER && tensor->kind != KIND_CONSTANT))
 		return false;
-	for (uint32_t d = 0; d < tensor->rank; d++)
+	for (uint32_t d = 0; d < tensor->dims; d++)
 		if (reach->values->shape[start + d] > tensor->shape[d])
 			return false;
 	FOR_ROW(i, &graph->users, tensor->storage) {
@@ -225,7 +225,7 @@ static enum status find_shapes(struct reach *reach, const struct rules *rules)
 		}
 		if (values->changed[t] && stays_whole(reach, rules, t)) {
 			values->changed[t] = false;
-			for (uint32_t d = 0; d < tensor->rank; d++)
+			for (uint32_t d = 0; d < tensor->dims; d++)
 				values->shape[factors->dim_start[t] + d] = tensor->shape[d];
 		}
 		bool fixed = tensor->writer == NONE && (tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER);
@@ -245,7 +245,7 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 			continue;
 		const uint32_t *read = graph->reads.item + graph->reads.start[op];
 		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];
-		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].rank == 0)
+		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].dims == 0)
 			continue;
 		int64_t rows = graph->tensor[read[0]].shape[0], wanted = reach->values->shape[start];
 		if (wanted > rows)

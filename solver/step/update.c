@@ -66,13 +66,13 @@ static void adafactor(const struct step *step)
 	struct build *build = step->build;
 	struct shape row = step->shape, column = step->shape;
 	uint32_t square = build_map(build, "aten.pow.Tensor_Scalar", IN(step->gradient)), change;
-	if (step->shape.rank < 2) {
+	if (step->shape.dims < 2) {
 		uint32_t moment = state(step, "exp_avg_sq", step->shape);
 		moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, square));
 		change = build_map(build, "aten.rsqrt.default", IN(moment));
 	} else {
-		row.dim[row.rank - 1] = 1;
-		column.dim[column.rank - 2] = 1;
+		row.dim[row.dims - 1] = 1;
+		column.dim[column.dims - 2] = 1;
 		uint32_t rows = factored(step, "exp_avg_sq_row", square, row);
 		uint32_t columns = factored(step, "exp_avg_sq_col", square, column);
 		build_op(build, "aten.mul.Tensor", IN(rows, columns));

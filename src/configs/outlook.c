@@ -223,7 +223,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	enum status status = timetable_build(&pipeline, &bytes, pipelined->time - pipelined->timing.time, timetable, error);
 	for (uint32_t r = 0; status == OK && r < ranks; r++) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
-		int64_t rest = (plan->stage ? plan->stage[r].peak : rank->peak) - timetable_peak(timetable, r);
+		int64_t rest = (plan->by_rank ? plan->by_rank[r].peak : rank->peak) - timetable_peak(timetable, r);
 		int64_t fixed = rank->parameters + rank->optimizer + rank->inputs + rank->gradients;
 		fixed = fixed < rest ? fixed : rest;
 		timetable_add(timetable, r, fixed, rest - fixed);

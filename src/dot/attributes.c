@@ -104,20 +104,20 @@ bool parse_bytes(const char *text, int64_t *bytes)
 	return false;
 }
 
-bool parse_dims(const char *text, int64_t shape[RANK_MAX], uint8_t *rank)
+bool parse_dims(const char *text, int64_t shape[DIMS_MAX], uint8_t *dims)
 {
-	*rank = 0;
+	*dims = 0;
 	if (strcmp(text, "scalar") == 0)
 		return true;
 	for (;;) {
 		char number[24];
 		text += strspn(text, " ");
 		size_t length = strcspn(text, ", ");
-		if (*rank == RANK_MAX || length >= sizeof number)
+		if (*dims == DIMS_MAX || length >= sizeof number)
 			return false;
 		memcpy(number, text, length);
 		number[length] = '\0';
-		if (!parse_integer(number, &shape[(*rank)++]))
+		if (!parse_integer(number, &shape[(*dims)++]))
 			return false;
 		text += length;
 		text += strspn(text, " ");

@@ -28,7 +28,7 @@ const char *attribute_of(const struct attributes *attributes, Agnode_t *node, en
 bool parse_bytes(const char *text, int64_t *bytes);
 bool parse_integer(const char *text, int64_t *value);
 /* "32,128,768" or "scalar" into shape; false for anything else. */
-bool parse_dims(const char *text, int64_t shape[RANK_MAX], uint8_t *rank);
+bool parse_dims(const char *text, int64_t shape[DIMS_MAX], uint8_t *dims);
 /* Records of the native format: each has keys of its own, any other is unknown there. */
 enum record_kind { RECORD_GRAPH, RECORD_TENSOR, RECORD_OP };
 

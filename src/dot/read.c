@@ -122,7 +122,7 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
 	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node) };
-	int64_t shape[RANK_MAX];
+	int64_t shape[DIMS_MAX];
 	bool there;
 	enum status status = word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there);
 	if (status == OK)
@@ -134,7 +134,7 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 	if (status != OK)
 		return status;
 	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
-	if (dims && !parse_dims(dims, shape, &tensor.rank))
+	if (dims && !parse_dims(dims, shape, &tensor.dims))
 		return bad(reader, node, "not a list of sizes:", dims);
 	tensor.has_shape = dims != NULL;
 	tensor.shape = dims ? shape : NULL;
@@ -142,7 +142,7 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 		int64_t bits = dtype_bits[tensor.dtype];
 		if (!tensor.has_shape || bits == 0)
 			return bad(reader, node, "a tensor needs bytes=, or dims= and dtype=", NULL);
-		for (int i = 0; i < tensor.rank; i++)
+		for (int i = 0; i < tensor.dims; i++)
 			if (__builtin_mul_overflow(bits, shape[i], &bits) || bits > BYTES_MAX)
 				return bad(reader, node, "the size overflows", NULL);
 		tensor.bytes = (bits + 7) / 8;

@@ -187,22 +187,22 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 	fputs("</B>>;\nstyle=rounded; color=\"#AAAAAA\";\n", writer->stream);
 }
 
-struct placed { uint32_t rank, node; };
+struct placed { uint32_t number, node; };
 
-static int by_rank(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
 	const struct placed *one = a, *two = b;
-	if (one->rank != two->rank)
-		return one->rank < two->rank ? -1 : 1;
+	if (one->number != two->number)
+		return one->number < two->number ? -1 : 1;
 	return one->node < two->node ? -1 : 1;
 }
 
 /* The modules' places in a walk parent, children. */
-static void number_modules(const struct modules *modules, uint32_t *rank)
+static void number_modules(const struct modules *modules, uint32_t *number)
 {
 	uint32_t count = 0, at = 0;
 	for (;;) {
-		rank[at] = count++;
+		number[at] = count++;
 		if (modules->module[at].first != NONE) {
 			at = modules->module[at].first;
 			continue;
@@ -244,14 +244,14 @@ static uint32_t enter(const struct writer *writer, uint32_t open, uint32_t targe
 static enum status write_nodes(const struct writer *writer)
 {
 	const struct drawing *drawing = writer->drawing;
-	uint32_t *rank = mem_alloc(drawing->modules.count, sizeof *rank);
+	uint32_t *number = mem_alloc(drawing->modules.count, sizeof *number);
 	struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
-	if (rank && list) {
-		number_modules(&drawing->modules, rank);
+	if (number && list) {
+		number_modules(&drawing->modules, number);
 		for (uint32_t i = 0; i < drawing->nodes; i++)
-			list[i] = (struct placed){ rank[drawing->node[i].module], i };
+			list[i] = (struct placed){ number[drawing->node[i].module], i };
 		if (drawing->nodes)
-			qsort(list, drawing->nodes, sizeof *list, by_rank);
+			qsort(list, drawing->nodes, sizeof *list, by_number);
 		uint32_t open = 0;
 		for (uint32_t i = 0; i < drawing->nodes; i++) {
 			if (!writer->place)
@@ -260,8 +260,8 @@ static enum status write_nodes(const struct writer *writer)
 		}
 		enter(writer, open, 0);
 	}
-	bool made = rank && list;
-	mem_free(rank);
+	bool made = number && list;
+	mem_free(number);
 	mem_free(list);
 	return made ? OK : NO_MEMORY;
 }

@@ -9,7 +9,7 @@
 static uint32_t last_dim_slice(struct model *model, uint32_t x, int64_t width)
 {
 	struct shape shape = build_shape(&model->build, x);
-	shape.dim[shape.rank - 1] = width;
+	shape.dim[shape.dims - 1] = width;
 	return build_reshape(&model->build, "aten.slice.Tensor", x, shape);
 }
 
@@ -17,7 +17,7 @@ static uint32_t joined(struct model *model, uint32_t left, uint32_t right)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, left);
-	shape.dim[shape.rank - 1] += build_shape(build, right).dim[shape.rank - 1];
+	shape.dim[shape.dims - 1] += build_shape(build, right).dim[shape.dims - 1];
 	build_op(build, "aten.cat.default", IN(left, right));
 	return build_output(build, build_dtype(build, left), shape);
 }

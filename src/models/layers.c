@@ -62,7 +62,7 @@ static uint32_t broadcast(struct model *model, const char *type, uint32_t a, uin
 {
 	struct shape left = build_shape(&model->build, a), right = build_shape(&model->build, b);
 	build_op(&model->build, type, IN(a, b));
-	bool wider = shape_elements(&right) > shape_elements(&left) || right.rank > left.rank;
+	bool wider = shape_elements(&right) > shape_elements(&left) || right.dims > left.dims;
 	return build_output(&model->build, build_dtype(&model->build, a), wider ? right : left);
 }
 
@@ -92,8 +92,8 @@ uint32_t layer_dropout(struct model *model, uint32_t x)
 static uint32_t as_matrix(struct model *model, uint32_t x)
 {
 	struct shape shape = build_shape(&model->build, x);
-	int64_t width = shape.rank ? shape.dim[shape.rank - 1] : 1;
-	if (shape.rank == 2 || width == 0)
+	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
+	if (shape.dims == 2 || width == 0)
 		return x;
 	return layer_view(model, x, SHAPE(shape_elements(&shape) / width, width));
 }
@@ -107,9 +107,9 @@ static uint32_t product(struct model *model, uint32_t x, uint32_t weight, uint32
 	uint32_t rows = as_matrix(model, x);
 	build_op(build, bias == NONE ? "aten.mm.default" : "aten.addmm.default", IN(bias, rows, turned));
 	uint32_t result = build_output(build, build_dtype(build, x), SHAPE(build_shape(build, rows).dim[0], matrix.dim[0]));
-	if (shape.rank == 2 || shape.rank == 0)
+	if (shape.dims == 2 || shape.dims == 0)
 		return result;
-	shape.dim[shape.rank - 1] = matrix.dim[0];
+	shape.dim[shape.dims - 1] = matrix.dim[0];
 	return build_reshape(build, bias == NONE ? "aten._unsafe_view.default" : "aten.view.default", result, shape);
 }
 
@@ -117,7 +117,7 @@ uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t
 {
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x);
-	int64_t in = shape.rank ? shape.dim[shape.rank - 1] : 1;
+	int64_t in = shape.dims ? shape.dim[shape.dims - 1] : 1;
 	uint32_t weight = layer_parameter(model, "weight", SHAPE(out, in));
 	uint32_t offset = bias ? layer_parameter(model, "bias", SHAPE(out)) : NONE;
 	uint32_t result = product(model, x, weight, offset);
@@ -135,7 +135,7 @@ uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, in
 	size_t length = layer_enter(model, "%s", name);
 	uint32_t table = layer_parameter(model, "weight", SHAPE(rows, width));
 	struct shape shape = build_shape(&model->build, ids);
-	shape.dim[shape.rank++] = width;
+	shape.dim[shape.dims++] = width;
 	build_op(&model->build, "aten.embedding.default", IN(table, ids));
 	uint32_t result = build_output(&model->build, DTYPE_F32, shape);
 	layer_leave(model, length);
@@ -148,10 +148,10 @@ uint32_t layer_norm(struct model *model, const char *name, uint32_t x)
 {
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x), statistics = shape;
-	int64_t width = shape.rank ? shape.dim[shape.rank - 1] : 1;
+	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
 	uint32_t weight = layer_parameter(model, "weight", SHAPE(width)), bias = layer_parameter(model, "bias", SHAPE(width));
-	if (shape.rank)
-		statistics.dim[shape.rank - 1] = 1;
+	if (shape.dims)
+		statistics.dim[shape.dims - 1] = 1;
 	uint32_t result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, weight, bias));
 	build_output(&model->build, DTYPE_F32, statistics);
 	build_output(&model->build, DTYPE_F32, statistics);
@@ -163,9 +163,9 @@ uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x)
 {
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x), statistics = shape;
-	uint32_t weight = layer_parameter(model, "weight", SHAPE(shape.rank ? shape.dim[shape.rank - 1] : 1));
-	if (shape.rank)
-		statistics.dim[shape.rank - 1] = 1;
+	uint32_t weight = layer_parameter(model, "weight", SHAPE(shape.dims ? shape.dim[shape.dims - 1] : 1));
+	if (shape.dims)
+		statistics.dim[shape.dims - 1] = 1;
 	uint32_t result = build_map(&model->build, "aten._fused_rms_norm.default", IN(x, weight));
 	build_output(&model->build, DTYPE_F32, statistics);
 	layer_leave(model, length);

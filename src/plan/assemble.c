@@ -89,21 +89,21 @@ static int64_t copies_in_flight(const struct plan *plan, const struct graph *gra
 }
 
 /* A rank in the order of a plan of one that is alike: just what is in flight differs. */
-static void follow_plan(const struct plan *plan, const struct graph *graph, struct plan_stage *stage)
+static void follow_plan(const struct plan *plan, const struct graph *graph, struct planned_rank *planned)
 {
 	uint32_t until, ignored, position = 0;
 	int64_t theirs = copies_in_flight(plan, plan->graph, &until), ours = copies_in_flight(plan, graph, &ignored);
-	stage->peak = -1;
+	planned->peak = -1;
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		int64_t live = plan->ordered->live[i] + (i <= until ? ours - theirs : 0);
-		if (live > stage->peak) {
-			stage->peak = live;
+		if (live > planned->peak) {
+			planned->peak = live;
 			position = i;
 		}
 	}
-	plan_categories(plan, position, stage->bytes, &stage->workspace);
-	stage->bytes[KIND_ACTIVATION] += position <= until ? ours - theirs : 0;
-	stage->arena = ours == theirs ? plan_arena(plan) : -1;
+	plan_categories(plan, position, planned->bytes, &planned->workspace);
+	planned->bytes[KIND_ACTIVATION] += position <= until ? ours - theirs : 0;
+	planned->arena = ours == theirs ? plan_arena(plan) : -1;
 }
 
 static struct graph *graph_of_rank(const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
@@ -117,11 +117,11 @@ static struct plan *plan_ranks(const struct planning *planning, struct transform
 {
 	struct error *error = planning->error;
 	const struct pipelined *pipelined = transformed->pipelined;
-	struct plan_stage *stages = mem_alloc(pipelined->ranks, sizeof *stages);
+	struct planned_rank *by_rank = mem_alloc(pipelined->ranks, sizeof *by_rank);
 	int64_t wanted = planning->scenario->value[K_rank];
 	struct plan *best = NULL;
 	bool limited = false;
-	enum status status = stages ? error_set(error, OK) : fail_memory(error);
+	enum status status = by_rank ? error_set(error, OK) : fail_memory(error);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		if (pipelined->rank[r].alike != r && r != wanted)
 			continue;
@@ -134,18 +134,18 @@ static struct plan *plan_ranks(const struct planning *planning, struct transform
 		plan->rank = r;
 		for (uint32_t other = r; other < pipelined->ranks; other++)
 			if (other == r || pipelined->rank[other].alike == r)
-				follow_plan(plan, pipelined->rank[other].graph, &stages[other]);
+				follow_plan(plan, pipelined->rank[other].graph, &by_rank[other]);
 		bool better = !best || (wanted == KNOB_GIVEN ? plan_arena(plan) > plan_arena(best) : r == wanted);
 		limited |= plan->limited;
 		plan_release(better ? best : plan);
 		best = better ? plan : best;
 	}
 	if (status == OK) {
-		best->stage = stages;
+		best->by_rank = by_rank;
 		best->limited = limited;
 		return best;
 	}
-	mem_free(stages);
+	mem_free(by_rank);
 	plan_release(best);
 	return NULL;
 }

@@ -24,7 +24,7 @@ void plan_release(struct plan *plan)
 	ordered_release(plan->ordered);
 	laid_out_release(plan->laid_out);
 	plan_time_free(plan->time);
-	mem_free(plan->stage);
+	mem_free(plan->by_rank);
 	mem_free(plan);
 }
 

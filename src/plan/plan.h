@@ -38,7 +38,7 @@
 
 /* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
  * follow its order. */
-struct plan_stage {
+struct planned_rank {
 	int64_t peak, arena;          /* bytes; arena < 0: the rank was not laid out itself */
 	int64_t bytes[KIND_COUNT], workspace; /* at the peak */
 };
@@ -54,7 +54,7 @@ struct plan {
 	struct laid_out *laid_out;    /* by storage of graph */
 
 	uint32_t rank;                /* the pipeline rank that graph is of */
-	struct plan_stage *stage;     /* [pipelined->ranks] or NULL */
+	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */
 	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */

@@ -52,8 +52,8 @@ static enum status resolve(const struct pin *pin, const struct units *units, con
 	const struct tensor *of = &graph->tensor[tensor];
 	struct placement placement;
 	memset(&placement, PLACE_WHOLE, sizeof placement);
-	if (pin->number >= of->rank)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->rank);
+	if (pin->number >= of->dims)
+		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->dims);
 	if (of->alias != NONE)
 		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a, graph->tensor[graph->storage[of->storage].root].name);
 	if (axis == NONE)

@@ -250,15 +250,15 @@ static enum status refer(struct reader *reader, uint32_t op, int role, const cha
 	return OK;
 }
 
-static enum status read_shape(struct reader *reader, const json_t *record, struct tensor *tensor, int64_t shape[RANK_MAX])
+static enum status read_shape(struct reader *reader, const json_t *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
 {
 	const json_t *list = json_object_get(record, "shape");
 	if (!list || json_is_null(list))
 		return OK;
-	if (!json_is_array(list) || json_array_size(list) > RANK_MAX)
-		return bad(reader, "\"shape\" must be a list of at most %d sizes", RANK_MAX);
-	tensor->rank = (uint8_t)json_array_size(list);
-	for (size_t i = 0; i < tensor->rank; i++) {
+	if (!json_is_array(list) || json_array_size(list) > DIMS_MAX)
+		return bad(reader, "\"shape\" must be a list of at most %d sizes", DIMS_MAX);
+	tensor->dims = (uint8_t)json_array_size(list);
+	for (size_t i = 0; i < tensor->dims; i++) {
 		const json_t *dim = json_array_get(list, i);
 		if (!json_is_integer(dim) || json_integer_value(dim) < 0)
 			return bad(reader, "\"shape\" must hold sizes of 0 or more");
@@ -275,7 +275,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	if (!tensor->shape || !tensor->has_dtype || dtype_bits[tensor->dtype] == 0)
 		return bad(reader, "tensor \"%.100s\" has neither \"bytes\" nor \"shape\" and \"dtype\"", tensor->name);
 	int64_t bits = dtype_bits[tensor->dtype];
-	for (int i = 0; i < tensor->rank; i++)
+	for (int i = 0; i < tensor->dims; i++)
 		if (__builtin_mul_overflow(bits, tensor->shape[i], &bits) || bits > BYTES_MAX)
 			return bad(reader, "the size of tensor \"%.100s\" overflows", tensor->name);
 	tensor->bytes = (bits + 7) / 8;
@@ -302,7 +302,7 @@ static bool read_place(const char *text, struct axis_place *place)
 		return false;
 	if (strcmp(text, "R") == 0 || strcmp(text, "P") == 0)
 		dim = *text == 'R' ? PLACE_WHOLE : PLACE_PARTIAL;
-	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= RANK_MAX)
+	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= DIMS_MAX)
 		return false;
 	*place = (struct axis_place){ (int8_t)dim, blocks };
 	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
@@ -383,7 +383,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 {
 	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias" }, .count = 7 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
-	int64_t shape[RANK_MAX];
+	int64_t shape[DIMS_MAX];
 	int kind = -1, dtype = -1;
 	const char *alias = NULL;
 	char *extra;

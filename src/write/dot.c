@@ -65,8 +65,8 @@ static bool write_tensor(const struct graph *graph, const struct tensor *tensor,
 	if (tensor->has_dtype)
 		fprintf(stream, ", dtype=%s", dtype_names[tensor->dtype]);
 	if (tensor->has_shape) {
-		fputs(tensor->rank ? ", dims=\"" : ", dims=\"scalar", stream);
-		for (int i = 0; i < tensor->rank; i++)
+		fputs(tensor->dims ? ", dims=\"" : ", dims=\"scalar", stream);
+		for (int i = 0; i < tensor->dims; i++)
 			fprintf(stream, "%s%" PRId64, i ? "," : "", tensor->shape[i]);
 		putc('"', stream);
 	}

@@ -107,7 +107,7 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 		json_write_text(json, "dtype", dtype_names[tensor->dtype]);
 	if (tensor->has_shape) {
 		json_open_array(json, "shape");
-		for (int i = 0; i < tensor->rank; i++)
+		for (int i = 0; i < tensor->dims; i++)
 			json_write_integer(json, NULL, tensor->shape[i]);
 		json_close(json);
 	}

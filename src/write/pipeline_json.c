@@ -48,26 +48,26 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* Begins a stage's object. */
-static void open_stage(uint32_t rank, const struct plan_stage *stage, struct json *json)
+/* Begins the object of a rank. */
+static void open_rank(uint32_t rank, const struct planned_rank *planned, struct json *json)
 {
 	json_open_object(json, NULL);
 	json_write_integer(json, "rank", rank);
-	json_write_integer(json, "peak_bytes", stage->peak);
+	json_write_integer(json, "peak_bytes", planned->peak);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
-		json_write_integer(json, kind_names[kind], stage->bytes[kind]);
-	json_write_integer(json, "workspace", stage->workspace);
+		json_write_integer(json, kind_names[kind], planned->bytes[kind]);
+	json_write_integer(json, "workspace", planned->workspace);
 }
 
 static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
 {
 	const struct pipeline_rank *rank = &plan->transformed->pipelined->rank[r];
 	json_new_line(json, 3);
-	open_stage(r, &plan->stage[r], json);
-	if (plan->stage[r].arena < 0)
+	open_rank(r, &plan->by_rank[r], json);
+	if (plan->by_rank[r].arena < 0)
 		json_write_null(json, "arena_bytes");
 	else
-		json_write_integer(json, "arena_bytes", plan->stage[r].arena);
+		json_write_integer(json, "arena_bytes", plan->by_rank[r].arena);
 	json_write_integer(json, "in_flight_bytes", rank->kept);
 	json_write_integer(json, "alike", rank->alike);
 	write_seconds(json, "exposed_seconds", rank->exposed);
@@ -84,10 +84,10 @@ void pipeline_write_json(const struct plan *plan, struct json *json)
 	for (uint32_t r = 0; plan->transformed->pipelined && r < plan->transformed->pipelined->ranks; r++)
 		write_rank(plan, r, json);
 	if (!plan->transformed->pipelined) {
-		struct plan_stage stage = { .peak = plan_peak(plan) };
+		struct planned_rank planned = { .peak = plan_peak(plan) };
 		if (plan->graph->ops)
-			plan_categories(plan, plan->ordered->peak_position, stage.bytes, &stage.workspace);
-		open_stage(0, &stage, json);
+			plan_categories(plan, plan->ordered->peak_position, planned.bytes, &planned.workspace);
+		open_rank(0, &planned, json);
 		json_close(json);
 	}
 	json_close(json);
@@ -105,7 +105,7 @@ static double milliseconds(int64_t picoseconds)
 static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	const struct plan_stage *stage = &plan->stage[r];
+	const struct planned_rank *planned = &plan->by_rank[r];
 	const struct pipeline_rank *rank = &pipelined->rank[r];
 	char text[4][32];
 	int64_t forward = 0, backward = 0;
@@ -115,7 +115,7 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	}
 	const struct pipeline_piece *piece = &pipelined->piece[r];
 	fprintf(stream, "  %4u%c %12s %12s %12s %12s %10.3f %10.3f   %s .. %s\n", r, r == plan->rank ? '*' : ' ',
-		bytes_text(stage->peak, text[0], sizeof text[0]), stage->arena < 0 ? "-" : bytes_text(stage->arena, text[1], sizeof text[1]),
+		bytes_text(planned->peak, text[0], sizeof text[0]), planned->arena < 0 ? "-" : bytes_text(planned->arena, text[1], sizeof text[1]),
 		bytes_text(rank->parameters + rank->optimizer + rank->gradients, text[2], sizeof text[2]), bytes_text(rank->kept, text[3], sizeof text[3]),
 		milliseconds(forward), milliseconds(backward), piece->first ? piece->first : "", piece->last ? piece->last : "");
 }

@@ -102,12 +102,12 @@ static bool cuts(const struct units *units, uint32_t tensor, struct placement pl
 char *sharding_partition_spec(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
-	uint8_t rank = units->graph->tensor[tensor].rank;
+	uint8_t dims = units->graph->tensor[tensor].dims;
 	bool whole_dim;
 	if (!plain(units, mesh, tensor, placement) || unequal(units, mesh, tensor, placement, &whole_dim))
 		return NULL;
 	say(&words, "P(");
-	for (uint8_t d = 0; d < rank; d++) {
+	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t axes = 0, said = 0;
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			axes += cuts(units, tensor, placement, a, d);
@@ -124,7 +124,7 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
-	uint8_t rank = units->graph->tensor[tensor].rank;
+	uint8_t dims = units->graph->tensor[tensor].dims;
 	uint32_t order[MESH_AXES], axes = 0, devices = mesh_devices(mesh), copies = placement_copies(mesh, placement);
 	bool whole_dim;
 	if (!plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
@@ -134,7 +134,7 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 		return text;
 	}
 	say(&words, "{devices=[");
-	for (uint8_t d = 0; d < rank; d++) {
+	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t tiles = 1;
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			if (cuts(units, tensor, placement, a, d)) {

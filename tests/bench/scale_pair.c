@@ -56,8 +56,8 @@ static bool same_op(const struct graph *a, uint32_t i, const struct graph *b, ui
 
 static bool same_tensor(const struct tensor *a, const struct tensor *b)
 {
-	return a->bytes == b->bytes && a->rank == b->rank && (a->alias == NONE) == (b->alias == NONE)
-		&& memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+	return a->bytes == b->bytes && a->dims == b->dims && (a->alias == NONE) == (b->alias == NONE)
+		&& memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0;
 }
 
 static uint32_t differing_tensors(const struct graph *a, uint32_t i, const struct graph *b, uint32_t j, bool print)
@@ -74,10 +74,10 @@ static uint32_t differing_tensors(const struct graph *a, uint32_t i, const struc
 			if (!print)
 				continue;
 			printf("  %s %s: %s", a->op[i].name, a->op[i].module, x->name);
-			for (int d = 0; d < x->rank; d++)
+			for (int d = 0; d < x->dims; d++)
 				printf("%c%ld", d ? ',' : '[', (long)x->shape[d]);
 			printf("] real");
-			for (int d = 0; d < y->rank; d++)
+			for (int d = 0; d < y->dims; d++)
 				printf("%c%ld", d ? ',' : '[', (long)y->shape[d]);
 			printf("]%s\n", (x->alias == NONE) == (y->alias == NONE) ? "" : " aliases differ");
 		}

@@ -11,10 +11,10 @@ static inline void run_product(const struct call *call)
 {
 	const struct array *a = &call->in[call->operands - 2], *b = a + 1;
 	struct array *c = call->out;
-	int64_t n = c->shape[c->rank - 1], m = a->rank > 1 ? c->shape[c->rank - 2] : 1, k = a->shape[a->rank - 1];
+	int64_t n = c->shape[c->dims - 1], m = a->dims > 1 ? c->shape[c->dims - 2] : 1, k = a->shape[a->dims - 1];
 	for (int64_t i = 0; i < c->count; i++) {
 		int64_t batch = i / (m * n);
-		const double *left = a->value + (batch * m + i / n % m) * k, *right = b->value + (b->rank > 2 ? batch * k * n : 0) + i % n;
+		const double *left = a->value + (batch * m + i / n % m) * k, *right = b->value + (b->dims > 2 ? batch * k * n : 0) + i % n;
 		c->value[i] = call->operands == 3 ? call->in[0].value[broadcast_place(c, i, &call->in[0])] : 0;
 		for (int64_t x = 0; x < k; x++)
 			c->value[i] += left[x] * right[x * n];
@@ -67,10 +67,10 @@ static inline void run_convolution_backward(const struct call *call)
 	const struct array *g = call->in, *x = g + 1, *w = g + 2;
 	for (int r = 0; r < call->results; r++) {
 		struct array *out = &call->out[r];
-		bool to_input = out->rank == 4 && r == 0 && call->operands > 2 && memcmp(out->whole, x->whole, 4 * sizeof *x->whole) == 0;
-		if (out->rank == 4)
+		bool to_input = out->dims == 4 && r == 0 && call->operands > 2 && memcmp(out->whole, x->whole, 4 * sizeof *x->whole) == 0;
+		if (out->dims == 4)
 			convolve(to_input ? out : x, to_input ? w : out, g, to_input ? 1 : 2);
-		for (int64_t i = 0; i < g->count && out->rank == 1; i++)
+		for (int64_t i = 0; i < g->count && out->dims == 1; i++)
 			out->value[i / (g->shape[2] * g->shape[3]) % g->shape[1]] += g->value[i];
 	}
 }
@@ -128,7 +128,7 @@ static inline void run_softmax(const struct call *call)
 {
 	bool logarithm = strstr(call->rule->type, "log");
 	const struct array *x = call->in;
-	int64_t width = x->shape[x->rank - 1];
+	int64_t width = x->shape[x->dims - 1];
 	for (int64_t row = 0; row < x->count; row += width) {
 		double sum = 0;
 		for (int64_t i = 0; i < width; i++)
@@ -142,7 +142,7 @@ static inline void run_softmax_backward(const struct call *call)
 {
 	bool logarithm = strstr(call->rule->type, "log");
 	const struct array *g = call->in, *y = g + 1;
-	int64_t width = g->shape[g->rank - 1];
+	int64_t width = g->shape[g->dims - 1];
 	for (int64_t row = 0; row < g->count; row += width) {
 		double sum = 0;
 		for (int64_t i = 0; i < width; i++)
@@ -154,7 +154,7 @@ static inline void run_softmax_backward(const struct call *call)
 
 static inline void run_cumsum(const struct call *call)
 {
-	int64_t width = call->in->shape[call->in->rank - 1];
+	int64_t width = call->in->shape[call->in->dims - 1];
 	for (int64_t i = 0; i < call->in->count; i++)
 		call->out->value[i] = call->in->value[i] + (i % width ? call->out->value[i - 1] : 0);
 }
@@ -164,7 +164,7 @@ static inline void run_norm(const struct call *call)
 {
 	const struct array *x = call->in;
 	bool rms = strstr(call->rule->type, "rms");
-	int64_t width = x->shape[x->rank - 1];
+	int64_t width = x->shape[x->dims - 1];
 	for (int64_t row = 0; row < x->count / width; row++) {
 		double mean = 0, square = 0;
 		for (int64_t i = 0; i < width; i++)
@@ -185,12 +185,12 @@ static inline void run_norm(const struct call *call)
 static inline void run_norm_backward(const struct call *call)
 {
 	const struct array *g = call->in, *x = g + 1;
-	int64_t width = g->shape[g->rank - 1];
+	int64_t width = g->shape[g->dims - 1];
 	bool rms = strstr(call->rule->type, "rms");
 	int column = 0;
 	for (int r = 0; r < call->results; r++) {
 		struct array *out = &call->out[r];
-		bool rows = out->rank == g->rank && (out->rank > 1 || r == 0);
+		bool rows = out->dims == g->dims && (out->dims > 1 || r == 0);
 		for (int64_t row = 0; row < g->count / width; row++) {
 			double mean = rms ? 0 : call->in[2].value[row], scale = call->in[rms ? 2 : 3].value[row], sum = 0, product = 0;
 			for (int64_t i = 0; i < width; i++) {
@@ -220,15 +220,15 @@ static inline void run_batch_norm(const struct call *call)
 			if (i / space % channels == c)
 				mean += (x->value[i] + 0.3 * x->value[i] * x->value[i]) / (double)(x->count / channels);
 		for (int t = 1; t < call->operands; t++)
-			factor += call->in[t].rank == 1 ? sin(call->in[t].value[c]) : 0;
+			factor += call->in[t].dims == 1 ? sin(call->in[t].value[c]) : 0;
 		for (int r = 0; r < call->results; r++)
-			if (call->out[r].rank == 1)
+			if (call->out[r].dims == 1)
 				call->out[r].value[c] = mean * (r + 1) + factor;
 			else
 				for (int64_t i = 0; i < x->count; i++)
 					if (i / space % channels == c)
 						for (int t = 0; t < call->operands; t++)
-							call->out[r].value[i] += call->in[t].rank == x->rank ? (call->in[t].value[i] - mean) * 0.3 * factor : 0;
+							call->out[r].value[i] += call->in[t].dims == x->dims ? (call->in[t].value[i] - mean) * 0.3 * factor : 0;
 	}
 }
 
@@ -275,18 +275,18 @@ static inline void run_gather_rows(const struct call *call)
 	const struct array *data = call->in, *index = data + 1;
 	struct array *out = call->out;
 	int axis = 0;
-	for (bool fits = false; axis < data->rank && !fits; axis += !fits) {
+	for (bool fits = false; axis < data->dims && !fits; axis += !fits) {
 		fits = true;
-		for (int i = 0; i < out->rank; i++)
-			fits &= out->whole[i] == (i < axis ? data->whole[i] : i < axis + index->rank ? index->whole[i - axis] : data->whole[i - index->rank + 1]);
+		for (int i = 0; i < out->dims; i++)
+			fits &= out->whole[i] == (i < axis ? data->whole[i] : i < axis + index->dims ? index->whole[i - axis] : data->whole[i - index->dims + 1]);
 	}
 	for (int64_t i = 0; i < out->count; i++) {
-		int64_t at[RANK_MAX], from[RANK_MAX] = { 0 }, lookup[RANK_MAX] = { 0 };
+		int64_t at[DIMS_MAX], from[DIMS_MAX] = { 0 }, lookup[DIMS_MAX] = { 0 };
 		unravel(out, i, at);
-		for (int d = 0; d < index->rank; d++)
+		for (int d = 0; d < index->dims; d++)
 			lookup[d] = at[axis + d];
-		for (int d = 0; d < data->rank; d++)
-			from[d] = d < axis ? at[d] : d > axis ? at[d + index->rank - 1] : (int64_t)index->value[ravel(index, lookup)] % data->whole[axis];
+		for (int d = 0; d < data->dims; d++)
+			from[d] = d < axis ? at[d] : d > axis ? at[d + index->dims - 1] : (int64_t)index->value[ravel(index, lookup)] % data->whole[axis];
 		out->value[i] = data->value[ravel(data, from)];
 	}
 }
@@ -315,11 +315,11 @@ static inline void run_nll_loss_backward(const struct call *call)
 static inline void run_mean_loss(const struct call *call)
 {
 	double whole = 1;
-	for (int d = 0; d < call->in->rank; d++)
+	for (int d = 0; d < call->in->dims; d++)
 		whole *= (double)call->in->whole[d];
 	for (int64_t i = 0; i < call->in->count; i++) {
 		double loss = pow(call->in[0].value[i] - call->in[1].value[i], 2);
-		if (call->out->rank > 0)
+		if (call->out->dims > 0)
 			call->out->value[i] = loss;
 		else
 			call->out->value[0] += loss / whole;

@@ -13,10 +13,10 @@
 
 /* A tensor or a piece of it, row-major. index[d][i]: where the piece's i-th index of dim d lies in the whole. */
 struct array {
-	int rank;
-	int64_t shape[RANK_MAX], whole[RANK_MAX], count;
+	int dims;
+	int64_t shape[DIMS_MAX], whole[DIMS_MAX], count;
 	double *value;
-	int32_t *index[RANK_MAX];
+	int32_t *index[DIMS_MAX];
 };
 
 /* One op: graph and binding are the whole op's. A view's results aren't values but elements of operand 0: from[result][i]. */
@@ -48,7 +48,7 @@ static inline double hash_unit(uint64_t hash)
 static inline int64_t whole_place(const struct array *array, int64_t element)
 {
 	int64_t place = 0, step = 1;
-	for (int d = array->rank - 1; d >= 0; d--) {
+	for (int d = array->dims - 1; d >= 0; d--) {
 		place += array->index[d][element % array->shape[d]] * step;
 		element /= array->shape[d];
 		step *= array->whole[d];
@@ -58,7 +58,7 @@ static inline int64_t whole_place(const struct array *array, int64_t element)
 
 static inline void unravel(const struct array *array, int64_t element, int64_t *at)
 {
-	for (int d = array->rank - 1; d >= 0; d--) {
+	for (int d = array->dims - 1; d >= 0; d--) {
 		at[d] = element % array->shape[d];
 		element /= array->shape[d];
 	}
@@ -67,7 +67,7 @@ static inline void unravel(const struct array *array, int64_t element, int64_t *
 static inline int64_t ravel(const struct array *array, const int64_t *at)
 {
 	int64_t place = 0;
-	for (int d = 0; d < array->rank; d++)
+	for (int d = 0; d < array->dims; d++)
 		place = place * array->shape[d] + at[d];
 	return place;
 }
@@ -76,7 +76,7 @@ static inline int64_t ravel(const struct array *array, const int64_t *at)
 static inline int64_t broadcast_place(const struct array *from, int64_t element, const struct array *to)
 {
 	int64_t place = 0, step = 1;
-	for (int d = from->rank - 1, e = to->rank - 1; e >= 0; d--, e--) {
+	for (int d = from->dims - 1, e = to->dims - 1; e >= 0; d--, e--) {
 		int64_t at = d >= 0 ? element % from->shape[d] : 0;
 		element /= d >= 0 ? from->shape[d] : 1;
 		place += to->shape[e] == 1 ? 0 : at * step;

@@ -30,9 +30,9 @@ static inline int64_t offset_of(const struct call *call, int64_t whole, int64_t 
 /* Where result r's element comes from in `large`, of which it is one piece: sliced, selected, split. first: begin of the piece. */
 static inline int64_t cut_place(const struct call *call, const struct array *small, int64_t element, const struct array *large, int dropped, int joint, int64_t first)
 {
-	int64_t at[RANK_MAX], from[RANK_MAX];
+	int64_t at[DIMS_MAX], from[DIMS_MAX];
 	unravel(small, element, at);
-	for (int d = 0, e = 0; d < large->rank; d++) {
+	for (int d = 0, e = 0; d < large->dims; d++) {
 		if (d == dropped)
 			from[d] = first >= 0 ? first : offset_of(call, large->whole[d], 1);
 		else if (d == joint)
@@ -46,9 +46,9 @@ static inline int64_t cut_place(const struct call *call, const struct array *sma
 static inline int dropped_dim(const struct array *large, const struct array *small, int64_t wanted)
 {
 	int dropped = -1;
-	for (int d = 0; d < large->rank && large->rank == small->rank + 1; d++) {
+	for (int d = 0; d < large->dims && large->dims == small->dims + 1; d++) {
 		bool fits = wanted < 0 || large->whole[d] == wanted;
-		for (int i = 0; i < small->rank; i++)
+		for (int i = 0; i < small->dims; i++)
 			fits &= small->whole[i] == large->whole[i + (i >= d)];
 		dropped = fits ? d : dropped;
 	}
@@ -58,11 +58,11 @@ static inline int dropped_dim(const struct array *large, const struct array *sma
 /* The dim along which pieces add up to the whole. */
 static inline int joint_dim(const struct array *large, const struct array *piece, int pieces)
 {
-	for (int d = 0; d < large->rank; d++) {
+	for (int d = 0; d < large->dims; d++) {
 		int64_t sum = 0;
 		bool fits = true;
 		for (int p = 0; p < pieces; p++) {
-			for (int i = 0; i < large->rank; i++)
+			for (int i = 0; i < large->dims; i++)
 				fits &= i == d || piece[p].whole[i] == large->whole[i];
 			sum += piece[p].whole[d];
 		}
@@ -88,9 +88,9 @@ static inline bool run_view(const struct call *call)
 		if (!split && !unbind && dropped < 0 && !permute && !expand && !flat && strcmp(factors, "@slice") != 0)
 			return false;
 		for (int64_t i = 0; i < y->count; i++) {
-			int64_t at[RANK_MAX], from[RANK_MAX] = { 0 }, place = i;
+			int64_t at[DIMS_MAX], from[DIMS_MAX] = { 0 }, place = i;
 			unravel(y, i, at);
-			for (int d = 0; permute && d < y->rank; d++)
+			for (int d = 0; permute && d < y->dims; d++)
 				from[same_dim(call, r, d, false)] = at[d];
 			if (permute)
 				place = ravel(x, from);
@@ -143,13 +143,13 @@ static inline void run_reduce(const struct call *call)
 	struct array *y = call->out;
 	bool mean = strstr(call->rule->type, ".mean"), linear = strcmp(call->rule->factors, "@reduce+") == 0;
 	double whole = 1;
-	for (int d = 0; d < x->rank; d++)
+	for (int d = 0; d < x->dims; d++)
 		if (same_dim(call, 0, d, true) < 0)
 			whole *= (double)x->whole[d];
 	for (int64_t i = 0; i < x->count; i++) {
-		int64_t at[RANK_MAX], to[RANK_MAX] = { 0 };
+		int64_t at[DIMS_MAX], to[DIMS_MAX] = { 0 };
 		unravel(x, i, at);
-		for (int d = 0; d < x->rank; d++)
+		for (int d = 0; d < x->dims; d++)
 			if (same_dim(call, 0, d, true) >= 0)
 				to[same_dim(call, 0, d, true)] = at[d];
 		y->value[ravel(y, to)] += linear ? x->value[i] / (mean ? whole : 1) : sin(x->value[i]);

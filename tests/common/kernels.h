@@ -12,8 +12,8 @@
 #define TENSORS 10
 
 struct array {
-	int rank;
-	int64_t shape[RANK_MAX];
+	int dims;
+	int64_t shape[DIMS_MAX];
 	double value[ELEMENTS];
 };
 
@@ -27,7 +27,7 @@ struct call {
 static int64_t count(const struct array *array)
 {
 	int64_t elements = 1;
-	for (int d = 0; d < array->rank; d++)
+	for (int d = 0; d < array->dims; d++)
 		elements *= array->shape[d];
 	return elements;
 }
@@ -41,7 +41,7 @@ static struct array *result(const struct call *call, int i)
 static int64_t broadcast_index(const struct array *from, int64_t index, const struct array *to)
 {
 	int64_t place = 0, step = 1;
-	for (int d = from->rank - 1, e = to->rank - 1; e >= 0; d--, e--) {
+	for (int d = from->dims - 1, e = to->dims - 1; e >= 0; d--, e--) {
 		int64_t at = index % from->shape[d];
 		index /= from->shape[d];
 		place += to->shape[e] == 1 ? 0 : at * step;
@@ -65,11 +65,11 @@ static void mm(const struct call *call)
 {
 	const struct array *a = &call->tensor[call->operands - 2], *b = a + 1;
 	struct array *c = result(call, 0);
-	int64_t m = a->shape[a->rank - 2], k = a->shape[a->rank - 1], n = b->shape[b->rank - 1], batch = count(c) / (m * n);
+	int64_t m = a->shape[a->dims - 2], k = a->shape[a->dims - 1], n = b->shape[b->dims - 1], batch = count(c) / (m * n);
 	for (int64_t i = 0; i < count(c) && call->operands == 3; i++)
 		c->value[i] = call->tensor[0].value[broadcast_index(c, i, &call->tensor[0])];
 	for (int64_t i = 0; i < batch; i++)
-		product(call, a->value + i * m * k, b->value + (b->rank == 2 ? 0 : i * k * n), c->value + i * m * n, m, k, n);
+		product(call, a->value + i * m * k, b->value + (b->dims == 2 ? 0 : i * k * n), c->value + i * m * n, m, k, n);
 }
 
 static void linear(const struct call *call)
@@ -87,7 +87,7 @@ static void linear(const struct call *call)
 static void vector_product(const struct call *call)
 {
 	const struct array *a = call->tensor, *b = a + 1;
-	product(call, a->value, b->value, result(call, 0)->value, a->rank == 2 ? a->shape[0] : 1, b->shape[0], 1);
+	product(call, a->value, b->value, result(call, 0)->value, a->dims == 2 ? a->shape[0] : 1, b->shape[0], 1);
 }
 
 /* Stride 1, no padding, any groups. Visits all triples (input, weight, output) that belong together. */
@@ -303,17 +303,17 @@ static void attention(const struct call *call)
 static void by_row(const struct call *call)
 {
 	const struct array *x = call->tensor;
-	int64_t width = x->shape[x->rank - 1], rows = count(x) / width;
+	int64_t width = x->shape[x->dims - 1], rows = count(x) / width;
 	for (int r = 0; r < call->results; r++) {
 		struct array *y = result(call, r);
-		bool per_column = y->rank == 1 && x->rank > 1;
-		int64_t wide = y->rank > 0 ? y->shape[y->rank - 1] : 1;
+		bool per_column = y->dims == 1 && x->dims > 1;
+		int64_t wide = y->dims > 0 ? y->shape[y->dims - 1] : 1;
 		for (int64_t i = 0; i < rows * wide; i++) {
 			double sum = 0;
 			for (int64_t j = 0; j < width; j++)
 				for (int t = 0; t < call->operands; t++) {
 					const struct array *a = &call->tensor[t];
-					int64_t own = a->shape[a->rank - 1], row = a->rank > 1 ? i / wide : 0;
+					int64_t own = a->shape[a->dims - 1], row = a->dims > 1 ? i / wide : 0;
 					sum += sin((double)(j + 1) * a->value[row * own + j % own] + (double)(i % wide));
 				}
 			if (per_column)
@@ -343,11 +343,11 @@ static void by_channel(const struct call *call, bool per_sample)
 					all += x->value[j] * x->value[j];
 			double factor = 1;
 			for (int t = 1; t < call->operands; t++)
-				if (call->tensor[t].rank == 1)
+				if (call->tensor[t].dims == 1)
 					factor += call->tensor[t].value[channel];
-			if (y->rank == x->rank)
+			if (y->dims == x->dims)
 				y->value[i] = x->value[i] * all * factor;
-			else if (y->rank == 1)
+			else if (y->dims == 1)
 				y->value[channel] = all;
 			else
 				y->value[sample * local_groups + group] = all;
@@ -559,10 +559,10 @@ static void reduce(const struct call *call)
 	struct array *y = result(call, 0);
 	for (int64_t i = 0; i < count(x); i++) {
 		struct array as = *y;
-		if (y->rank < x->rank) { /* the generator drops the first dims */
-			as.rank = x->rank;
-			for (int d = 0; d < x->rank; d++)
-				as.shape[d] = d < x->rank - y->rank ? 1 : y->shape[d - (x->rank - y->rank)];
+		if (y->dims < x->dims) { /* the generator drops the first dims */
+			as.dims = x->dims;
+			for (int d = 0; d < x->dims; d++)
+				as.shape[d] = d < x->dims - y->dims ? 1 : y->shape[d - (x->dims - y->dims)];
 		}
 		y->value[broadcast_index(x, i, &as)] += x->value[i] / (double)count(&call->whole[0]);
 	}
@@ -592,13 +592,13 @@ static void permute(const struct call *call)
 	struct array *y = result(call, 0);
 	for (int64_t i = 0; i < count(y); i++) {
 		int64_t rest = i, place = 0;
-		for (int d = y->rank - 1; d >= 0; d--) {
+		for (int d = y->dims - 1; d >= 0; d--) {
 			int64_t at = rest % y->shape[d], step = 1;
 			rest /= y->shape[d];
 			int from = 0;
 			while (whole_x->shape[from] != whole_y->shape[d])
 				from++;
-			for (int e = from + 1; e < x->rank; e++)
+			for (int e = from + 1; e < x->dims; e++)
 				step *= x->shape[e];
 			place += at * step;
 		}
@@ -620,7 +620,7 @@ static void along_dim(const struct call *call, int wide, int first, int end, boo
 	int64_t offset = 0, inner = all->shape[2];
 	for (int t = first; t < end; t++) {
 		struct array *part = &call->tensor[t];
-		int64_t length = part->rank == 3 ? part->shape[1] : 1;
+		int64_t length = part->dims == 3 ? part->shape[1] : 1;
 		for (int64_t i = 0; i < count(part); i++) {
 			int64_t place = (i / inner / length * all->shape[1] + offset + i / inner % length) * inner + i % inner;
 			if (to_wide)

@@ -77,8 +77,8 @@ static inline int64_t dim_indices(const struct lockstep *run, uint32_t tensor, s
 static inline void shape_piece(struct lockstep *run, uint32_t tensor, struct placement at, uint32_t device, struct array *piece)
 {
 	const struct tensor *of = &run->whole->tensor[tensor];
-	*piece = (struct array) { .rank = of->rank, .count = 1 };
-	for (int d = 0; d < of->rank; d++) {
+	*piece = (struct array) { .dims = of->dims, .count = 1 };
+	for (int d = 0; d < of->dims; d++) {
 		piece->whole[d] = of->shape[d];
 		piece->index[d] = arena_alloc(&run->arena, (size_t)of->shape[d], sizeof *piece->index[d]);
 		piece->shape[d] = dim_indices(run, tensor, at, device, d, piece->index[d]);
@@ -150,8 +150,8 @@ static inline struct placement read_placement(const struct lockstep *run, const 
 static inline bool check_local(struct lockstep *run, uint32_t t, const struct array *piece, uint32_t device)
 {
 	const struct tensor *tensor = &run->local->tensor[t];
-	bool fine = tensor->rank == piece->rank;
-	for (int d = 0; d < piece->rank && fine; d++)
+	bool fine = tensor->dims == piece->dims;
+	for (int d = 0; d < piece->dims && fine; d++)
 		fine = device == 0 ? tensor->shape[d] == piece->shape[d] : tensor->shape[d] >= piece->shape[d];
 	run->smaller += piece->count < run->device[0].cell[t].shape.count;
 	if (!fine)
@@ -243,9 +243,9 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 			own_memory(run, cell);
 		}
 		for (int64_t i = 0; i < cell->shape.count; i++) {
-			int64_t at[RANK_MAX], wide_at[RANK_MAX], place = i;
+			int64_t at[DIMS_MAX], wide_at[DIMS_MAX], place = i;
 			unravel(&cell->shape, i, at);
-			for (int d = 0; wide && d < cell->shape.rank; d++)
+			for (int d = 0; wide && d < cell->shape.dims; d++)
 				wide_at[d] = local_index(&out[r], d, cell->shape.index[d][at[d]]);
 			place = wide ? ravel(&out[r], wide_at) : i;
 			cell->memory[cell->place[i]] = view ? in[0].value[from[r][place]] : out[r].value[place];
@@ -255,7 +255,7 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
 		struct cell *cell = &device->cell[graph->inplace[i].in];
 		const struct array *with = call.results > 0 ? &out[call.results - 1] : NULL;
-		bool like = with && with->rank == cell->shape.rank && memcmp(with->whole, cell->shape.whole, (size_t)with->rank * sizeof *with->whole) == 0;
+		bool like = with && with->dims == cell->shape.dims && memcmp(with->whole, cell->shape.whole, (size_t)with->dims * sizeof *with->whole) == 0;
 		if (graph->inplace[i].out != NONE)
 			continue;
 		load(cell);
@@ -281,9 +281,9 @@ static inline struct array joined_piece(struct lockstep *run, uint32_t t, uint32
 		bool near = (apart(run, other, device) & ~axes) == 0;
 		struct cell *cell = &run->device[other].cell[t];
 		for (int64_t i = 0; near && i < cell->shape.count; i++) {
-			int64_t index[RANK_MAX];
+			int64_t index[DIMS_MAX];
 			unravel(&cell->shape, i, index);
-			for (int d = 0; d < piece.rank; d++)
+			for (int d = 0; d < piece.dims; d++)
 				index[d] = local_index(&piece, d, cell->shape.index[d][index[d]]);
 			piece.value[ravel(&piece, index)] = cell->memory[cell->place[i]];
 		}
@@ -332,13 +332,13 @@ static inline bool collect_element(const struct lockstep *run, const char *type,
 	const struct mesh *mesh = &run->sharding->mesh;
 	bool own = strcmp(type, "comm.slice") == 0 || strcmp(type, "comm.keep_one") == 0, sums = strstr(type, "reduce");
 	uint32_t found = 0;
-	int64_t at[RANK_MAX], index[RANK_MAX];
+	int64_t at[DIMS_MAX], index[DIMS_MAX];
 	unravel(result, element, at);
 	*value = 0;
 	for (uint32_t other = own ? device : 0; other < (own ? device + 1 : run->devices); other++) {
 		bool member = (apart(run, other, device) & ~(1u << axis)) == 0;
 		const struct cell *cell = &run->device[other].cell[operand];
-		for (int d = 0; member && d < result->rank; d++) {
+		for (int d = 0; member && d < result->dims; d++) {
 			index[d] = local_index(&cell->shape, d, result->index[d][at[d]]);
 			member = index[d] >= 0;
 		}
@@ -382,9 +382,9 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 			cell->memory = source->memory;
 			cell->place = arena_alloc(&run->arena, (size_t)cell->shape.count, sizeof *cell->place);
 			for (int64_t i = 0; i < cell->shape.count; i++) {
-				int64_t at[RANK_MAX];
+				int64_t at[DIMS_MAX];
 				unravel(&cell->shape, i, at);
-				for (int k = 0; k < cell->shape.rank; k++)
+				for (int k = 0; k < cell->shape.dims; k++)
 					at[k] = local_index(&source->shape, k, cell->shape.index[k][at[k]]);
 				cell->place[i] = source->place[ravel(&source->shape, at)];
 			}

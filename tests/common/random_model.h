@@ -49,21 +49,21 @@ static inline int64_t random_extent(struct random_model *model)
 static inline uint32_t random_matrix(struct random_model *model, uint32_t x)
 {
 	struct shape shape = build_shape(&model->build, x);
-	int64_t width = shape.rank ? shape.dim[shape.rank - 1] : 1;
-	return shape.rank == 2 ? x : build_reshape(&model->build, "aten.view.default", x, SHAPE(shape_elements(&shape) / width, width));
+	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
+	return shape.dims == 2 ? x : build_reshape(&model->build, "aten.view.default", x, SHAPE(shape_elements(&shape) / width, width));
 }
 
 static inline uint32_t random_linear(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
-	if (shape.rank == 0)
+	if (shape.dims == 0)
 		return NONE;
-	int64_t out = random_extent(model), in = shape.dim[shape.rank - 1];
+	int64_t out = random_extent(model), in = shape.dim[shape.dims - 1];
 	if (random_below(model, 4) == 0) {
 		build_op(build, "aten.linear.default", IN(x, random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out, in)),
 			random_below(model, 2) ? random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out)) : NONE));
-		shape.dim[shape.rank - 1] = out;
+		shape.dim[shape.dims - 1] = out;
 		return build_output(build, DTYPE_F32, shape);
 	}
 	uint32_t weight = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out, in));
@@ -71,8 +71,8 @@ static inline uint32_t random_linear(struct random_model *model, uint32_t x)
 	uint32_t rows = random_matrix(model, x), bias = random_below(model, 2) ? random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(out)) : NONE;
 	build_op(build, bias == NONE ? "aten.mm.default" : "aten.addmm.default", IN(bias, rows, weight));
 	uint32_t y = build_output(build, DTYPE_F32, SHAPE(build_shape(build, rows).dim[0], out));
-	shape.dim[shape.rank - 1] = out;
-	return shape.rank == 2 ? y : build_reshape(build, "aten._unsafe_view.default", y, shape);
+	shape.dim[shape.dims - 1] = out;
+	return shape.dims == 2 ? y : build_reshape(build, "aten._unsafe_view.default", y, shape);
 }
 
 static inline uint32_t random_map(struct random_model *model, uint32_t x)
@@ -95,10 +95,10 @@ static inline uint32_t random_pair(struct random_model *model, uint32_t x, const
 			y = candidate;
 	}
 	if (y == NONE || random_below(model, 3) == 0) {
-		for (int d = 0; d < other.rank; d++)
+		for (int d = 0; d < other.dims; d++)
 			other.dim[d] = random_below(model, 3) ? other.dim[d] : 1;
-		if (other.rank > 0 && random_below(model, 2))
-			other = SHAPE(other.dim[other.rank - 1]);
+		if (other.dims > 0 && random_below(model, 2))
+			other = SHAPE(other.dim[other.dims - 1]);
 		y = random_leaf(model, random_below(model, 2) ? KIND_PARAMETER : KIND_BUFFER, DTYPE_F32, other);
 	}
 	return build_map(build, type, IN(x, y));
@@ -108,13 +108,13 @@ static inline uint32_t random_norm(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x), statistics = shape;
-	if (shape.rank < 2)
+	if (shape.dims < 2)
 		return NONE;
-	int64_t width = shape.dim[shape.rank - 1];
+	int64_t width = shape.dim[shape.dims - 1];
 	bool rms = random_below(model, 2);
 	uint32_t weight = random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(width));
 	uint32_t bias = rms ? NONE : random_leaf(model, KIND_PARAMETER, DTYPE_F32, SHAPE(width));
-	statistics.dim[shape.rank - 1] = 1;
+	statistics.dim[shape.dims - 1] = 1;
 	uint32_t y = build_map(build, rms ? "aten._fused_rms_norm.default" : "aten.native_layer_norm.default", IN(x, weight, bias));
 	for (int i = rms; i < 2; i++)
 		build_output(build, DTYPE_F32, statistics);
@@ -126,15 +126,15 @@ static inline uint32_t random_reduction(struct random_model *model, uint32_t x)
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
 	static const char *const types[] = { "aten.sum.dim_IntList", "aten.sum.dim_IntList", "aten.mean.dim", "aten.amax.default" };
-	if (shape.rank == 0)
+	if (shape.dims == 0)
 		return NONE;
-	int d = (int)random_below(model, shape.rank);
+	int d = (int)random_below(model, shape.dims);
 	if (random_below(model, 2)) {
 		shape.dim[d] = 1;
 	} else {
-		for (int i = d; i + 1 < shape.rank; i++)
+		for (int i = d; i + 1 < shape.dims; i++)
 			shape.dim[i] = shape.dim[i + 1];
-		shape.rank--;
+		shape.dims--;
 	}
 	return build_to_shape(build, types[random_below(model, 4)], x, shape);
 }
@@ -143,21 +143,21 @@ static inline uint32_t random_view(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x), to = shape;
-	if (shape.rank == 0)
+	if (shape.dims == 0)
 		return NONE;
-	int d = (int)random_below(model, shape.rank);
-	if (random_below(model, 2) && d + 1 < shape.rank) {                /* merge */
+	int d = (int)random_below(model, shape.dims);
+	if (random_below(model, 2) && d + 1 < shape.dims) {                /* merge */
 		to.dim[d] *= to.dim[d + 1];
-		for (int i = d + 1; i + 1 < shape.rank; i++)
+		for (int i = d + 1; i + 1 < shape.dims; i++)
 			to.dim[i] = shape.dim[i + 1];
-		to.rank--;
-	} else if (shape.dim[d] % 2 == 0 && shape.rank < 5) {              /* split */
-		for (int i = shape.rank; i > d; i--)
+		to.dims--;
+	} else if (shape.dim[d] % 2 == 0 && shape.dims < 5) {              /* split */
+		for (int i = shape.dims; i > d; i--)
 			to.dim[i] = shape.dim[i - 1];
 		int64_t inner = shape.dim[d] % 4 == 0 && random_below(model, 2) ? 4 : 2;
 		to.dim[d] /= inner;
 		to.dim[d + 1] = inner;
-		to.rank++;
+		to.dims++;
 	}
 	return build_reshape(build, "aten.view.default", x, to);
 }
@@ -166,9 +166,9 @@ static inline uint32_t random_permutation(struct random_model *model, uint32_t x
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
-	if (shape.rank < 2)
+	if (shape.dims < 2)
 		return NONE;
-	int a = (int)random_below(model, shape.rank), b = (int)random_below(model, shape.rank);
+	int a = (int)random_below(model, shape.dims), b = (int)random_below(model, shape.dims);
 	int64_t dim = shape.dim[a];
 	shape.dim[a] = shape.dim[b];
 	shape.dim[b] = dim;
@@ -179,9 +179,9 @@ static inline uint32_t random_cut(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x), part = shape;
-	if (shape.rank == 0)
+	if (shape.dims == 0)
 		return NONE;
-	int d = (int)random_below(model, shape.rank);
+	int d = (int)random_below(model, shape.dims);
 	if (shape.dim[d] < 2)
 		return NONE;
 	if (random_below(model, 3) == 0) {
@@ -189,9 +189,9 @@ static inline uint32_t random_cut(struct random_model *model, uint32_t x)
 		return build_reshape(build, "aten.slice.Tensor", x, part);
 	}
 	if (random_below(model, 4) == 0) {
-		for (int i = d; i + 1 < shape.rank; i++)
+		for (int i = d; i + 1 < shape.dims; i++)
 			part.dim[i] = shape.dim[i + 1];
-		part.rank--;
+		part.dims--;
 		return build_reshape(build, "aten.select.int", x, part);
 	}
 	uint32_t pieces = shape.dim[d] % 3 == 0 && random_below(model, 2) ? 3 : shape.dim[d] % 2 == 0 ? 2 : 1, result = NONE;
@@ -210,16 +210,16 @@ static inline uint32_t random_join(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
-	if (shape.rank == 0)
+	if (shape.dims == 0)
 		return NONE;
-	int d = (int)random_below(model, shape.rank);
+	int d = (int)random_below(model, shape.dims);
 	uint32_t y = random_map(model, x);
-	if (random_below(model, 3) == 0 && shape.rank < 5) {
+	if (random_below(model, 3) == 0 && shape.dims < 5) {
 		build_op(build, "aten.stack.default", IN(x, y));
-		for (int i = shape.rank; i > d; i--)
+		for (int i = shape.dims; i > d; i--)
 			shape.dim[i] = shape.dim[i - 1];
 		shape.dim[d] = 2;
-		shape.rank++;
+		shape.dims++;
 	} else {
 		build_op(build, "aten.cat.default", IN(x, y));
 		shape.dim[d] *= 2;
@@ -231,11 +231,11 @@ static inline uint32_t random_expansion(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x), wide = shape;
-	if (shape.rank > 4)
+	if (shape.dims > 4)
 		return NONE;
-	for (int i = shape.rank; i > 0; i--)
+	for (int i = shape.dims; i > 0; i--)
 		wide.dim[i] = shape.dim[i - 1];
-	wide.rank++;
+	wide.dims++;
 	wide.dim[0] = 1;
 	x = build_reshape(build, "aten.unsqueeze.default", x, wide);
 	wide.dim[0] = 2;
@@ -257,7 +257,7 @@ static inline uint32_t random_scores(struct random_model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x);
-	if (shape.rank != 3)
+	if (shape.dims != 3)
 		return NONE;
 	uint32_t turned = build_reshape(build, "aten.transpose.int", x, SHAPE(shape.dim[0], shape.dim[2], shape.dim[1]));
 	build_op(build, "aten.bmm.default", IN(x, turned));
@@ -307,7 +307,7 @@ static inline void random_model_op(struct random_model *model)
 	case 15: y = random_scores(model, x); break;
 	case 16: case 17: y = random_overwrite(model, x); break;
 	case 18: y = random_statistics(model); break;
-	default: y = build_shape(build, x).rank ? build_map(build, random_below(model, 2) ? "aten._softmax.default" : "aten._log_softmax.default", IN(x)) : NONE;
+	default: y = build_shape(build, x).dims ? build_map(build, random_below(model, 2) ? "aten._softmax.default" : "aten._log_softmax.default", IN(x)) : NONE;
 	}
 	random_keep_tensor(model, y);
 }
@@ -328,7 +328,7 @@ static inline struct graph *random_forward(uint64_t *random, uint32_t ops)
 		random_model_op(&model);
 	uint32_t last = model.there[model.count - 1];
 	struct shape shape = build_shape(build, last);
-	if (shape.rank > 0)
+	if (shape.dims > 0)
 		last = build_to_shape(build, "aten.mean.default", last, SCALAR);
 	build_kind(build, build_map(build, "aten.clone.default", IN(last)), KIND_OUTPUT);
 	struct graph *graph = build->status == OK ? graph_build(build->draft, NULL) : NULL;

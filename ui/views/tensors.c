@@ -66,7 +66,7 @@ static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column
 	case COLUMN_LIFE: return present ? (int64_t)plan->laid_out->last[storage] - plan->laid_out->first[storage] + 1 : 0;
 	case COLUMN_OFFSET: return present ? plan->laid_out->offset[storage] : -1;
 	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
-	case COLUMN_SHAPE: return tensor->rank;
+	case COLUMN_SHAPE: return tensor->dims;
 	default: return 0;
 	}
 }
@@ -131,7 +131,7 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 static void shape_text(const struct tensor *tensor, char *text, size_t size)
 {
 	size_t used = (size_t)snprintf(text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
-	for (int i = 0; tensor->shape && i < tensor->rank && used < size; i++)
+	for (int i = 0; tensor->shape && i < tensor->dims && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
 	if (tensor->shape && used < size)
 		snprintf(text + used, size - used, "]");

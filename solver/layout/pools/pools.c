@@ -25,9 +25,9 @@ struct solve {
 	uint32_t *unit;            /* [n] buffer -> unit */
 	int64_t bytes;             /* per byte of the spill problem */
 	int64_t *time;             /* [sections] of it */
-	uint32_t *rank, *best;     /* [units]; best: layouts fit */
+	uint32_t *pick, *best;     /* [units]; best: layouts fit */
 	bool found;
-	struct pool_layout *part, *best_part; /* [pools] of the ranks in hand, and of the best */
+	struct pool_layout *part, *best_part; /* [pools] of the picks in hand, and of the best */
 	struct pooled_layout *result;
 	struct arena arena;
 };
@@ -156,11 +156,11 @@ static enum status set_up(struct solve *solve, struct error *error)
 	spill->capacity = arena_alloc(arena, pools->count, sizeof *spill->capacity);
 	spill->candidates.start = arena_alloc(arena, (size_t)spill->units + 1, sizeof *spill->candidates.start);
 	spill->candidates.item = arena_alloc(arena, (size_t)spill->units * pools->count, sizeof *spill->candidates.item);
-	solve->rank = arena_alloc(arena, spill->units, sizeof *solve->rank);
+	solve->pick = arena_alloc(arena, spill->units, sizeof *solve->pick);
 	solve->best = arena_alloc(arena, spill->units, sizeof *solve->best);
 	solve->part = arena_alloc(arena, pools->count, sizeof *solve->part);
 	solve->best_part = arena_alloc(arena, pools->count, sizeof *solve->best_part);
-	if (!spill->cost || !spill->capacity || !spill->candidates.start || !spill->candidates.item || !solve->rank || !solve->best
+	if (!spill->cost || !spill->capacity || !spill->candidates.start || !spill->candidates.item || !solve->pick || !solve->best
 	    || !solve->part || !solve->best_part)
 		return NO_MEMORY;
 	enum status status = layout_links_relax(buffers, solve->links, solve->options->alignment, arena, &relaxed);
@@ -264,8 +264,8 @@ static enum status choose(const struct solve *solve, const struct pool_layout *p
 	return !failed && pick_pieces(buffers, part, chosen) && pick_links(solve, part, chosen) ? OK : NO_MEMORY;
 }
 
-/* Lays out the buffers whose ranks send them to the pool. Status as of layout_solve_linked(). */
-static enum status lay_out(struct solve *solve, uint32_t pool, const uint32_t *rank, uint64_t effort, struct pool_layout *part)
+/* Lays out the buffers whose picks send them to the pool. Status as of layout_solve_linked(). */
+static enum status lay_out(struct solve *solve, uint32_t pool, const uint32_t *pick, uint64_t effort, struct pool_layout *part)
 {
 	struct layout_options options = *solve->options;
 	struct chosen chosen;
@@ -275,7 +275,7 @@ static enum status lay_out(struct solve *solve, uint32_t pool, const uint32_t *r
 	if (!part->buffer)
 		return NO_MEMORY;
 	for (uint32_t i = 0; i < solve->buffers->n; i++)
-		if (spill_pool(&solve->spill, rank, solve->unit[i]) == pool)
+		if (spill_pool(&solve->spill, pick, solve->unit[i]) == pool)
 			part->buffer[part->n++] = i;
 	options.capacity = solve->pools->capacity[pool];
 	options.effort = effort;
@@ -303,13 +303,13 @@ static uint64_t trial_effort(const struct solve *solve)
 	return solve->options->effort < TRIAL_EFFORT ? solve->options->effort : TRIAL_EFFORT;
 }
 
-/* The ranks in hand have layouts: they are the best if nothing cheaper was known. */
+/* The picks in hand have layouts: they are the best if nothing cheaper was known. */
 static void keep(struct solve *solve)
 {
-	int64_t cost = spill_cost(&solve->spill, solve->rank);
+	int64_t cost = spill_cost(&solve->spill, solve->pick);
 	if (solve->found && cost >= solve->result->cost)
 		return;
-	memcpy(solve->best, solve->rank, solve->spill.units * sizeof *solve->best);
+	memcpy(solve->best, solve->pick, solve->spill.units * sizeof *solve->best);
 	solve->result->cost = cost;
 	solve->found = true;
 	for (uint32_t p = 0; p < solve->pools->count; p++) {
@@ -354,12 +354,12 @@ static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool
 	return status;
 }
 
-/* Layouts of the ranks in hand; where one doesn't fit a cut says so. *fit: all do. *proved: those that don't cannot. */
-static enum status try_ranks(struct solve *solve, bool *fit, bool *proved)
+/* Layouts of the picks in hand; where one doesn't fit a cut says so. *fit: all do. *proved: those that don't cannot. */
+static enum status try_picks(struct solve *solve, bool *fit, bool *proved)
 {
 	*fit = true;
 	for (uint32_t p = 0; p < solve->pools->count; p++) {
-		enum status status = lay_out(solve, p, solve->rank, trial_effort(solve), &solve->part[p]);
+		enum status status = lay_out(solve, p, solve->pick, trial_effort(solve), &solve->part[p]);
 		if (status == NO_MEMORY || status == BAD_INPUT || status == CANCELLED)
 			return status;
 		if (fits(solve, p, &solve->part[p]))
@@ -373,7 +373,7 @@ static enum status try_ranks(struct solve *solve, bool *fit, bool *proved)
 	return OK;
 }
 
-/* INFEASIBLE: there are no ranks with layouts that fit. OK otherwise, found or not. */
+/* INFEASIBLE: there are no picks with layouts that fit. OK otherwise, found or not. */
 static enum status solve_program(struct solve *solve)
 {
 	bool proved = true, fit = false;
@@ -381,14 +381,14 @@ static enum status solve_program(struct solve *solve)
 	struct control own = control_part(solve->control, effort);
 	for (int turn = 0; turn < TURNS_MOST && effort > 0 && !fit; turn++) {
 		int64_t bound = solve->result->bound;
-		enum status status = spill_program(&solve->spill, solve->rank, &bound, &own);
+		enum status status = spill_program(&solve->spill, solve->pick, &bound, &own);
 		if (status == INFEASIBLE)
 			return proved ? INFEASIBLE : OK;
 		if (status != OK)
 			return status == LIMIT ? OK : status;
 		if (proved && bound > solve->result->bound)
 			solve->result->bound = bound;
-		status = try_ranks(solve, &fit, &proved);
+		status = try_picks(solve, &fit, &proved);
 		if (status != OK)
 			return status;
 	}
@@ -401,7 +401,7 @@ static enum status solve_program(struct solve *solve)
 /* ---- local ratio -------------------------------------------------------------------------------------------- */
 
 /* Moves all that sticks out of the pool's layout; without a layout, one of two pins in each other's way. False: it can't. */
-static bool push_out(struct solve *solve, uint32_t pool, const struct pool_layout *part, uint32_t *rank)
+static bool push_out(struct solve *solve, uint32_t pool, const struct pool_layout *part, uint32_t *pick)
 {
 	const struct spill *spill = &solve->spill;
 	const struct linked_layout *linked = &part->linked;
@@ -410,22 +410,22 @@ static bool push_out(struct solve *solve, uint32_t pool, const struct pool_layou
 		uint32_t unit = solve->unit[part->buffer[i]], b = part->buffer[i];
 		bool out = linked->offset && linked->offset[i] + align_up(solve->buffers->size[b], solve->options->alignment) > solve->pools->capacity[pool];
 		bool clash = !linked->offset && (i == linked->layout.clash.buffer[0] || i == linked->layout.clash.buffer[1]);
-		if (out && spill_pool(spill, rank, unit) == pool) {
-			if (spill_last(spill, rank, unit))
+		if (out && spill_pool(spill, pick, unit) == pool) {
+			if (spill_last(spill, pick, unit))
 				return false;
-			rank[unit]++;
+			pick[unit]++;
 			cheapest = unit;
-		} else if (clash && !spill_last(spill, rank, unit) && (cheapest == NONE || spill->cost[unit] < spill->cost[cheapest])) {
+		} else if (clash && !spill_last(spill, pick, unit) && (cheapest == NONE || spill->cost[unit] < spill->cost[cheapest])) {
 			cheapest = unit;
 		}
 	}
 	if (!linked->offset && cheapest != NONE)
-		rank[cheapest]++;
+		pick[cheapest]++;
 	return cheapest != NONE;
 }
 
 /* Ranks with which the pool's load stays below lower and lower limits, until there is a layout. */
-static enum status lower_limit(struct solve *solve, uint32_t pool, const uint32_t *from, uint32_t *rank, bool *fit)
+static enum status lower_limit(struct solve *solve, uint32_t pool, const uint32_t *from, uint32_t *pick, bool *fit)
 {
 	const struct spill *spill = &solve->spill;
 	int64_t limit = spill->capacity[pool], bytes;
@@ -435,12 +435,12 @@ static enum status lower_limit(struct solve *solve, uint32_t pool, const uint32_
 	*fit = false;
 	for (int i = 0; i < LOWER_MOST && status == OK && !*fit && part->linked.offset; i++) {
 		limit -= (part->linked.layout.arena - solve->pools->capacity[pool] + solve->bytes - 1) / solve->bytes;
-		memcpy(rank, from, spill->units * sizeof *rank);
+		memcpy(pick, from, spill->units * sizeof *pick);
 		if (limit <= 0)
 			break;
-		status = spill_relieve(spill, pool, limit, rank, &section, &bytes);
+		status = spill_relieve(spill, pool, limit, pick, &section, &bytes);
 		if (status == OK)
-			status = lay_out(solve, pool, rank, trial_effort(solve), part);
+			status = lay_out(solve, pool, pick, trial_effort(solve), part);
 		*fit = status != NO_MEMORY && fits(solve, pool, part);
 	}
 	return status == NO_MEMORY || status == CANCELLED ? status : OK;
@@ -454,7 +454,7 @@ static enum status settle(struct solve *solve, uint32_t pool, bool *stuck)
 	struct pool_layout *part = &solve->part[pool];
 	uint32_t section;
 	if (spill->capacity[pool] < INT64_MAX) {
-		enum status status = spill_relieve(spill, pool, spill->capacity[pool], solve->rank, &section, &result->overflow_bytes);
+		enum status status = spill_relieve(spill, pool, spill->capacity[pool], solve->pick, &section, &result->overflow_bytes);
 		if (status == INFEASIBLE) {
 			result->overflow = pool;
 			result->overflow_step = solve->time[section];
@@ -464,25 +464,25 @@ static enum status settle(struct solve *solve, uint32_t pool, bool *stuck)
 		if (status != OK)
 			return status == INFEASIBLE ? OK : status;
 	}
-	enum status status = lay_out(solve, pool, solve->rank, trial_effort(solve), part);
+	enum status status = lay_out(solve, pool, solve->pick, trial_effort(solve), part);
 	if (status == NO_MEMORY || status == BAD_INPUT || fits(solve, pool, part))
 		return status == NO_MEMORY || status == BAD_INPUT ? status : OK;
 	uint32_t *pushed = mem_alloc(spill->units, sizeof *pushed), *lowered = mem_alloc(spill->units, sizeof *lowered);
 	bool fit = false, out = false;
 	status = pushed && lowered ? OK : NO_MEMORY;
 	if (status == OK) {
-		memcpy(pushed, solve->rank, spill->units * sizeof *pushed);
+		memcpy(pushed, solve->pick, spill->units * sizeof *pushed);
 		out = push_out(solve, pool, part, pushed);
-		status = lower_limit(solve, pool, solve->rank, lowered, &fit);
+		status = lower_limit(solve, pool, solve->pick, lowered, &fit);
 	}
 	if (status == OK || status == CANCELLED) {
 		bool cheaper = fit && (!out || spill_cost(spill, lowered) < spill_cost(spill, pushed));
 		*stuck = !fit && !out;
 		status = OK;
 		if (!*stuck)
-			memcpy(solve->rank, cheaper ? lowered : pushed, spill->units * sizeof *pushed);
+			memcpy(solve->pick, cheaper ? lowered : pushed, spill->units * sizeof *pushed);
 		if (!cheaper && out)
-			status = lay_out(solve, pool, solve->rank, trial_effort(solve), part);
+			status = lay_out(solve, pool, solve->pick, trial_effort(solve), part);
 		/* What is left may be laid out worse than before; then it goes on moving. */
 		if (status != NO_MEMORY && !*stuck && !fits(solve, pool, part))
 			status = settle(solve, pool, stuck);
@@ -497,18 +497,18 @@ static enum status solve_greedily(struct solve *solve)
 {
 	const struct spill *spill = &solve->spill;
 	bool stuck = false, moved = true;
-	memset(solve->rank, 0, spill->units * sizeof *solve->rank);
+	memset(solve->pick, 0, spill->units * sizeof *solve->pick);
 	while (moved && !stuck) {
 		moved = false;
 		for (uint32_t p = 0; p < spill->pools && !stuck; p++) {
 			int64_t before = 0, after = 0;
 			for (uint32_t u = 0; u < spill->units; u++)
-				before += solve->rank[u];
+				before += solve->pick[u];
 			enum status status = settle(solve, p, &stuck);
 			if (status != OK)
 				return status;
 			for (uint32_t u = 0; u < spill->units; u++)
-				after += solve->rank[u];
+				after += solve->pick[u];
 			moved |= after != before;
 		}
 	}
@@ -544,16 +544,16 @@ static enum status bring_back(struct solve *solve)
 		if (costly[i].cost == 0 || solve->result->cost <= solve->result->bound)
 			break;
 		uint32_t from = spill_pool(spill, solve->best, unit);
-		memcpy(solve->rank, solve->best, spill->units * sizeof *solve->rank);
-		solve->rank[unit]--;
-		uint32_t to = spill_pool(spill, solve->rank, unit);
-		status = lay_out(solve, to, solve->rank, trial_effort(solve), &solve->part[to]);
+		memcpy(solve->pick, solve->best, spill->units * sizeof *solve->pick);
+		solve->pick[unit]--;
+		uint32_t to = spill_pool(spill, solve->pick, unit);
+		status = lay_out(solve, to, solve->pick, trial_effort(solve), &solve->part[to]);
 		if (status == NO_MEMORY || !fits(solve, to, &solve->part[to])) {
 			status = status == NO_MEMORY ? status : OK;
 			continue;
 		}
 		/* The one that it leaves is still within its capacity; its layout is made anew. */
-		status = lay_out(solve, from, solve->rank, trial_effort(solve), &solve->part[from]);
+		status = lay_out(solve, from, solve->pick, trial_effort(solve), &solve->part[from]);
 		if (status == NO_MEMORY || !fits(solve, from, &solve->part[from])) {
 			status = status == NO_MEMORY ? status : OK;
 			continue;

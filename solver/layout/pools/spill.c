@@ -19,11 +19,11 @@ struct relief {
 	double dual;
 };
 
-int64_t spill_cost(const struct spill *spill, const uint32_t *rank)
+int64_t spill_cost(const struct spill *spill, const uint32_t *pick)
 {
 	int64_t cost = 0;
 	for (uint32_t u = 0; u < spill->units; u++)
-		cost += rank[u] * spill->cost[u];
+		cost += pick[u] * spill->cost[u];
 	return cost;
 }
 
@@ -59,13 +59,13 @@ static double share(int64_t bytes, int64_t excess)
 }
 
 /* One step: takes costs off and lets units leave. False when nobody there can. */
-static bool step(struct relief *relief, uint32_t section, const uint32_t *rank)
+static bool step(struct relief *relief, uint32_t section, const uint32_t *pick)
 {
 	const struct spill *spill = relief->spill;
 	int64_t excess = relief->load[section] - relief->limit;
 	double eps = -1;
 	for (uint32_t u = 0; u < spill->units; u++) {
-		int64_t bytes = relief->inside[u] && !spill_last(spill, rank, u) ? bytes_at(spill, u, section) : 0;
+		int64_t bytes = relief->inside[u] && !spill_last(spill, pick, u) ? bytes_at(spill, u, section) : 0;
 		if (bytes > 0 && (eps < 0 || relief->left[u] / share(bytes, excess) < eps))
 			eps = relief->left[u] / share(bytes, excess);
 	}
@@ -73,7 +73,7 @@ static bool step(struct relief *relief, uint32_t section, const uint32_t *rank)
 		return false;
 	relief->dual += eps * (double)excess;
 	for (uint32_t u = 0; u < spill->units; u++) {
-		int64_t bytes = relief->inside[u] && !spill_last(spill, rank, u) ? bytes_at(spill, u, section) : 0;
+		int64_t bytes = relief->inside[u] && !spill_last(spill, pick, u) ? bytes_at(spill, u, section) : 0;
 		if (bytes == 0)
 			continue;
 		relief->left[u] -= eps * share(bytes, excess);
@@ -96,7 +96,7 @@ static bool fits_back(const struct relief *relief, uint32_t unit)
 	return true;
 }
 
-static enum status set_up(struct relief *relief, const uint32_t *rank)
+static enum status set_up(struct relief *relief, const uint32_t *pick)
 {
 	const struct spill *spill = relief->spill;
 	relief->load = mem_alloc(spill->sections, sizeof *relief->load);
@@ -107,7 +107,7 @@ static enum status set_up(struct relief *relief, const uint32_t *rank)
 		return NO_MEMORY;
 	for (uint32_t u = 0; u < spill->units; u++) {
 		relief->left[u] = (double)spill->cost[u];
-		relief->inside[u] = spill_pool(spill, rank, u) == relief->pool;
+		relief->inside[u] = spill_pool(spill, pick, u) == relief->pool;
 		if (relief->inside[u])
 			load_unit(relief, u, 1);
 	}
@@ -123,23 +123,23 @@ static void tear_down(struct relief *relief)
 }
 
 /* Lets units leave until the rest fits; *section the one that is too full for good. */
-static enum status relieve(struct relief *relief, const uint32_t *rank, uint32_t *section)
+static enum status relieve(struct relief *relief, const uint32_t *pick, uint32_t *section)
 {
-	enum status status = set_up(relief, rank);
+	enum status status = set_up(relief, pick);
 	while (status == OK && relief->spill->sections > 0) {
 		*section = fullest(relief);
 		if (relief->load[*section] <= relief->limit)
 			break;
-		if (!step(relief, *section, rank))
+		if (!step(relief, *section, pick))
 			status = INFEASIBLE;
 	}
 	return status;
 }
 
-enum status spill_relieve(const struct spill *spill, uint32_t pool, int64_t limit, uint32_t *rank, uint32_t *section, int64_t *bytes)
+enum status spill_relieve(const struct spill *spill, uint32_t pool, int64_t limit, uint32_t *pick, uint32_t *section, int64_t *bytes)
 {
 	struct relief relief = { .spill = spill, .pool = pool, .limit = limit };
-	enum status status = relieve(&relief, rank, section);
+	enum status status = relieve(&relief, pick, section);
 	if (status == INFEASIBLE)
 		*bytes = relief.load[*section];
 	for (uint32_t i = relief.gone_count; status == OK && i-- > 0;) {
@@ -147,7 +147,7 @@ enum status spill_relieve(const struct spill *spill, uint32_t pool, int64_t limi
 		if (fits_back(&relief, unit))
 			load_unit(&relief, unit, 1);
 		else
-			rank[unit]++;
+			pick[unit]++;
 	}
 	tear_down(&relief);
 	return status;
@@ -155,12 +155,12 @@ enum status spill_relieve(const struct spill *spill, uint32_t pool, int64_t limi
 
 enum status spill_bound(const struct spill *spill, int64_t *bound)
 {
-	uint32_t *rank = mem_alloc(spill->units, sizeof *rank), section;
-	enum status status = rank ? OK : NO_MEMORY;
+	uint32_t *pick = mem_alloc(spill->units, sizeof *pick), section;
+	enum status status = pick ? OK : NO_MEMORY;
 	double dual = 0;
 	for (uint32_t pool = 0; pool < spill->pools && status == OK; pool++) {
 		struct relief relief = { .spill = spill, .pool = pool, .limit = spill->capacity[pool] };
-		if (relief.limit < INT64_MAX && relieve(&relief, rank, &section) == NO_MEMORY)
+		if (relief.limit < INT64_MAX && relieve(&relief, pick, &section) == NO_MEMORY)
 			status = NO_MEMORY;
 		dual += relief.dual;
 		tear_down(&relief);
@@ -168,7 +168,7 @@ enum status spill_bound(const struct spill *spill, int64_t *bound)
 	/* Rounding errors are far below this, and costs are whole. */
 	int64_t whole = (int64_t)(dual * (1 - 1e-11));
 	*bound = whole + ((double)whole < dual * (1 - 1e-11));
-	mem_free(rank);
+	mem_free(pick);
 	return status;
 }
 

@@ -13,8 +13,8 @@
 #define PROGRAM_NODES 20000
 #define PROGRAM_ITERATIONS 200000
 
-/* The rank that the pool has in the unit's list, NONE: it may not lie there. */
-static uint32_t rank_of(const struct spill *spill, uint32_t unit, uint32_t pool)
+/* The pick that the pool has in the unit's list, NONE: it may not lie there. */
+static uint32_t pick_of(const struct spill *spill, uint32_t unit, uint32_t pool)
 {
 	FOR_ROW(i, &spill->candidates, unit)
 		if (spill->candidates.item[i] == pool)
@@ -23,12 +23,12 @@ static uint32_t rank_of(const struct spill *spill, uint32_t unit, uint32_t pool)
 }
 
 /* What the pool would have to hold in each section if all came that may. */
-static void fill(const struct spill *spill, uint32_t pool, const uint32_t *rank, int64_t *load)
+static void fill(const struct spill *spill, uint32_t pool, const uint32_t *pick, int64_t *load)
 {
 	memset(load, 0, spill->sections * sizeof *load);
 	for (uint32_t u = 0; u < spill->units; u++) {
-		uint32_t own = rank_of(spill, u, pool);
-		if (own == NONE || (rank && rank[u] != own))
+		uint32_t own = pick_of(spill, u, pool);
+		if (own == NONE || (pick && pick[u] != own))
 			continue;
 		for (uint32_t k = spill->span_start[u]; k < spill->span_start[u + 1]; k++)
 			for (uint32_t s = spill->span[k].first; s < spill->span[k].last; s++)
@@ -45,13 +45,13 @@ static bool add_sections(struct milp *milp, const struct spill *spill, uint32_t 
 			continue;
 		milp_add_row(milp, -INFINITY, capacity / scale);
 		for (uint32_t u = 0; u < spill->units; u++) {
-			uint32_t rank = rank_of(spill, u, pool);
+			uint32_t pick = pick_of(spill, u, pool);
 			int64_t bytes = 0;
-			for (uint32_t k = spill->span_start[u]; rank != NONE && k < spill->span_start[u + 1]; k++)
+			for (uint32_t k = spill->span_start[u]; pick != NONE && k < spill->span_start[u + 1]; k++)
 				if (spill->span[k].first <= s && s < spill->span[k].last)
 					bytes += spill->span[k].bytes;
 			if (bytes > 0)
-				milp_add_entry(milp, spill->candidates.start[u] + rank, (double)bytes / scale);
+				milp_add_entry(milp, spill->candidates.start[u] + pick, (double)bytes / scale);
 		}
 		if (milp->entries > ENTRIES_MOST)
 			return false;
@@ -66,7 +66,7 @@ static void add_cuts(struct milp *milp, const struct spill *spill)
 		milp_add_row(milp, -INFINITY, cut->count - 1.0);
 		for (uint32_t k = 0; k < cut->count; k++) {
 			uint32_t unit = spill->cut_unit[cut->first + k];
-			milp_add_entry(milp, spill->candidates.start[unit] + rank_of(spill, unit, cut->pool), 1);
+			milp_add_entry(milp, spill->candidates.start[unit] + pick_of(spill, unit, cut->pool), 1);
 		}
 	}
 }
@@ -94,11 +94,11 @@ static bool build(struct milp *milp, const struct spill *spill, double scale, in
 	return true;
 }
 
-/* Whether the ranks keep capacities and cuts, in integers. */
-static bool valid(const struct spill *spill, const uint32_t *rank, int64_t *load)
+/* Whether the picks keep capacities and cuts, in integers. */
+static bool valid(const struct spill *spill, const uint32_t *pick, int64_t *load)
 {
 	for (uint32_t pool = 0; pool < spill->pools; pool++) {
-		fill(spill, pool, rank, load);
+		fill(spill, pool, pick, load);
 		for (uint32_t s = 0; s < spill->sections; s++)
 			if (load[s] > spill->capacity[pool])
 				return false;
@@ -107,24 +107,24 @@ static bool valid(const struct spill *spill, const uint32_t *rank, int64_t *load
 		const struct spill_cut *cut = &spill->cut[i];
 		uint32_t there = 0;
 		for (uint32_t k = 0; k < cut->count; k++)
-			there += spill_pool(spill, rank, spill->cut_unit[cut->first + k]) == cut->pool;
+			there += spill_pool(spill, pick, spill->cut_unit[cut->first + k]) == cut->pool;
 		if (there == cut->count)
 			return false;
 	}
 	return true;
 }
 
-static void read_ranks(const struct spill *spill, const double *value, uint32_t *rank)
+static void read_picks(const struct spill *spill, const double *value, uint32_t *pick)
 {
 	for (uint32_t u = 0; u < spill->units; u++) {
-		rank[u] = 0;
+		pick[u] = 0;
 		FOR_ROW(i, &spill->candidates, u)
 			if (value[i] > 0.5)
-				rank[u] = i - spill->candidates.start[u];
+				pick[u] = i - spill->candidates.start[u];
 	}
 }
 
-enum status spill_program(const struct spill *spill, uint32_t *rank, int64_t *bound, struct control *control)
+enum status spill_program(const struct spill *spill, uint32_t *pick, int64_t *bound, struct control *control)
 {
 	struct milp milp = { 0 };
 	struct milp_limits limits = { .iterations = PROGRAM_ITERATIONS, .nodes = PROGRAM_NODES };
@@ -137,10 +137,10 @@ enum status spill_program(const struct spill *spill, uint32_t *rank, int64_t *bo
 	if (status == OK)
 		status = build(&milp, spill, scale, load) ? milp_solve(&milp, &limits, control, &solution) : LIMIT;
 	if ((status == OK || status == LIMIT) && solution.value) {
-		read_ranks(spill, solution.value, rank);
+		read_picks(spill, solution.value, pick);
 		/* Whole costs, rounding errors taken off. */
 		int64_t least = (int64_t)ceil(solution.bound - 1e-7 * fabs(solution.bound) - 1e-6);
-		status = valid(spill, rank, load) ? OK : LIMIT;
+		status = valid(spill, pick, load) ? OK : LIMIT;
 		if (status == OK)
 			*bound = least > 0 ? least * (int64_t)scale : 0;
 	}

@@ -22,7 +22,7 @@ struct fixture {
 
 static void fixture_make(struct fixture *fixture, const int64_t *size, uint32_t axes, const uint32_t *axis)
 {
-	*fixture = (struct fixture) { .tensor = { .rank = PARTS, .bytes = 4 }, .part_start = { 0, PARTS }, .mesh = { .axes = axes } };
+	*fixture = (struct fixture) { .tensor = { .dims = PARTS, .bytes = 4 }, .part_start = { 0, PARTS }, .mesh = { .axes = axes } };
 	for (int i = 0; i < PARTS; i++) {
 		fixture->shape[i] = size[i];
 		fixture->tensor.bytes *= size[i];
@@ -223,7 +223,7 @@ Test(reshard, many_parts_and_axes_are_bounded)
 {
 	struct part part[20];
 	int64_t shape[20];
-	struct tensor tensor = { .rank = 20, .bytes = 1, .shape = shape };
+	struct tensor tensor = { .dims = 20, .bytes = 1, .shape = shape };
 	for (int i = 0; i < 20; i++) {
 		part[i] = (struct part) { .size = 6, .dim = (uint8_t)i };
 		shape[i] = 6;

@@ -18,8 +18,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static uint64_t hash_tensor(uint64_t hash, const struct tensor *tensor)
 {
-	hash = hash_join(hash_join(hash, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->rank);
-	for (uint32_t i = 0; i < tensor->rank && tensor->shape; i++)
+	hash = hash_join(hash_join(hash, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->dims);
+	for (uint32_t i = 0; i < tensor->dims && tensor->shape; i++)
 		hash = hash_join(hash, (uint64_t)tensor->shape[i]);
 	return hash;
 }
@@ -46,9 +46,9 @@ static uint32_t op_at(const struct fold_segment *segment, uint32_t copy, uint32_
 
 static bool same_tensor(const struct tensor *a, const struct tensor *b)
 {
-	if (a->bytes != b->bytes || a->dtype != b->dtype || a->rank != b->rank || !a->shape != !b->shape)
+	if (a->bytes != b->bytes || a->dtype != b->dtype || a->dims != b->dims || !a->shape != !b->shape)
 		return false;
-	return !a->shape || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+	return !a->shape || memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0;
 }
 
 static bool same_op(const struct graph *graph, uint32_t a, uint32_t b)

@@ -52,7 +52,7 @@ Test(dive, takes_what_can_rest_lowest)
 		uint32_t order[MOST];
 		int64_t offset[MOST], expected[MOST], height;
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
-		cr_assert_eq(layout_rank(&model, keys[round / 8 % 8], order), OK);
+		cr_assert_eq(layout_sort(&model, keys[round / 8 % 8], order), OK);
 		simple_dive(&model, order, expected);
 		cr_assert_eq(layout_dive(&model, order, false, INT64_MAX, offset, &height, &control), OK);
 		for (uint32_t b = 0; b < model.n; b++)
@@ -127,7 +127,7 @@ Test(dive, the_critical_one_fills_first_what_would_reach_highest)
 		uint32_t order[MOST];
 		int64_t offset[MOST], expected[MOST], height;
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
-		cr_assert_eq(layout_rank(&model, keys[round / 2 % 4], order), OK);
+		cr_assert_eq(layout_sort(&model, keys[round / 2 % 4], order), OK);
 		simple_critical_dive(&model, order, expected);
 		cr_assert_eq(layout_dive(&model, order, true, INT64_MAX, offset, &height, &control), OK);
 		for (uint32_t b = 0; b < model.n; b++)
@@ -149,7 +149,7 @@ Test(nest, finds_the_first_in_order_between_two_sections)
 		uint32_t order[MOST];
 		bool gone[MOST] = { false };
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
-		cr_assert_eq(layout_rank(&model, round % 2 ? "AZ" : "TWA", order), OK);
+		cr_assert_eq(layout_sort(&model, round % 2 ? "AZ" : "TWA", order), OK);
 		cr_assert_eq(nest_build(&nest, &model, order), OK);
 		for (int question = 0; question < 200; question++) {
 			uint32_t first = (uint32_t)below(&seed, model.sections), expected = NONE;
@@ -187,7 +187,7 @@ Test(dive, out_of_memory_leaks_nothing)
 	int64_t offset[MOST], height;
 	draw(&sample, 30, 20, 12, PLAIN, &seed);
 	cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
-	cr_assert_eq(layout_rank(&model, "TAW", order), OK);
+	cr_assert_eq(layout_sort(&model, "TAW", order), OK);
 	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n++) {
 		long before = memory_blocks();

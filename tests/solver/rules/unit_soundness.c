@@ -103,7 +103,7 @@ static void read_shapes(const char *text, int *operands, int *tensors)
 		*array = (struct array) { 0 };
 		for (; *text && *text != ' '; text++)
 			if (*text != '-')
-				array->shape[array->rank++] = *text - '0';
+				array->shape[array->dims++] = *text - '0';
 		text -= *text == '\0';
 	}
 }
@@ -142,8 +142,8 @@ static bool carries(const struct binding *binding, uint32_t tensor, uint32_t fac
 static void take_half(const struct binding *binding, uint32_t split, int half)
 {
 	for (uint32_t t = 0; t < binding->tensors; t++) {
-		part[t] = (struct array) { .rank = whole[t].rank };
-		for (int d = 0; d < whole[t].rank; d++) {
+		part[t] = (struct array) { .dims = whole[t].dims };
+		for (int d = 0; d < whole[t].dims; d++) {
 			const struct binding_dim *dim = &binding->dim[binding->dim_start[t] + (uint32_t)d];
 			part[t].shape[d] = whole[t].shape[d];
 			for (uint32_t i = 0; i < dim->count; i++)
@@ -204,7 +204,7 @@ static uint32_t check_case(const struct rule *rule, const struct soundness_case 
 	read_shapes(at->shapes, &operands, &tensors);
 	struct rule_tensor tensor[TENSORS];
 	for (int t = 0; t < tensors; t++) {
-		tensor[t] = (struct rule_tensor) { whole[t].shape, whole[t].rank };
+		tensor[t] = (struct rule_tensor) { whole[t].shape, whole[t].dims };
 		for (int64_t i = 0; t < operands && i < count(&whole[t]); i++)
 			whole[t].value[i] = (double)(random_next(state) % 1000) / 100;
 	}

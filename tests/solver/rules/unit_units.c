@@ -170,7 +170,7 @@ static void describe(const struct units *units, uint32_t id, bool is_op, FILE *o
 	for (uint32_t k = 0; k < arguments; k++) {
 		uint32_t t = !is_op ? id : k < reads ? graph->reads.item[graph->reads.start[id] + k] : graph->writes.item[graph->writes.start[id] + k - reads];
 		fprintf(out, " (%lld %d %d", (long long)graph->tensor[t].bytes, graph->tensor[t].dtype, graph_in_host(graph, t));
-		for (uint32_t d = 0; d < graph->tensor[t].rank; d++)
+		for (uint32_t d = 0; d < graph->tensor[t].dims; d++)
 			fprintf(out, " %lld", graph->tensor[t].shape ? (long long)graph->tensor[t].shape[d] : -1);
 		for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
 			fprintf(out, " %lld.%d.%d.%d", (long long)units->part[i].size, units->part[i].dim, units->part[i].role, units->part[i].even);

@@ -156,7 +156,7 @@ Test(sharding, alpa_data_parallelism_by_force)
 	struct placement_pin pin[32];
 	uint32_t pins = 0;
 	for (uint32_t t = 0; t < graph->tensors; t++)  /* samples are split wherever there are any */
-		for (uint8_t d = 0; d < graph->tensor[t].rank; d++)
+		for (uint8_t d = 0; d < graph->tensor[t].dims; d++)
 			if (graph->tensor[t].shape[d] == 128)
 				pin[pins++] = (struct placement_pin) { t, 0, (int8_t)d };
 	for (uint32_t t = 0; t < graph->tensors; t++) {  /* so gradients of weights are sums over them */

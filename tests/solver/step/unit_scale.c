@@ -84,7 +84,7 @@ static void check_same(const struct graph *a, const struct graph *b, const char 
 		uint32_t other = graph_find_tensor(b, a->tensor[t].name);
 		cr_assert_neq(other, NONE, "%s: tensor %s is missing", what, a->tensor[t].name);
 		cr_assert_eq(a->tensor[t].bytes, b->tensor[other].bytes, "%s: bytes of %s", what, a->tensor[t].name);
-		for (int d = 0; d < a->tensor[t].rank; d++)
+		for (int d = 0; d < a->tensor[t].dims; d++)
 			cr_assert_eq(a->tensor[t].shape[d], b->tensor[other].shape[d], "%s: shape of %s", what, a->tensor[t].name);
 	}
 	cr_assert_eq(program_peak(a), program_peak(b), "%s", what);
@@ -144,7 +144,7 @@ static struct graph *small_graph(const char *type)
 {
 	static const int64_t shape[2] = { 1, 4 };
 	struct draft *draft = draft_new();
-	struct tensor tensor = { .name = "in", .shape = shape, .rank = 2, .bytes = 16, .alias = NONE, .kind = KIND_INPUT, .dtype = DTYPE_F32,
+	struct tensor tensor = { .name = "in", .shape = shape, .dims = 2, .bytes = 16, .alias = NONE, .kind = KIND_INPUT, .dtype = DTYPE_F32,
 		.has_shape = true, .has_dtype = true };
 	uint32_t in = draft_tensor(draft, &tensor);
 	tensor.name = "out";

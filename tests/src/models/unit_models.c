@@ -215,7 +215,7 @@ static double state_bytes(const struct graph *graph, const struct device *device
 		bool state = (root->kind == KIND_PARAMETER || root->kind == KIND_OPTIMIZER) && strncmp(root->name, "h.", 2) == 0;
 		bool gradient = root->dtype == DTYPE_F32 && graph->storage[s].phase == PHASE_BACKWARD && of_layer(graph, root->writer) &&
 			strncmp(graph->op[root->writer].type, "aten._to_copy", 13) == 0;
-		if ((state || gradient) && root->rank == 2)
+		if ((state || gradient) && root->dims == 2)
 			bytes += (double)graph->storage[s].bytes;
 	}
 	return bytes / device->tensor / device->stages;

@@ -143,7 +143,7 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 		snprintf(text, sizeof text, "devices=8 %s", words[i]);
 		scenario_of(text, &scenario);
 		for (uint32_t t = 0; t < graph->tensors; t++)
-			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].rank == 3 && graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
+			if (graph->tensor[t].kind == KIND_ACTIVATION && graph->tensor[t].dims == 3 && graph->tensor[t].bytes >= 8 * 32 * 768 * 4) {
 				snprintf(text, sizeof text, "pin offload %.100s", graph->tensor[t].name);
 				cr_assert_eq(scenario_pin(&scenario, text, &error), OK, "%s", error.text);
 				pins++;
@@ -182,10 +182,10 @@ static void lie(const struct graph *graph, const char *text, const char *part, c
 	json_decref(plan);
 }
 
-static const char *tensor_of_kind(const struct graph *graph, enum kind kind, uint8_t rank)
+static const char *tensor_of_kind(const struct graph *graph, enum kind kind, uint8_t dims)
 {
 	uint32_t t = 0;
-	while (graph->tensor[t].kind != kind || graph->tensor[t].rank != rank || graph->tensor[t].alias != NONE)
+	while (graph->tensor[t].kind != kind || graph->tensor[t].dims != dims || graph->tensor[t].alias != NONE)
 		t++;
 	return graph->tensor[t].name;
 }

@@ -72,7 +72,7 @@ Test(view_devices, the_schedule_is_the_plans)
 	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
 	cr_assert_eq(timetable->time, pipelined->time);
 	for (uint32_t rank = 0; rank < 4; rank++) {
-		cr_assert_eq(timetable_peak(timetable, rank), fixture.plan->stage ? fixture.plan->stage[rank].peak : pipelined->rank[rank].peak);
+		cr_assert_eq(timetable_peak(timetable, rank), fixture.plan->by_rank ? fixture.plan->by_rank[rank].peak : pipelined->rank[rank].peak);
 		for (uint32_t i = 0; i < timetable->slots; i++)
 			cr_assert_eq(memcmp(timetable_slot(timetable, rank, i), &pipelined->timing.slot[rank * pipelined->timing.slots + i],
 				sizeof(struct pipeline_slot)), 0);

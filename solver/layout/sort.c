@@ -1,13 +1,13 @@
-/* rank.c: orders of buffers by contention, lifetime, area and the like. */
+/* sort.c: orders of buffers by contention, lifetime, area and the like. */
 #include "model.h"
 
 #define KEYS 3
 
-struct ranked { double key[KEYS]; uint32_t buffer; };
+struct entry { double key[KEYS]; uint32_t buffer; };
 
-static int compare_ranked(const void *left, const void *right)
+static int compare_entries(const void *left, const void *right)
 {
-	const struct ranked *a = left, *b = right;
+	const struct entry *a = left, *b = right;
 	for (int i = 0; i < KEYS; i++)
 		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
 			return a->key[i] > b->key[i] ? -1 : 1;
@@ -86,11 +86,11 @@ static double simple_key(const struct layout_model *model, char key, uint32_t b)
 	}
 }
 
-enum status layout_rank(const struct layout_model *model, const char *keys, uint32_t *order)
+enum status layout_sort(const struct layout_model *model, const char *keys, uint32_t *order)
 {
-	struct ranked *ranked = mem_alloc(model->n, sizeof *ranked);
+	struct entry *entry = mem_alloc(model->n, sizeof *entry);
 	double *value = mem_alloc(model->n, sizeof *value);
-	enum status status = ranked && value ? OK : NO_MEMORY;
+	enum status status = entry && value ? OK : NO_MEMORY;
 	for (int i = 0; status == OK && i < KEYS && keys[i]; i++) {
 		if (keys[i] == 'T')
 			status = contention(model, value);
@@ -100,16 +100,16 @@ enum status layout_rank(const struct layout_model *model, const char *keys, uint
 			for (uint32_t b = 0; b < model->n; b++)
 				value[b] = simple_key(model, keys[i], b);
 		for (uint32_t b = 0; status == OK && b < model->n; b++)
-			ranked[b].key[i] = value[b];
+			entry[b].key[i] = value[b];
 	}
 	if (status == OK) {
 		for (uint32_t b = 0; b < model->n; b++)
-			ranked[b].buffer = b;
-		qsort(ranked, model->n, sizeof *ranked, compare_ranked);
+			entry[b].buffer = b;
+		qsort(entry, model->n, sizeof *entry, compare_entries);
 		for (uint32_t i = 0; i < model->n; i++)
-			order[i] = ranked[i].buffer;
+			order[i] = entry[i].buffer;
 	}
-	mem_free(ranked);
+	mem_free(entry);
 	mem_free(value);
 	return status;
 }
