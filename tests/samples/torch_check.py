@@ -1,4 +1,5 @@
 """Captures, replays and real runs of the steps in torch_steps.py. Run by torch_test, under the heap shim."""
+import copy
 import faulthandler
 import json
 import os
@@ -22,6 +23,7 @@ from tidemark_torch.workspace import Heap
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import torch_steps
+from torch_steps import with_loss
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
@@ -110,6 +112,139 @@ class Recomputed(unittest.TestCase):
 
     def test_masks_are_filled_again(self):
         self.check("filled")
+
+
+class Applied(unittest.TestCase):
+    """Plans that run in training: losses as without them, and the peak that the plan says."""
+
+    def make(self, name, *settings, graph_as_planned=False):
+        """(the step, after a few runs; its plan, applied). Settings as for plan()."""
+        step = make(name)
+        for _ in range(3):
+            step()
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/step.jsonl", step, warm=False)
+            plan = planned(f"{folder}/step.jsonl", *settings)
+            if graph_as_planned:
+                words = [word for setting in settings for word in ("--set", setting)]
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
+                                "-o", f"{folder}/planned.jsonl", *words], check=True)
+                graph = read_graph(f"{folder}/planned.jsonl")
+        return step, tidemark_torch.apply(plan, graph)
+
+    def growth(self, step):
+        """The peak of a step's growth in bytes, of what passes through PyTorch's allocator."""
+        for _ in range(2):
+            step()
+        return truth.allocator_growth(step)
+
+    def planned_growth(self, applied):
+        """What the plan says of it."""
+        return applied.plan["memory"]["peak_bytes"] - applied.plan["memory"]["persistent_bytes"]
+
+    def check_order(self, step, module, optimizer, applied, inputs):
+        """Runs an applied order and the user's own step side by side."""
+        twin_module, twin_optimizer = copy.deepcopy((module, optimizer))
+        run = applied.step(twin_module, twin_optimizer)
+        schedules = [torch.optim.lr_scheduler.CosineAnnealingLR(one, 8) for one in (optimizer, twin_optimizer)]
+        for _ in range(3):
+            self.assertEqual(step().item(), run(*inputs).item())
+            for schedule in schedules:
+                schedule.step()
+        for mine, theirs in zip(twin_module.parameters(), module.parameters()):
+            self.assertTrue(torch.equal(mine, theirs))
+        return run
+
+    def test_an_order_trains_as_the_step_does(self):
+        for kind, options in ((torch.optim.Adam, {}), (torch.optim.AdamW, {"foreach": True}), (torch.optim.Adam, {"fused": True}),
+                              (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.NAdam, {}), (torch.optim.RMSprop, {})):
+            model, data = torch_steps.network(), torch_steps.batch()
+            optimizer = kind(model.parameters(), **options)
+            step = with_loss(model, optimizer, *data)
+            step()
+            with tempfile.TemporaryDirectory() as folder:
+                graph = capture_step(f"{folder}/step.jsonl", step, warm=False)
+                applied = tidemark_torch.apply(planned(f"{folder}/step.jsonl"), graph)
+            self.check_order(step, model, optimizer, applied, data)
+
+    def test_an_order_needs_what_the_plan_says(self):
+        step, applied = self.make("blocks")
+        run = self.check_order(step, step.module, step.optimizer, applied, step.inputs)
+        self.assertLess(abs(self.growth(lambda: run(*step.inputs)) / self.planned_growth(applied) - 1), 0.01)
+        self.assertLess(self.planned_growth(applied), self.growth(step))
+
+    def test_recomputation_as_a_graph_needs_what_the_plan_says(self):
+        step, applied = self.make("blocks", "recompute=full", graph_as_planned=True)
+        run = self.check_order(step, step.module, step.optimizer, applied, step.inputs)
+        self.assertLess(abs(self.growth(lambda: run(*step.inputs)) / self.planned_growth(applied) - 1), 0.01)
+
+    def test_random_numbers_do_not_depend_on_the_order(self):
+        step, applied = self.make("dropping")
+        program = tidemark_torch.apply({"order": {"ops": list(applied.graph.ops)}}, applied.graph)
+        losses = []
+        for plan in (program, applied):
+            run = plan.step(*copy.deepcopy((step.module, step.optimizer)))
+            torch.manual_seed(7)
+            losses.append([run(*step.inputs).item() for _ in range(3)])
+        self.assertEqual(losses[0], losses[1])
+        self.assertEqual(len(set(losses[0])), 3)
+
+    def test_a_policy_recomputes_what_the_plan_does(self):
+        for name, how in (("dropping", "full"), ("blocks", "selective")):
+            step, applied = self.make(name, f"recompute={how}")
+            other = copy.deepcopy(step.module)
+            torch.manual_seed(3)
+            own, expected = self.growth(step), step.forward().item()
+            checkpoints = applied.checkpoint(step.module)
+            self.assertEqual(checkpoints.paths, [f"blocks.{i}" for i in range(4)])
+            growth = self.growth(step)
+            with fake():
+                copied = make(name)
+                applied.checkpoint(copied.module)
+                graph = capture_step(None, copied)
+            predicted = graph.peak_bytes(list(graph.ops)) - graph.persistent_bytes()
+            self.assertLess(abs(growth / predicted - 1), 0.01)
+            self.assertLess(growth, 0.95 * own)
+            checkpoints.undo()
+            self.same_gradients(other, step.inputs, applied.checkpoint)
+
+    def same_gradients(self, model, inputs, change):
+        """What change() does to a model leaves loss and gradients as they are, bit by bit."""
+        found = []
+        for _ in range(2):
+            model.zero_grad()
+            torch.manual_seed(11)
+            loss = model(*inputs)
+            loss.backward()
+            found.append([loss.detach()] + [p.grad.clone() for p in model.parameters()])
+            change(model)
+        self.assertTrue(all(torch.equal(one, other) for one, other in zip(*found)))
+
+    def test_tags_for_compile(self):
+        for name, how in (("blocks", "selective"), ("dropping", "full")):
+            step, applied = self.make(name, f"recompute={how}")
+            model, own = step.module, self.growth(step)
+            expected = step.forward().item()
+            step.module = torch.compile(model, backend=applied.compile_backend(to="eager"))
+            if name == "blocks":
+                self.assertEqual(step.forward().item(), expected)
+            # PyTorch's partitioner may keep less than the plan does, not more
+            self.assertLess(self.growth(step), 1.01 * self.planned_growth(applied))
+            self.assertLess(self.planned_growth(applied), 0.95 * own)
+            torch._dynamo.reset()
+
+    def test_what_can_not_be_applied_is_said(self):
+        step, applied = self.make("blocks", "recompute=full")
+        for run, said in ((lambda: applied.step(step.module, step.optimizer), "--stage device"),
+                          (lambda: tidemark_torch.apply(applied.plan).order and tidemark_torch.apply(applied.plan).graph, "graph is needed"),
+                          (lambda: tidemark_torch.apply({}), "is no plan"), (lambda: applied.checkpoint(nn.Linear(2, 2)), "no module")):
+            self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
+        plain = tidemark_torch.apply({"order": {"ops": list(applied.graph.ops)}}, applied.graph)
+        for run, said in ((lambda: plain.checkpoint(step.module), "recomputes nothing"), (lambda: plain.step(step.module), "pass the optimizer"),
+                          (lambda: plain.step(step.module, torch.optim.Adam(step.module.parameters())), "run a step of your own first"),
+                          (lambda: plain.step(step.module, step.optimizer)(), "takes 1 inputs"),
+                          (lambda: plain.step(step.module, step.optimizer)(torch.randn(8, 64, 64)), "in the graph")):
+            self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
 
 
 class Capture(unittest.TestCase):

@@ -367,3 +367,43 @@ def keep_gradients():
     """zero_grad() that keeps the gradients' memory."""
     model, data = network(), batch()
     return with_loss(model, torch.optim.Adam(model.parameters()), *data, set_to_none=False)
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward part, as a transformer has them."""
+
+    def __init__(self, width, dropout):
+        super().__init__()
+        self.norm, self.mix, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.second, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.dropout = dropout
+
+    def forward(self, x):
+        batch, seq, width = x.shape
+        q, k, v = (part.view(batch, seq, 4, width // 4).transpose(1, 2) for part in self.mix(self.norm(x)).chunk(3, -1))
+        weights = F.dropout(torch.softmax(q @ k.transpose(-1, -2) / 8, -1), self.dropout, self.training)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, seq, width))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Blocks(nn.Module):
+    """A small transformer."""
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.blocks, self.head = nn.ModuleList([Block(64, dropout) for _ in range(4)]), nn.Linear(64, 10)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x).pow(2).mean()
+
+
+def blocks(dropout=0.0):
+    """Four blocks of a transformer."""
+    return Blocks(dropout), (torch.randn(16, 64, 64),)
+
+
+def dropping():
+    """The same with dropout."""
+    return blocks(0.1)

@@ -4,6 +4,7 @@ import bisect
 import torch
 from torch.nn.modules import module as nn_module
 from torch.optim import optimizer as optim
+from torch.utils._python_dispatch import _disable_current_modes
 
 
 class Modules:
@@ -76,6 +77,16 @@ class Modules:
             self.module_at.append(path)
 
 
+def counter(key, value):
+    """What reading a counter of an optimizer gives: its value where there is one, or what it may be after ten steps."""
+    if value.numel() != 1:
+        return None
+    if type(value) is torch.Tensor and value.device.type == "cpu":
+        with _disable_current_modes():
+            return value.item()
+    return 10.0 if key == "step" else 0.5
+
+
 class Optimizers:
     """Knows when an optimizer's step runs, and what it keeps.
 
@@ -115,7 +126,7 @@ class Optimizers:
                 name = self.recorder.name_parameter(p)
                 for key, value in optimizer.state.get(p, {}).items():
                     if isinstance(value, torch.Tensor):
-                        self.recorder.found(f"{name}.{key}", value, "optimizer", 10.0 if key == "step" else None)
+                        self.recorder.found(f"{name}.{key}", value, "optimizer", counter(key, value))
             for key, value in group.items():
                 if isinstance(value, torch.Tensor):
                     self.recorder.found(f"{type(optimizer).__name__}.{i}.{key}", value, "optimizer", 0.001)

@@ -1,0 +1,251 @@
+"""A step in the order of a plan, as an FX graph over the user's own parameters.
+
+The graph module has a call for each op, in the plan's order. Its inputs are everything that is there from the start.
+FX lets go of each result after its last use, which is what a plan's lifetimes say.
+"""
+import keyword
+import operator
+
+import torch
+from torch import fx
+
+from .errors import CaptureError
+from .numbers import Numbers, is_number
+from .replay import MOVES, find_function, stored_tensor
+from .memory import DTYPES, PERSISTENT
+
+TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+
+
+class Seeded:
+    """Random ops draw by their place in the program, so that every order draws the same numbers."""
+
+    def __init__(self, graph):
+        self.base = torch.zeros((), dtype=torch.int64)
+        names = [name for name, op in graph.ops.items() if op.get("random")]
+        self.place = {name: i for i, name in enumerate(names)}
+
+    def seeded(self, name, function):
+        """The function of a random op, seeded."""
+        place = self.place[name.partition(".again")[0]]
+
+        def draw(*args, **kwargs):
+            torch.manual_seed(int(self.base) + place)
+            return function(*args, **kwargs)
+        draw.__name__ = f"seeded_{function.overloadpacket.__name__}"
+        return draw
+
+    def next(self):
+        """A new base, drawn from the default generator, for the next step."""
+        self.base = torch.randint(0, 1 << 62, ())
+
+
+class Builder:
+    """Makes the FX graph. device: where ops that name a device make their tensors; None: where they did."""
+
+    def __init__(self, graph, order, numbers, seeds, device):
+        self.graph, self.numbers, self.seeds, self.device = graph, numbers, seeds, device
+        self.fx, self.node, self.uses = fx.Graph(), {}, set()
+        for op in graph.ops.values():
+            self.uses.update(op["in"])
+        self.inputs = [name for name in graph.tensors if name not in graph.writer and "alias" not in graph.tensors[name]]
+        words = {"numbers"}
+        for name in self.inputs:
+            word = self.identifier(name)
+            word = f"{word}_{len(words)}" if word in words else word
+            words.add(word)
+            self.node[name] = self.fx.placeholder(word)
+        self.list = self.fx.placeholder("numbers") if numbers and numbers.count else None
+        for name in order:
+            self.add(name, graph.ops[name])
+        self.outputs = [name for name, record in graph.tensors.items() if record["kind"] == "output" and
+                        "alias" not in record and name in self.node]
+        self.fx.output([self.newest(name) for name in self.outputs])
+        self.fx.lint()
+
+    @staticmethod
+    def identifier(name):
+        """A tensor's name as a Python identifier."""
+        word = "".join(letter if letter.isalnum() else "_" for letter in name)
+        return f"p_{word}" if word[:1].isdigit() or keyword.iskeyword(word) else word
+
+    def newest(self, root):
+        """The last tensor that names a whole storage: its shape may have changed since."""
+        return self.node[root]
+
+    def argument(self, value, slot):
+        """An op's argument as FX has it. slot: the place of the op's next number, in a list of one; or None."""
+        if isinstance(value, list):
+            return [self.argument(item, slot) for item in value]
+        if is_number(value) or (isinstance(value, dict) and "float" in value):
+            if slot is None:
+                return float(value["float"]) if isinstance(value, dict) else value
+            slot[0] += 1
+            return self.fx.call_function(operator.getitem, (self.list, slot[0] - 1))
+        if not isinstance(value, dict):
+            return value
+        (key, inner), = value.items()
+        return self.node[inner] if key == "t" else complex(*inner) if key == "complex" else getattr(torch, inner)
+
+    def add(self, name, op):
+        """The node of an op, and those of its results."""
+        function = find_function(name, op)
+        if function is None:
+            return
+        if op["op"] in MOVES:
+            args, kwargs = (self.node[op["in"][0]],), {}
+        else:
+            first = self.numbers.slots.get(name) if self.numbers else None
+            slot = None if first is None else [first]
+            args = tuple(self.argument(value, slot) for value in op["args"])
+            kwargs = {key: self.argument(op["kwargs"][key], slot) for key in sorted(op["kwargs"])}
+            if self.device is not None and kwargs.get("device") == "cpu":
+                kwargs["device"] = self.device
+            if op.get("random"):
+                function = self.seeds.seeded(name, function)
+        node = self.fx.call_function(function, args, kwargs)
+        node.meta["tidemark"] = name
+        if op["op"] in MOVES:
+            self.node.update({out: node for out in op["out"]})
+        else:
+            self.bind(op["result"], node)
+
+    def bind(self, slots, node):
+        """Names an op's results."""
+        if not isinstance(slots, list):
+            if slots is not None:
+                self.node[slots] = node
+            return
+        for i, slot in enumerate(slots):
+            if isinstance(slot, list) or slot in self.uses or (slot in self.graph.tensors and self.graph.tensors[slot]["kind"] == "output"):
+                self.bind(slot, self.fx.call_function(operator.getitem, (node, i)))
+
+
+class Names:
+    """Which of the user's tensors a graph's names stand for."""
+
+    def __init__(self, modules, optimizers):
+        self.of, named, with_state = {}, {}, 0
+        for module in modules:
+            has_state = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
+            prefix = f"{type(module).__name__}." if with_state or not has_state else ""
+            with_state += has_state
+            for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+                if id(tensor) not in named:
+                    named[id(tensor)] = self.unique(prefix + name)
+                    self.of[named[id(tensor)]] = tensor
+        for place, optimizer in enumerate(optimizers):
+            for i, group in enumerate(optimizer.param_groups):
+                for p in group["params"]:
+                    for key, value in optimizer.state.get(p, {}).items():
+                        if isinstance(value, torch.Tensor) and id(p) in named:
+                            self.of[f"{named[id(p)]}.{key}"] = value
+                for key, value in group.items():
+                    if isinstance(value, torch.Tensor):
+                        self.of[f"{type(optimizer).__name__}.{i}.{key}"] = value
+        self.named = named
+
+    def unique(self, name):
+        """As the capture makes names unique."""
+        found, count = name, 2
+        while found in self.of:
+            found, count = f"{name}.{count}", count + 1
+        return found
+
+    def find(self, name):
+        """The tensor of a name, or None. A gradient is looked up anew each time."""
+        if name not in self.of and name.endswith(".grad") and name[:-5] in self.of:
+            return self.of[name[:-5]].grad
+        return self.of.get(name)
+
+
+def as_recorded(tensor, record):
+    """A tensor as its record says: where the record is of the whole memory behind it, all of that."""
+    tensor = tensor.detach()
+    stride = record.get("stride")
+    if list(tensor.shape) == record["shape"] and (list(tensor.stride()) == stride if stride else tensor.is_contiguous()):
+        return tensor
+    memory = tensor.untyped_storage()
+    if memory.nbytes() != record["bytes"]:
+        raise CaptureError(f"{record['id']} is {list(tensor.shape)} here, {record['shape']} in the graph: capture this step")
+    whole = torch.empty(0, dtype=TORCH_DTYPES[record["dtype"]], device=tensor.device)
+    shape = record["shape"]
+    return whole.set_(memory, 0, shape, stride) if stride else whole.set_(memory, 0, shape)
+
+
+class Reordered:
+    """A step to call with its inputs, in the order in which the step first uses them, or by their names in the graph.
+    Returns the outputs: one tensor (the loss), or name -> tensor. `graph_module` is the FX graph."""
+
+    def __init__(self, graph, order, modules, optimizers, tensors):
+        graph.check_order(order)
+        self.numbers = None
+        self.graph, self.optimizers, self.tensors = graph, optimizers, tensors
+        self.names = Names(modules, optimizers)
+        if not optimizers and any(op["phase"] == "update" and op.get("inplace") for op in graph.ops.values()):
+            raise CaptureError("the step updates parameters: pass the optimizer")
+        first = next((p for module in modules for p in module.parameters()), None)
+        device = first.device if first is not None and first.device.type != "cpu" else None
+        self.seeds = Seeded(graph)
+        self.numbers = self.find_numbers(graph, optimizers)
+        for text in graph.head.get("assumed", []):
+            raise CaptureError(f"the graph assumes what data decides ({text}): no graph can run such a step")
+        self.builder = Builder(graph, order, self.numbers, self.seeds, device)
+        self.graph_module = fx.GraphModule(torch.nn.Module(), self.builder.fx, "ReorderedStep")
+        self.device = device
+        self.wanted = [name for name in self.builder.inputs if self.is_given(name)]
+        self.constants = {}
+
+    def find_numbers(self, graph, optimizers):
+        """The Numbers of the optimizers, or None."""
+        if not optimizers:
+            return None
+        state = {name for name, record in graph.tensors.items() if record["kind"] == "optimizer" and "alias" not in record}
+        lacking = sorted(name for name in state if self.names.find(name) is None)
+        if lacking:
+            raise CaptureError(f"there is no {lacking[0]} yet: run a step of your own first, which makes the optimizer's state")
+        touched = {graph.root(name) for op in graph.ops.values() if op["phase"] == "update" for _, name in op.get("inplace", [])}
+        trained = {id(self.names.of[name]) for name in touched if name in self.names.of}
+        return Numbers(graph, optimizers, trained)
+
+    def is_given(self, name):
+        """True for a tensor that each call has to bring."""
+        record = self.graph.tensors[name]
+        return self.names.find(name) is None and ("data" not in record or record["kind"] == "input") and \
+            name not in self.tensors and not (name.endswith(".grad") and name[:-5] in self.names.of)
+
+    def value(self, name, given):
+        """The tensor that a name stands for."""
+        record = self.graph.tensors[name]
+        tensor = given.get(name, self.tensors.get(name))
+        if tensor is None:
+            tensor = self.names.find(name)
+        if tensor is None and "data" in record:
+            if name not in self.constants:
+                self.constants[name] = stored_tensor(record["data"], TORCH_DTYPES[record["dtype"]], record["shape"]).to(self.device or "cpu")
+            tensor = self.constants[name]
+        if tensor is None:
+            raise CaptureError(f"{name} is missing: keep gradients as the captured step does, or pass it by name")
+        return as_recorded(tensor, record)
+
+    @torch.no_grad()
+    def __call__(self, *inputs, **named):
+        given = dict(zip(self.wanted, inputs))
+        given.update(named)
+        if len(inputs) > len(self.wanted) or any(name not in given for name in self.wanted):
+            raise CaptureError(f"this step takes {len(self.wanted)} inputs: " + ", ".join(
+                f"{name} {self.graph.tensors[name]['dtype']}{self.graph.tensors[name]['shape']}" for name in self.wanted))
+        values = [self.value(name, given) for name in self.builder.inputs]
+        del given, named, inputs
+        if self.builder.list is not None:
+            values.append(self.numbers.values())
+        if not self.seeds.place:
+            made = self.graph_module(*values)
+        else:
+            self.seeds.next()
+            devices = [self.device] if self.device is not None and self.device.type == "cuda" else []
+            with torch.random.fork_rng(devices):
+                made = self.graph_module(*values)
+        for optimizer in self.optimizers:
+            optimizer._opt_called = True  # what a learning-rate schedule looks at
+        return made[0] if len(made) == 1 else dict(zip(self.builder.outputs, made))
