@@ -14,6 +14,8 @@
  *     search      cuts mixed while a replay fits
  *     improve     single storages changed while a replay fits
  *     baselines   what simple strategies choose
+ *     strategies  what published strategies keep
+ *     joint       the two passes as PyTorch's partitioner sees them
  *     bound       the bound under every plan, and its certificate
  *     check       checks a certificate without the solver
  *     apply       the step as a graph in which ops run again

@@ -4,7 +4,7 @@
 
 #include "recompute.h"
 
-#define X(id, name) name,
+#define X(id, name, help) name,
 const char *const recompute_names[RECOMPUTE_COUNT] = { RECOMPUTES(X) };
 #undef X
 

@@ -5,9 +5,17 @@
 #include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 
-/* In the order of the knob's words. AUTO is solver/fit's. */
-#define RECOMPUTES(X) X(NONE, "none") X(SELECTIVE, "selective") X(FULL, "full") X(AUTO, "auto")
-#define X(id, name) RECOMPUTE_##id,
+/* In the order of the knob's words. What comes after FULL is solver/fit's. */
+#define RECOMPUTES(X) \
+	X(NONE, "none", "all that is saved is kept") \
+	X(SELECTIVE, "selective", "scores of attentions run again (Korthikanti et al. 2022)") \
+	X(FULL, "full", "each layer runs again from what crosses into it") \
+	X(AUTO, "auto", "the least time that was found for the memory cap") \
+	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
+	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
+	X(OPS, "ops", "ops of given types run again: recompute=ops:aten.gelu+aten.native_layer_norm") \
+	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner")
+#define X(id, name, help) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };
 #undef X
 extern const char *const recompute_names[RECOMPUTE_COUNT];
@@ -31,7 +39,10 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 void activations_free(struct activations *activations);
 
 struct recompute_options {
-	enum recompute mode;            /* not AUTO */
+	enum recompute mode;            /* recompute_choose(): up to FULL */
+	int64_t number;                 /* of LAYERS and KNAPSACK: layers in a group, percent */
+	const char *const *type;        /* of OPS: types of ops that run again */
+	uint32_t types;
 	const uint32_t *layer;          /* more layers to recompute in full */
 	uint32_t layers;
 	const uint32_t *resident;       /* tensors whose storage is never dropped */

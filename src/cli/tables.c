@@ -33,6 +33,22 @@ static void words(const char *list, FILE *stream)
 	fputs(".\n", stream);
 }
 
+/* What the words of recomputation mean. */
+static void recompute_words(FILE *stream)
+{
+	static const struct { const char *name, *help; } words[] = {
+#define X(id, name, help) { name, help },
+		RECOMPUTES(X)
+#undef X
+	};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		roff(words[i].name, stream);
+		fputs(": ", stream);
+		roff(words[i].help, stream);
+		fputs(i + 1 < sizeof words / sizeof *words ? ";\n" : ".\n", stream);
+	}
+}
+
 static void write_knobs(FILE *stream)
 {
 	char text[64];
@@ -45,6 +61,8 @@ static void write_knobs(FILE *stream)
 		fputs(".\n", stream);
 		if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
 			words(knob->type == KNOB_SWITCH ? "off|on" : knob->words, stream);
+			if (id == K_recompute)
+				recompute_words(stream);
 		} else {
 			roff(knob_text(id, knob->minimum, text, sizeof text), stream);
 			fputs(" to ", stream);

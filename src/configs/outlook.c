@@ -76,7 +76,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 		return fail(error, BAD_INPUT, "batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
 			config->ep, config->microbatches);
 	if (value[K_recompute] > RECOMPUTE_FULL)
-		return fail(error, BAD_INPUT, "recompute=auto has to be planned first: its choice isn't known before");
+		return fail(error, BAD_INPUT, "only recompute=none, selective and full are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;
 	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)

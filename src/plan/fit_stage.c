@@ -3,6 +3,7 @@
 
 #include "fit_stage.h"
 #include "plan_time.h"
+#include "strategy_stage.h"
 #include "solver/fit/baselines.h"
 #include "src/scenario/devices.h"
 
@@ -184,7 +185,10 @@ static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin,
 		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		graph = solve(stage, scenario, activations, scenario_budget(scenario) - margin, *fitted, error);
 	} else {
-		graph = apply(step, activations, options, drop, error);
+		if (options->mode > RECOMPUTE_AUTO)
+			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+		graph = options->mode > RECOMPUTE_AUTO ? strategy_apply(stage, &(*fitted)->input, activations, options, error)
+			: apply(step, activations, options, drop, error);
 		if (graph)
 			(*fitted)->extra = fitted_extra(*fitted, graph);
 	}
@@ -228,7 +232,7 @@ struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct grap
 		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	return (options->mode == RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, margin, step, scenario, sharded, activations, options,
+	return (options->mode >= RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, margin, step, scenario, sharded, activations, options,
 		fitted, error);
 }
 

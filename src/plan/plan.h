@@ -10,6 +10,7 @@
  *     notes           what is told with a plan
  *     transform       the steps from graph to graph
  *     fit_stage       recomputation that fits the step into the cap
+ *     strategy_stage  recomputation by published strategies
  *     shard_stage     how the step is split
  *     sharded         its result
  *     sharded_build   from a decision to the graph of a device

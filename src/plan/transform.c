@@ -251,7 +251,8 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
 	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
 	uint32_t *offload = arena_alloc(arena, job->scenario->pins, sizeof *offload);
-	if (!layer || !resident || !offload)
+	const char **type = arena_alloc(arena, job->scenario->pins, sizeof *type);
+	if (!layer || !resident || !offload || !type)
 		return fail_memory(job->error);
 	for (uint32_t i = 0; i < job->scenario->pins; i++) {
 		const struct pin *pin = &job->scenario->pin[i];
@@ -260,6 +261,8 @@ static enum status read_pins(struct job *job, const struct activations *activati
 			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number, activations->layers);
 		if (pin->kind == PIN_RECOMPUTE)
 			layer[options->layers++] = (uint32_t)number;
+		else if (pin->kind == PIN_RERUN)
+			type[options->types++] = pin->a;
 		else if (pin->kind == PIN_RESIDENT)
 			resident[options->residents++] = graph_find_tensor(job->graph, pin->a);
 		else if (pin->kind == PIN_OFFLOAD)
@@ -268,6 +271,7 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	options->layer = layer;
 	options->resident = resident;
 	options->offload = offload;
+	options->type = type;
 	return OK;
 }
 
@@ -307,9 +311,25 @@ static void note_cost(struct job *job, const struct activations *activations, co
 		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
 }
 
+static void note_strategy(struct job *job, const struct activations *activations, const struct recompute_options *options)
+{
+	bool by_layers = options->mode == RECOMPUTE_SQRT || options->mode == RECOMPUTE_LAYERS;
+	char word[64];
+	knob_text(K_recompute, value(job, K_recompute), word, sizeof word);
+	if (job->fitted->extra > 0)
+		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms", 100 * (double)job->fitted->extra / (double)job->fitted->total,
+			(double)job->fitted->extra / 1e9);
+	else if (by_layers && activations->layers == 0)
+		note(job->notes, "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", word);
+	else if (options->mode == RECOMPUTE_OPS && options->types == 0)
+		note(job->notes, "recompute=ops changes nothing: no type of ops is named; recompute=ops:aten.gelu+aten.mul names two");
+	else
+		note(job->notes, "recompute=%s changes nothing: nothing that is saved can be dropped so", word);
+}
+
 static struct graph *apply_recompute(struct job *job, const struct activations *activations, struct arena *arena)
 {
-	struct recompute_options options = { .mode = (enum recompute)value(job, K_recompute) };
+	struct recompute_options options = { .mode = (enum recompute)knob_choice(value(job, K_recompute)), .number = knob_number(K_recompute, value(job, K_recompute)) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
 	if (error_set(job->error, drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
@@ -318,6 +338,8 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
 		note_fitted(job);
+	} else if (graph && options.mode > RECOMPUTE_AUTO) {
+		note_strategy(job, activations, &options);
 	} else if (graph) {
 		note_cost(job, activations, &options, drop);
 	}
@@ -400,12 +422,12 @@ static const struct step {
 	const char *name;
 	bool (*wanted)(const struct job *job);
 	struct graph *(*run)(struct job *job);
-	int knobs[6];               /* what the result depends on besides the graph; ends with -1 */
+	int knobs[7];               /* what the result depends on besides the graph; ends with -1 */
 } steps[] = {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, READS_PINS, READS_TIMES, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
@@ -417,7 +439,7 @@ static void add_pins(struct key *key, const struct scenario *scenario)
 {
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
-		if (pin->kind != PIN_RECOMPUTE && pin->kind != PIN_RESIDENT && pin->kind != PIN_OFFLOAD)
+		if (pin->kind != PIN_RECOMPUTE && pin->kind != PIN_RERUN && pin->kind != PIN_RESIDENT && pin->kind != PIN_OFFLOAD)
 			continue;
 		key_add(key, pin->kind);
 		key_add_bytes(key, pin->a, strlen(pin->a));

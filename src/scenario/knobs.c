@@ -102,13 +102,61 @@ static bool parse_quantity(const char *text, const struct scale *units, int64_t 
 	return true;
 }
 
+/* ---- choices: the index of a word, and above it the number behind the word and one more, 0 where it is the table's own ---- */
+
+#define CHOICE_BITS 8
+#define NUMBER_MOST 100000
+
+int knob_choice(int64_t value)
+{
+	return (int)(value & ((1 << CHOICE_BITS) - 1));
+}
+
+/* The number of "layers:2", "knapsack:50%"; -1: the word has none. */
+static int64_t own_number(const char *word)
+{
+	const char *colon = strchr(word, ':');
+	return colon ? strtoll(colon + 1, NULL, 10) : -1;
+}
+
+int64_t knob_number(enum knob_id knob, int64_t value)
+{
+	char word[64];
+	if (value >> CHOICE_BITS)
+		return (value >> CHOICE_BITS) - 1;
+	return knob_word(knobs[knob].words, knob_choice(value), word, sizeof word) && own_number(word) > 0 ? own_number(word) : 0;
+}
+
+/* Text that is a word of the table, perhaps with another number: the number, *named where there is one. False: it isn't. */
+static bool takes_word(const char *word, const char *text, bool *named, int64_t *number)
+{
+	size_t length = strcspn(word, ":");
+	bool percent = word[strlen(word) - 1] == '%';
+	char *end;
+	*named = false;
+	if (strncmp(word, text, length) != 0)
+		return false;
+	*named = text[length] == ':' && word[length] == ':';
+	if (text[length] && !*named)
+		return false;
+	if (!*named)
+		return true;
+	*number = strtoll(text + length + 1, &end, 10);
+	if (end == text + length + 1 || !isdigit((unsigned char)text[length + 1]))
+		return false;
+	end += percent && *end == '%';
+	return *end == '\0' && *number >= !percent && *number <= (percent ? 100 : NUMBER_MOST);
+}
+
 static enum status parse_choice(const struct knob *knob, const char *text, int64_t *value, struct error *error)
 {
 	char word[64];
 	const char *words = knob->type == KNOB_SWITCH ? "off|on" : knob->words;
+	bool named;
+	int64_t number;
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
-		if (strcmp(word, text) == 0) {
-			*value = i;
+		if (takes_word(word, text, &named, &number)) {
+			*value = named && number != own_number(word) ? i | (number + 1) << CHOICE_BITS : i;
 			return OK;
 		}
 	size_t length = strlen(words);
@@ -143,8 +191,12 @@ char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)
 {
 	const struct knob *knob = &knobs[id];
 	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
-		if (!knob_word(knob->type == KNOB_SWITCH ? "off|on" : knob->words, (int)value, text, size))
+		if (!knob_word(knob->type == KNOB_SWITCH ? "off|on" : knob->words, knob_choice(value), text, size))
 			snprintf(text, size, "?");
+		size_t length = strcspn(text, ":");
+		bool percent = text[length] && text[strlen(text) - 1] == '%';
+		if (value >> CHOICE_BITS && text[length])
+			snprintf(text + length, size - length, ":%" PRId64 "%s", knob_number(id, value), percent ? "%" : "");
 		return text;
 	}
 	if (value == KNOB_GIVEN && knob->words) {
@@ -168,7 +220,7 @@ int64_t knob_step(enum knob_id id, int64_t value, int direction)
 	int64_t next;
 	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH) {
 		int64_t count = knob->maximum + 1;
-		return (value + direction + count) % count;
+		return (knob_choice(value) + direction + count) % count;
 	}
 	if (value == KNOB_GIVEN)
 		next = direction > 0 ? (knob->minimum > 0 ? knob->minimum : 1) : KNOB_GIVEN;

@@ -12,6 +12,7 @@
 #include "solver/layout/layout.h"
 #include "solver/order/order.h"
 #include "solver/shard/find.h"
+#include "solver/step/recompute.h"
 
 /* Stages of the data flow, in order (docs/design.md section 2). */
 #define STAGES(X) \
@@ -22,7 +23,7 @@ enum stage { STAGES(X) STAGE_COUNT };
 extern const char *const stage_names[STAGE_COUNT];
 
 enum knob_type {
-	KNOB_CHOICE,   /* one of words; value = its index */
+	KNOB_CHOICE,   /* one of words; value = its index; a word with a number, "layers:2", may have another one: knob_choice(), knob_number() */
 	KNOB_SWITCH,   /* off, on */
 	KNOB_NUMBER,   /* a plain integer */
 	KNOB_BYTES,    /* 4MiB, 80GiB, 1500000 */
@@ -40,7 +41,7 @@ enum knob_type {
 #define EFFORT_MAX 10
 
 /* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
- * words: of a choice "a|b|c" (a last "|" is fine); of the others a single word for -1 ("given", "auto", "none") or NULL. */
+ * words: of a choice "a|b|c" (a last "|" is fine), where "b:2" takes a whole number from 1 and "c:50%" a percentage, these unless told; of the others a single word for -1 ("given", "auto", "none") or NULL. */
 #define KNOBS(X) \
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
@@ -74,7 +75,7 @@ enum knob_type {
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
 	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, which decides the state of each parameter") \
-	X(recompute, "training", CHOICE, "none|selective|full|auto", 0, 3, 0, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
+	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
 	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, or never") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
@@ -107,6 +108,9 @@ enum status knob_unknown(const char *name, struct error *error);
 enum status knob_parse(enum knob_id knob, const char *text, int64_t *value, struct error *error);
 /* Value to the text that knob_parse() reads back. Returns text. */
 char *knob_text(enum knob_id knob, int64_t value, char *text, size_t size);
+/* Of a choice's value: the index of its word, and the number behind it, 0 where the word has none. */
+int knob_choice(int64_t value);
+int64_t knob_number(enum knob_id knob, int64_t value);
 /* The i-th word of "a|b|c" into word; false when there are fewer. */
 bool knob_word(const char *words, int i, char *word, size_t size);
 /* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */

@@ -34,6 +34,9 @@ void nearest_consider(struct nearest *nearest, const char *name)
 	unsigned d = strncmp(nearest->wanted, name, strlen(nearest->wanted)) == 0 ? 0 : distance(nearest->wanted, name, limit);
 	if (nearest->count == NEAREST_MOST && d >= limit)
 		return;
+	for (int known = 0; known < nearest->count; known++)
+		if (strcmp(nearest->name[known], name) == 0)
+			return;
 	int i = nearest->count < NEAREST_MOST ? nearest->count++ : NEAREST_MOST - 1;
 	for (; i > 0 && nearest->distance[i - 1] > d; i--) {
 		nearest->distance[i] = nearest->distance[i - 1];

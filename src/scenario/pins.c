@@ -32,6 +32,38 @@ static enum status check_tensor(const struct graph *graph, const char *name, str
 	return unknown("tensor", name, &nearest, error);
 }
 
+/* "aten.add_.Tensor" less what comes before the name, the overload and the mark of ops in place. */
+static const char *plain_name(const char *type, size_t *length)
+{
+	const char *dot = strchr(type, '.'), *name = dot ? dot + 1 : type;
+	*length = strcspn(name, ".");
+	*length -= *length > 1 && name[*length - 1] == '_';
+	return name;
+}
+
+bool type_is_named(const char *type, const char *name)
+{
+	const char *dot = strchr(type, '.');
+	size_t length, wanted = strlen(name), front = dot ? (size_t)(dot + 1 - type) : 0;
+	const char *plain = plain_name(type, &length);
+	if (strcmp(type, name) == 0 || (wanted == length && strncmp(plain, name, length) == 0))
+		return true;
+	if (wanted != front + length && wanted != front + strcspn(plain, "."))
+		return false;
+	return strncmp(type, name, wanted) == 0;
+}
+
+static enum status check_type(const struct graph *graph, const char *name, struct error *error)
+{
+	struct nearest nearest = { .wanted = name };
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (type_is_named(graph->op[op].type, name))
+			return OK;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		nearest_consider(&nearest, graph->op[op].type);
+	return unknown("type of ops", name, &nearest, error);
+}
+
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error)
 {
 	enum status status = OK;
@@ -53,6 +85,9 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 			if (status == OK && !scenario_shards(scenario))
 				status = fail(error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
 					pin->a, pin->b);
+			break;
+		case PIN_RERUN:
+			status = check_type(graph, pin->a, error);
 			break;
 		case PIN_RECOMPUTE:
 			break;   /* layers are counted when they are found */

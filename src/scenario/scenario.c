@@ -33,23 +33,6 @@ int64_t scenario_budget(const struct scenario *scenario)
 	return machine.memory;
 }
 
-enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
-{
-	char name[64];
-	const char *value = strchr(assignment, '=');
-	if (!value)
-		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
-	snprintf(name, sizeof name, "%.*s", (int)(value - assignment), assignment);
-	enum knob_id knob = knob_find(name);
-	if (knob == KNOB_COUNT)
-		return knob_unknown(name, error);
-	int64_t number;
-	enum status status = knob_parse(knob, value + 1, &number, error);
-	if (status == OK)
-		scenario->value[knob] = number;
-	return status;
-}
-
 static char *copy_text(const char *text)
 {
 	char *copy = mem_alloc(strlen(text) + 1, 1);
@@ -83,6 +66,58 @@ enum status scenario_copy(struct scenario *to, const struct scenario *from)
 			return NO_MEMORY;
 		}
 	return OK;
+}
+
+/* ---- setting -------------------------------------------------------------------------- */
+
+static void drop_pins(struct scenario *scenario, enum pin_kind kind)
+{
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == kind)
+			pin_done(&scenario->pin[i]);
+		else
+			scenario->pin[left++] = scenario->pin[i];
+	scenario->pins = left;
+}
+
+/* The types of "ops:T+U" as pins. */
+static enum status set_types(struct scenario *scenario, const char *list, struct error *error)
+{
+	char name[128];
+	struct pin pin = { .kind = PIN_RERUN, .a = name };
+	if (!*list || strstr(list, "++") || *list == '+' || list[strlen(list) - 1] == '+')
+		return fail(error, BAD_INPUT, "recompute=ops: expected types of ops with + between them, such as recompute=ops:aten.gelu+aten.mul");
+	drop_pins(scenario, PIN_RERUN);
+	for (const char *at = list; *at; at += strspn(at, "+")) {
+		size_t length = strcspn(at, "+");
+		snprintf(name, sizeof name, "%.*s", (int)length, at);
+		if (add_pin(scenario, &pin) != OK)
+			return fail_memory(error);
+		at += length;
+	}
+	return OK;
+}
+
+enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
+{
+	char name[64];
+	const char *value = strchr(assignment, '=');
+	if (!value)
+		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
+	snprintf(name, sizeof name, "%.*s", (int)(value - assignment), assignment);
+	enum knob_id knob = knob_find(name);
+	if (knob == KNOB_COUNT)
+		return knob_unknown(name, error);
+	if (knob == K_recompute && strncmp(value + 1, "ops:", 4) == 0) {
+		scenario->value[knob] = RECOMPUTE_OPS;
+		return set_types(scenario, value + 5, error);
+	}
+	int64_t number;
+	enum status status = knob_parse(knob, value + 1, &number, error);
+	if (status == OK)
+		scenario->value[knob] = number;
+	return status;
 }
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -142,7 +177,9 @@ static bool parse_words(char **words, int count, struct pin *pin)
 	} else if (count == 3 && is(words, 0, "layer") && is(words, 2, "recompute")) {
 		*pin = (struct pin){ PIN_RECOMPUTE, words[1], NULL, 0 };
 		return whole_number(words[1], &unused);
-	} else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
+	} else if (count == 3 && is(words, 0, "type") && is(words, 2, "recompute"))
+		*pin = (struct pin){ PIN_RERUN, words[1], NULL, 0 };
+	else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
 		*pin = (struct pin){ PIN_RESIDENT, words[1], NULL, 0 };
 	else if (count == 2 && is(words, 0, "offload"))
 		*pin = (struct pin){ PIN_OFFLOAD, words[1], NULL, 0 };
@@ -198,6 +235,7 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 	case PIN_BEHIND: snprintf(text, size, "pin tensor %s%s%s behind %s%s%s", a, pin->a, a, b, pin->b, b); break;
 	case PIN_PLACEMENT: snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b); break;
 	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
+	case PIN_RERUN: snprintf(text, size, "pin type %s%s%s recompute", a, pin->a, a); break;
 	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;
 	default: snprintf(text, size, "offload %s%s%s", a, pin->a, a); break;
 	}

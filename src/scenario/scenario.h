@@ -21,6 +21,7 @@
 	X(BEHIND, "pin tensor A behind B", "tensor A's memory starts where tensor B's ends") \
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
+	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T run again: aten.gelu, or gelu") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
 	X(OFFLOAD, "offload T", "tensor T waits in host memory between uses")
 #define X(id, syntax, help) PIN_##id,
@@ -29,7 +30,7 @@ enum pin_kind { PINS(X) PIN_KINDS };
 
 struct pin {
 	enum pin_kind kind;
-	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N */
+	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N; type T */
 	int64_t number;        /* offset or dim */
 };
 
@@ -44,12 +45,14 @@ void scenario_done(struct scenario *scenario);
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
 /* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
-/* "knob=value". BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
+/* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there. BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
+/* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what comes before the name. */
+bool type_is_named(const char *type, const char *name);
 /* The pin's words, as scenario_pin() reads them. Returns text. */
 char *pin_text(const struct pin *pin, char *text, size_t size);
 

@@ -76,16 +76,33 @@ static void offer_commands(struct completion *completion, const char *line, cons
 		offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
 
+/* Types of the graph's ops, each once. */
+static void offer_types(struct completion *completion, const struct model *model, const char *line, const char *part)
+{
+	const struct graph *graph = model->plan ? model->plan->input : NULL;
+	for (uint32_t i = 0; graph && i < graph->ops; i++) {
+		bool known = false;
+		for (uint32_t j = 0; j < completion->count && !known; j++)
+			known = strcmp(completion->line[j] + (part - line), graph->op[i].type) == 0;
+		if (!known)
+			offer(completion, line, (size_t)(part - line), part, graph->op[i].type, "");
+	}
+}
+
 /* pin op A before B; pin tensor T ...; pin layer N ... */
 static void offer_pin(struct completion *completion, const struct model *model, const char *line, const char *part)
 {
 	const char *what = command_arguments(line);
 	if (part == what)
-		offer_words(completion, line, (size_t)(part - line), part, "op|tensor|layer");
+		offer_words(completion, line, (size_t)(part - line), part, "op|tensor|layer|type");
 	else if (strncmp(what, "op ", 3) == 0 && (part == what + 3 || strncmp(part - 7, "before ", 7) == 0))
 		offer_names(completion, model, line, part, true, false);
 	else if (strncmp(what, "op ", 3) == 0)
 		offer(completion, line, (size_t)(part - line), part, "before", " ");
+	else if (strncmp(what, "type ", 5) == 0 && part == what + 5)
+		offer_types(completion, model, line, part);
+	else if (strncmp(what, "type ", 5) == 0 || strncmp(what, "layer ", 6) == 0)
+		offer(completion, line, (size_t)(part - line), part, "recompute", "");
 	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
 		offer_names(completion, model, line, part, false, true);
 	else if (strncmp(what, "tensor ", 7) == 0)

@@ -46,12 +46,27 @@ Test(knobs, units_and_ranges)
 	cr_assert_eq(knob_parse(K_alignment, "12 apples", &value, &error), BAD_INPUT);
 	cr_assert_eq(knob_parse(K_order, "fastest", &value, &error), BAD_INPUT);
 	cr_assert(strstr(error.text, "reverse-lpmf") && !strstr(error.text, "|\"") , "%s", error.text);
+	char text[64];
+	cr_assert_eq(knob_parse(K_recompute, "layers", &value, NULL), OK);
+	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "layers:2");
+	cr_assert_eq(knob_number(K_recompute, value), 2);
+	cr_assert_eq(knob_parse(K_recompute, "layers:7", &value, NULL), OK);
+	cr_assert_eq(knob_number(K_recompute, value), 7);
+	cr_assert_eq(knob_choice(value), RECOMPUTE_LAYERS);
+	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "layers:7");
+	cr_assert_eq(knob_choice(knob_step(K_recompute, value, 1)), RECOMPUTE_OPS);
+	cr_assert_eq(knob_parse(K_recompute, "knapsack:0", &value, NULL), OK);
+	cr_assert_eq(knob_number(K_recompute, value), 0);
+	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "knapsack:0%");
+	static const char *const wrong[] = { "layers:0", "layers:", "layers:2%", "layers:-1", "layers:9999999", "knapsack:101%", "knapsack:", "sqrt:2", "full:", "lay", "ops:" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		cr_assert_eq(knob_parse(K_recompute, wrong[i], &value, &error), BAD_INPUT, "%s", wrong[i]);
 	cr_assert_eq(knob_find("layout-effort"), K_layout_effort);
 	cr_assert_eq(knob_find("nonsense"), KNOB_COUNT);
 }
 
 static const char *const pins[] = {
-	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t behind \"u v\"", "pin tensor t shard 1 on tp", "pin layer 3 recompute",
+	"pin op a before b", "pin op \"a b\" before \"c d\"", "pin tensor t at 4096", "pin tensor t behind \"u v\"", "pin tensor t shard 1 on tp", "pin layer 3 recompute", "pin type aten.gelu recompute",
 	"keep t resident", "offload t",
 };
 
@@ -87,4 +102,26 @@ Test(scenario, nonsense_is_refused)
 	cr_assert_eq(scenario_set(&scenario, "order=list", &error), OK);
 	cr_assert_eq(scenario.value[K_order], ORDER_LIST);
 	scenario_done(&scenario);
+}
+
+Test(scenario, types_of_ops_are_pins)
+{
+	struct scenario scenario;
+	struct error error;
+	scenario_init(&scenario);
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops:aten.gelu+mul", &error), OK);
+	cr_assert_eq(scenario.value[K_recompute], RECOMPUTE_OPS);
+	cr_assert_eq(scenario.pins, 2);
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops:add", &error), OK);
+	cr_assert_eq(scenario.pins, 1, "the former ones went");
+	cr_assert_str_eq(scenario.pin[0].a, "add");
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops", &error), OK);
+	cr_assert_eq(scenario.pins, 1, "they stay");
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops:a++b", &error), BAD_INPUT);
+	cr_assert_eq(scenario_set(&scenario, "recompute=ops:", &error), BAD_INPUT);
+	scenario_done(&scenario);
+	cr_assert(type_is_named("aten.add_.Tensor", "add") && type_is_named("aten.add_.Tensor", "aten.add") && type_is_named("aten.add_.Tensor", "aten.add_"));
+	cr_assert(type_is_named("aten.add_.Tensor", "aten.add_.Tensor") && type_is_named("gelu", "gelu") && type_is_named("onnx.Gelu", "Gelu"));
+	cr_assert(!type_is_named("aten.addmm.default", "aten.add") && !type_is_named("aten.add.Tensor", "ad") && !type_is_named("aten.add.Tensor", "aten"));
+	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,0 +1,216 @@
+/* unit_strategies.c: published recomputation strategies, from their words to plan files. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "solver/fit/joint.h"
+#include "solver/fit/strategies.h"
+#include "src/plan/fit_stage.h"
+#include "src/plan/planner.h"
+#include "tests/common/fit_step.h"
+
+static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	cr_assert_eq(scenario_set(&scenario, "order=program", &error), OK);
+	cr_assert_eq(scenario_set(&scenario, words, &error), OK, "%s", error.text);
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s: %s", words, error.text);
+	scenario_done(&scenario);
+	return plan;
+}
+
+static const char *const families[] = { "gpt", "llama", "bert", "resnet", "t5", "vit", "moe", "dlrm" };
+static const char *const words[] = { "recompute=sqrt", "recompute=layers:1", "recompute=layers:2", "recompute=layers:3", "recompute=knapsack:0%",
+	"recompute=knapsack:20%", "recompute=knapsack:60%", "recompute=knapsack:100%" };
+
+/* check runs both steps on symbols: every op reads what it read. */
+Test(strategies, every_plan_passes_the_check)
+{
+	struct planner planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		struct graph *graph = fit_model(families[i], 3);
+		struct error error = { 0 };
+		for (size_t j = 0; j < sizeof words / sizeof *words; j++) {
+			struct plan *plan = plan_of(&planner, graph, words[j]);
+			char *text = plan_text(plan);
+			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", families[i], words[j], error.text);
+			cr_assert_not_null(strstr(text, words[j] + strlen("recompute=")), "%s: the file says it", words[j]);
+			free(text);
+			plan_release(plan);
+		}
+		graph_release(graph);
+	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Of the op types that were named, all that is saved runs again; nothing else does but what these need and nobody saves. */
+Test(strategies, named_types_run_again)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = fit_model("gpt", 2);
+	struct plan *plan = plan_of(&planner, graph, "recompute=ops:tanh");
+	uint32_t again = 0, all = 0;
+	for (uint32_t op = 0; op < plan->graph->ops; op++) {
+		const struct op *record = &plan->graph->op[op];
+		bool named = strncmp(record->type, "aten.tanh.", 10) == 0 || strcmp(record->type, "aten.tanh") == 0;
+		all += named && !record->recomputed;
+		again += named && record->recomputed;
+		cr_assert(named || !record->recomputed || plan->graph->inplace_start[op] == plan->graph->inplace_start[op + 1], "%s", record->name);
+	}
+	cr_assert(all > 0 && again == all, "%u of %u", again, all);
+	plan_release(plan);
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- the partitioner's cut against all sets -------------------------------------------------------------------------- */
+
+/* The node's weight, written anew from what partitioners.py says. */
+static double weight(const struct joint *joint, uint32_t n)
+{
+	const struct joint_node *node = &joint->node[n];
+	bool fused = !node->leaves;
+	for (uint32_t i = joint->users.start[n]; i < joint->users.start[n + 1]; i++) {
+		const struct joint_node *user = &joint->node[joint->users.item[i]];
+		fused = fused && (user->concatenates || ((node->generated || node->random) && (user->generated || user->random)));
+	}
+	double bytes = (double)node->bytes;
+	for (uint32_t d = 0; d < node->distance && d < 100; d++)
+		bytes *= 1.1;
+	return node->steady ? 0 : (double)(int64_t)(bytes + 1e-6) * (fused && !node->input ? 2 : 1);
+}
+
+/* The least weight of a set of saved nodes from which all others that the backward pass reads can be made without banned ones; over all sets of `choice`. */
+static double least(const struct joint *joint, const uint32_t *banned, const uint32_t *choice, uint32_t choices)
+{
+	double best = INFINITY;
+	bool *saved = mem_alloc(joint->nodes, sizeof *saved), *wanted = mem_alloc(joint->nodes, sizeof *wanted);
+	for (uint32_t set = 0; set < 1u << choices; set++) {
+		double sum = 0;
+		bool fine = true;
+		memset(saved, 0, joint->nodes);
+		memset(wanted, 0, joint->nodes);
+		for (uint32_t i = 0; i < choices; i++)
+			if (set >> i & 1) {
+				saved[choice[i]] = true;
+				sum += weight(joint, choice[i]);
+			}
+		for (uint32_t n = joint->nodes; n-- > 0 && fine;) {
+			wanted[n] |= !joint->node[n].forward;
+			if (!wanted[n] || saved[n])
+				continue;
+			fine = !joint->node[n].forward || !banned[n] || joint->node[n].steady;
+			for (uint32_t i = joint->operands.start[n]; i < joint->operands.start[n + 1]; i++)
+				wanted[joint->operands.item[i]] = true;
+		}
+		best = fine && sum < best ? sum : best;
+	}
+	mem_free(saved);
+	mem_free(wanted);
+	return best;
+}
+
+static void compare_cut(const struct joint *joint, const struct joint_bans *bans)
+{
+	bool *saved = mem_alloc(joint->nodes, sizeof *saved);
+	uint32_t *banned = mem_alloc(joint->nodes, sizeof *banned), *choice = mem_alloc(joint->nodes, sizeof *choice), choices = 0;
+	struct control control = { 0 };
+	double sum = 0;
+	cr_assert_eq(joint_cut(joint, bans, NULL, &control, saved, banned), OK);
+	for (uint32_t n = 0; n < joint->nodes; n++) {
+		sum += saved[n] ? weight(joint, n) : 0;
+		if (joint->node[n].forward && !joint->node[n].steady && joint->node[n].tensor != NONE)
+			choice[choices++] = n;
+	}
+	if (choices <= 18) {
+		double best = least(joint, banned, choice, choices);
+		cr_assert(sum <= best * (1 + 1e-9) + 64 && sum >= best * (1 - 1e-9) - 64, "cut %.0f, least %.0f", sum, best);
+	}
+	mem_free(saved);
+	mem_free(banned);
+	mem_free(choice);
+}
+
+/* A chain of elementwise ops and products with random jumps, and a backward op for each. */
+static struct graph *small_joint(uint64_t *random)
+{
+	static const char *const types[] = { "aten.mul", "aten.exp", "aten.mm", "aten.native_dropout", "aten.view", "aten.sum", "aten.embedding", "aten.add" };
+	struct draft *draft = draft_new();
+	int64_t shape[2] = { 8, 8 };
+	uint32_t tensor[20], op, last = NONE;
+	char name[16];
+	tensor[0] = draft_tensor(draft, &(struct tensor){ .name = "x", .kind = KIND_INPUT, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = 256, .alias = NONE, .has_shape = true });
+	uint32_t count = 5 + (uint32_t)(random_next(random) % 8);
+	for (uint32_t i = 1; i <= count; i++) {
+		shape[0] = 1 + (int64_t)(random_next(random) % 64);
+		snprintf(name, sizeof name, "t%u", i);
+		tensor[i] = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_ACTIVATION, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = shape[0] * 32, .alias = NONE, .has_shape = true });
+		snprintf(name, sizeof name, "o%u", i);
+		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_FORWARD, .has_phase = true, .flops = -1, .module = "" });
+		draft_read(draft, op, tensor[i - 1]);
+		if (random_next(random) % 3 == 0)
+			draft_read(draft, op, tensor[random_next(random) % i]);
+		draft_write(draft, op, tensor[i]);
+	}
+	for (uint32_t i = count; i > 0; i--) {
+		snprintf(name, sizeof name, "g%u", i);
+		uint32_t gradient = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_GRADIENT, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = 64, .alias = NONE, .has_shape = true });
+		snprintf(name, sizeof name, "b%u", i);
+		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_BACKWARD, .has_phase = true, .flops = -1, .module = "" });
+		draft_read(draft, op, last == NONE ? tensor[count] : last);
+		if (random_next(random) % 2)
+			draft_read(draft, op, tensor[i - 1]);
+		draft_write(draft, op, last = gradient);
+	}
+	struct error error = { 0 };
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	draft_free(draft);
+	return graph;
+}
+
+Test(strategies, the_partitioners_cut_saves_the_least_weight)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
+		struct graph *graph = small_joint(&random);
+		bool *forward = mem_alloc(graph->ops, sizeof *forward);
+		struct joint joint;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			forward[op] = graph->op[op].phase == PHASE_FORWARD;
+		cr_assert_eq(joint_find(graph, forward, rules, &joint), OK);
+		for (uint32_t bits = 0; bits < 8; bits++)
+			compare_cut(&joint, &(struct joint_bans){ .not_generated = bits & 1, .reductions = bits & 2, .materialized = bits & 4, .far_apart = bits & 4, .long_chains = bits & 4 });
+		joint_free(&joint);
+		mem_free(forward);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What a budget of the partitioner saves grows with it. */
+Test(strategies, a_larger_budget_runs_less_again)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = fit_model("gpt", 4);
+	int64_t before = INT64_MAX;
+	for (int percent = 0; percent <= 100; percent += 25) {
+		char text[40];
+		snprintf(text, sizeof text, "recompute=knapsack:%d", percent);
+		struct plan *plan = plan_of(&planner, graph, text);
+		cr_assert_leq(plan->fitted->extra, before, "%d %%", percent);
+		before = plan->fitted->extra;
+		plan_release(plan);
+	}
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
