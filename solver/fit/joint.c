@@ -12,7 +12,7 @@ static int64_t bytes_of(const struct graph *graph, uint32_t tensor)
 	int64_t count = 1;
 	if (!record->shape)
 		return record->bytes;
-	for (uint32_t i = 0; i < record->rank; i++)
+	for (uint32_t i = 0; i < record->dims; i++)
 		count *= record->shape[i];
 	return (count * dtype_bits[record->dtype] + 7) / 8;
 }

@@ -92,6 +92,7 @@ static void offer_types(struct completion *completion, const struct model *model
 /* pin op A before B; pin tensor T ...; pin layer N ... */
 static void offer_pin(struct completion *completion, const struct model *model, const char *line, const char *part)
 {
+	static const char by_kind[] = "type ";
 	const char *what = command_arguments(line);
 	if (part == what)
 		offer_words(completion, line, (size_t)(part - line), part, "op|tensor|layer|type");
@@ -99,9 +100,9 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 		offer_names(completion, model, line, part, true, false);
 	else if (strncmp(what, "op ", 3) == 0)
 		offer(completion, line, (size_t)(part - line), part, "before", " ");
-	else if (strncmp(what, "type ", 5) == 0 && part == what + 5)
+	else if (strncmp(what, by_kind, 5) == 0 && part == what + 5)
 		offer_types(completion, model, line, part);
-	else if (strncmp(what, "type ", 5) == 0 || strncmp(what, "layer ", 6) == 0)
+	else if (strncmp(what, by_kind, 5) == 0 || strncmp(what, "layer ", 6) == 0)
 		offer(completion, line, (size_t)(part - line), part, "recompute", "");
 	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
 		offer_names(completion, model, line, part, false, true);

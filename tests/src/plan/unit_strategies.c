@@ -145,12 +145,12 @@ static struct graph *small_joint(uint64_t *random)
 	int64_t shape[2] = { 8, 8 };
 	uint32_t tensor[20], op, last = NONE;
 	char name[16];
-	tensor[0] = draft_tensor(draft, &(struct tensor){ .name = "x", .kind = KIND_INPUT, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = 256, .alias = NONE, .has_shape = true });
+	tensor[0] = draft_tensor(draft, &(struct tensor){ .name = "x", .kind = KIND_INPUT, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = 256, .alias = NONE, .has_shape = true });
 	uint32_t count = 5 + (uint32_t)(random_next(random) % 8);
 	for (uint32_t i = 1; i <= count; i++) {
 		shape[0] = 1 + (int64_t)(random_next(random) % 64);
 		snprintf(name, sizeof name, "t%u", i);
-		tensor[i] = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_ACTIVATION, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = shape[0] * 32, .alias = NONE, .has_shape = true });
+		tensor[i] = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_ACTIVATION, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = shape[0] * 32, .alias = NONE, .has_shape = true });
 		snprintf(name, sizeof name, "o%u", i);
 		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_FORWARD, .has_phase = true, .flops = -1, .module = "" });
 		draft_read(draft, op, tensor[i - 1]);
@@ -160,7 +160,7 @@ static struct graph *small_joint(uint64_t *random)
 	}
 	for (uint32_t i = count; i > 0; i--) {
 		snprintf(name, sizeof name, "g%u", i);
-		uint32_t gradient = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_GRADIENT, .dtype = DTYPE_F32, .rank = 2, .shape = shape, .bytes = 64, .alias = NONE, .has_shape = true });
+		uint32_t gradient = draft_tensor(draft, &(struct tensor){ .name = name, .kind = KIND_GRADIENT, .dtype = DTYPE_F32, .dims = 2, .shape = shape, .bytes = 64, .alias = NONE, .has_shape = true });
 		snprintf(name, sizeof name, "b%u", i);
 		op = draft_op(draft, &(struct op){ .name = name, .type = types[random_next(random) % 8], .phase = PHASE_BACKWARD, .has_phase = true, .flops = -1, .module = "" });
 		draft_read(draft, op, last == NONE ? tensor[count] : last);
@@ -206,8 +206,8 @@ Test(strategies, a_larger_budget_runs_less_again)
 		char text[40];
 		snprintf(text, sizeof text, "recompute=knapsack:%d", percent);
 		struct plan *plan = plan_of(&planner, graph, text);
-		cr_assert_leq(plan->fitted->extra, before, "%d %%", percent);
-		before = plan->fitted->extra;
+		cr_assert_leq(plan->transformed->fitted->extra, before, "%d %%", percent);
+		before = plan->transformed->fitted->extra;
 		plan_release(plan);
 	}
 	graph_release(graph);
