@@ -1,6 +1,7 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
 #include <jansson.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -31,8 +32,8 @@ static int print_help(void)
 	      "  --rules=FILE       rules of operators of your own\n"
 	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n"
 	      "  --no-mouse         leave the mouse to the terminal\n\n"
-	      "GRAPH is a graph in the native format or DOT, gz or not, or - for standard input; a sample where there\n"
-	      "is none. See tidemark(1) and tidemark(5).\n", stdout);
+	      "GRAPH is a graph in the native format or DOT, or XLA HLO as text or proto; gz or not, or - for standard\n"
+	      "input; a sample where there is none. --fusions=open makes an op of each instruction in an HLO fusion. See tidemark(1) and tidemark(5).\n", stdout);
 	return EXIT_FINE;
 }
 
@@ -163,6 +164,57 @@ static int take_option(struct invocation *invocation, int letter)
 	}
 }
 
+/* The value of "--name VALUE" or "--name=VALUE" at argv[i], NULL where it is another word. */
+static const char *reading_option(int argc, char **argv, int i, const char *name, int *words)
+{
+	size_t length = strlen(name);
+	if (strncmp(argv[i], name, length) != 0)
+		return NULL;
+	*words = argv[i][length] == '=' ? 1 : 2;
+	return argv[i][length] == '=' ? argv[i] + length + 1 : argv[i][length] == '\0' && i + 1 < argc ? argv[i + 1] : NULL;
+}
+
+/* One of the options that say how a graph is read; *words is how many words it takes, 0: it is none of them. */
+static int take_reading(int argc, char **argv, int i, int *words)
+{
+	const char *value;
+	*words = 0;
+	if ((value = reading_option(argc, argv, i, "--fusions", words))) {
+		read_options.open_fusions = strcmp(value, "open") == 0;
+		return read_options.open_fusions || strcmp(value, "closed") == 0 ? EXIT_FINE : usage_error("", "--fusions %.60s: expected open or closed", value);
+	}
+	if ((value = reading_option(argc, argv, i, "--graph", words))) {
+		read_options.graph = (uint32_t)strtoul(value, NULL, 10);
+		return read_options.graph > 0 ? EXIT_FINE : usage_error("", "--graph %.60s: expected a number from 1", value);
+	}
+	if ((value = reading_option(argc, argv, i, "--dim", words))) {
+		if (read_options.dims == sizeof read_options.dim / sizeof *read_options.dim || !strchr(value, '=') || strtoll(strchr(value, '=') + 1, NULL, 10) < 1)
+			return usage_error("", "--dim %.60s: expected NAME=SIZE, at most %zu times", value, sizeof read_options.dim / sizeof *read_options.dim);
+		read_options.dim[read_options.dims++] = value;
+		return EXIT_FINE;
+	}
+	*words = 0;
+	return EXIT_FINE;
+}
+
+/* Takes them out of the command line, wherever they stand: every command that reads a graph has them. */
+static int take_readings(int *argc, char **argv)
+{
+	int left = 1, words, code;
+	for (int i = 1; i < *argc; i += words ? words : 1) {
+		if (strcmp(argv[i], "--") == 0 || (code = take_reading(*argc, argv, i, &words)) == EXIT_FINE) {
+			if (strcmp(argv[i], "--") == 0)
+				words = 0;
+			if (words == 0)
+				argv[left++] = argv[i];
+			continue;
+		}
+		return code;
+	}
+	argv[*argc = left] = NULL;
+	return EXIT_FINE;
+}
+
 int main(int argc, char **argv)
 {
 	struct invocation invocation = { 0 };
@@ -170,6 +222,9 @@ int main(int argc, char **argv)
 	json_memory_watch();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
+	int reading = take_readings(&argc, argv);
+	if (reading != EXIT_FINE)
+		return reading;
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "help") == 0)

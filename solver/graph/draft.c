@@ -57,16 +57,21 @@ void *arena_copy(struct arena *arena, const void *of, size_t size)
 	return copy ? memcpy(copy, of, size) : NULL;
 }
 
+static bool keep(struct arena *arena, const char **text)
+{
+	return !*text || (*text = arena_text(arena, *text, strlen(*text))) != NULL;
+}
+
 bool about_keep(struct arena *arena, struct about *about)
 {
+	struct intake *intake = &about->intake;
 	const char **opaque = arena_alloc(arena, about->opaques, sizeof *opaque);
 	bool fine = opaque != NULL;
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	if (fine && about->synthesised)
-		fine = (about->synthesised = arena_text(arena, about->synthesised, strlen(about->synthesised))) != NULL;
-	return fine;
+	return fine && keep(arena, &about->synthesised) && keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
+		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by);
 }
 
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)
@@ -110,7 +115,7 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	if (!mem_reserve(&draft->op, &draft->op_room, draft->ops + 1, sizeof *draft->op))
 		return NONE;
 	struct op copy = *op;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) ||
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) || !keep_text(draft, &copy.src) ||
 	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))

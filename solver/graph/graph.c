@@ -135,7 +135,7 @@ static enum status copy_ops(struct build *build)
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
 		if (!copy_text(graph, &op->name, NULL) || !copy_text(graph, &op->type, "op") ||
-		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
+		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)

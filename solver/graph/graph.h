@@ -96,6 +96,7 @@ struct op {
 	const char *name;      /* unique among ops */
 	const char *type;      /* "aten.mm.default" */
 	const char *module;    /* dotted path, "" where unknown */
+	const char *src;       /* where the program says it: "model.py:6 in forward"; NULL where unknown */
 	const char *of;        /* of one that runs an op again, or adds up its results over microbatches: that op, by its name. Between pipeline ranks: the
 	                        * tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
@@ -130,6 +131,18 @@ struct storage {
 	bool live_out;         /* stays to the end (persistent, or a tensor of kind output) */
 };
 
+/* What its reader got of a graph and what it had to add: see src/read/card.h. */
+struct intake {
+	bool said;                    /* files repeat it */
+	const char *format, *version; /* NULL: nobody says */
+	uint32_t inferred, missing;   /* tensors whose size was worked out, and those without one: they count as 0 bytes */
+	bool derived;                 /* the order is not the file's */
+	const char *assumed;          /* a line each; NULL: nothing */
+	const char *advice;           /* what supplies the rest; NULL */
+	int64_t peak;                 /* as the framework itself reports it, 0: it doesn't */
+	const char *peak_by;          /* in what words; NULL */
+};
+
 /* What a graph says of itself besides its name. All zero: nothing. */
 struct about {
 	int64_t batch, sequence;      /* of the step; 0: nobody says, < 0: said to have none */
@@ -139,11 +152,12 @@ struct about {
 	uint32_t axes, device;        /* of a grid of devices, the one whose graph this is */
 	struct { char name[8]; uint32_t size; } axis[MESH_AXES];
 	uint32_t ranks, rank;         /* of a pipeline, likewise; 0 ranks: none */
+	struct intake intake;
 };
 
 static inline bool about_says(const struct about *about)
 {
-	return about->batch || about->sequence || about->synthesised || about->opaques || about->axes || about->ranks;
+	return about->batch || about->sequence || about->synthesised || about->opaques || about->axes || about->ranks || about->intake.said;
 }
 
 struct graph {

@@ -103,7 +103,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 	char name[NAME_MAX_LENGTH];
 	op_name(build, type, build->op + 1, name);
 	const char *module = build->module ? build->module : "";
-	struct op op = { .name = name, .type = type, .module = module, .phase = build->phase, .has_phase = true,
+	struct op op = { .name = name, .type = type, .module = module, .src = build->src, .phase = build->phase, .has_phase = true,
 		.has_module = *module != '\0', .flops = -1 };
 	build->op = draft_op(build->draft, &op);
 	build->outputs = 0;

@@ -314,6 +314,7 @@ static void write_update(struct build *build, const struct graph *graph, const s
 		op[i] = build_copy_op(build, graph, i, identity);
 		build->phase = graph->op[i].phase;
 		build->module = graph->op[i].module;
+		build->src = graph->op[i].src;
 		FOR_ROW(j, &graph->writes, i) {
 			uint32_t group = group_at[graph->writes.item[j]];
 			if (group != NONE)

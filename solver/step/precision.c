@@ -102,6 +102,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	struct build *build = &conversion->build;
 	build->phase = graph->op[op].phase;
 	build->module = graph->op[op].module;
+	build->src = graph->op[op].src;
 	FOR_ROW(i, &graph->reads, op)
 		widened(conversion, graph->reads.item[i]);
 	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;

@@ -383,6 +383,7 @@ static uint32_t move(struct replay *replay, uint32_t storage, const char *type, 
 	uint32_t root = replay->graph->storage[storage].root;
 	build->phase = PHASE_COMMUNICATION;
 	build->module = replay->graph->op[replay->leaves[storage]].module;
+	build->src = replay->graph->op[replay->leaves[storage]].src;
 	build_op(build, type, IN(from));
 	uint32_t to = build_output(build, replay->graph->tensor[root].dtype, build_shape(build, replay->original[root]));
 	if (to != NONE)

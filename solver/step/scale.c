@@ -304,7 +304,7 @@ static enum status add_op(struct scaling *scaling, const struct op *model, const
 {
 	char name[450];
 	new_name(model->name, suffix, name, sizeof name, graph_find_op, scaling->graph);
-	struct op op = { .name = name, .type = type, .module = model->module, .flops = flops, .phase = model->phase,
+	struct op op = { .name = name, .type = type, .module = model->module, .src = model->src, .flops = flops, .phase = model->phase,
 		.has_phase = model->has_phase, .has_module = model->has_module };
 	uint32_t id = draft_op(scaling->draft, &op);
 	if (id == NONE || draft_read(scaling->draft, id, operand) != OK)

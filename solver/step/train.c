@@ -120,6 +120,7 @@ static void forward_ops(struct train *train)
 	for (uint32_t op = 0; op < graph->ops && train->build.status == OK; op++) {
 		train->build.phase = PHASE_FORWARD;
 		train->build.module = graph->op[op].module;
+		train->build.src = graph->op[op].src;
 		keep_copy(train, op);
 		train->op[op] = build_copy_op(&train->build, graph, op, train->tensor);
 	}
@@ -148,6 +149,7 @@ static uint32_t seed_gradients(struct train *train)
 			    (outputs ? tensor->kind != KIND_OUTPUT : train->first_reader[t] != NONE))
 				continue;
 			train->build.module = graph->op[tensor->writer].module;
+			train->build.src = graph->op[tensor->writer].src;
 			train->gradient[t] = build_map(&train->build, "aten.ones_like.default", IN(train->tensor[t]));
 			seeds++;
 		}
@@ -180,6 +182,7 @@ static void expand_op(struct train *train, uint32_t op)
 	}
 	if (train->build.status == OK && arrived && gradient_passes(train->options->rules, gradient.type)) {
 		train->build.module = graph->op[op].module;
+		train->build.src = graph->op[op].src;
 		gradient_expand(&gradient);
 		for (uint32_t i = 0; i < ins; i++)
 			if (needs[i])

@@ -1,6 +1,7 @@
 /* attributes.c: finds and reads node attributes. */
 #include <jansson.h>
 #include <math.h>
+#include <strings.h>
 
 #include "attributes.h"
 #include "src/base/dot_text.h"
@@ -64,6 +65,28 @@ const char *attribute_of(const struct attributes *attributes, Agnode_t *node, en
 {
 	const char *value = attributes->symbol[attribute] ? agxget(node, attributes->symbol[attribute]) : NULL;
 	return value && *value ? value : NULL;
+}
+
+/* One letter changed, left out or put in. */
+static bool one_off(const char *a, const char *b)
+{
+	size_t same = 0;
+	while (a[same] && a[same] == b[same])
+		same++;
+	a += same;
+	b += same;
+	return (*a || *b) && ((*a && *b && strcmp(a + 1, b + 1) == 0) || (*a && strcmp(a + 1, b) == 0) || (*b && strcmp(a, b + 1) == 0));
+}
+
+const char *attribute_meant(const char *name)
+{
+	for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+		if (strlen(names[i]) > 2 && strcasecmp(name, names[i]) == 0)
+			return names[i];
+	for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+		if (strlen(names[i]) > 2 && one_off(name, names[i]))
+			return names[i];
+	return NULL;
 }
 
 bool parse_integer(const char *text, int64_t *value)

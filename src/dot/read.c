@@ -28,6 +28,7 @@ struct reader {
 	struct arena arena;        /* decoded texts */
 	struct attributes attributes;
 	Agsym_t *order;            /* of edges */
+	uint32_t missing;          /* results of teaching nodes without bytes= */
 	bool full;
 };
 
@@ -197,6 +198,7 @@ static enum status add_result(struct reader *reader, Agnode_t *node)
 		status = bytes_value(reader, node, ATTRIBUTE_PERSISTENT, "not a size in bytes:", &kept.bytes, &there);
 	if (status != OK)
 		return status;
+	reader->missing += attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES) == NULL;
 	record->tensor = draft_tensor(reader->draft, &result);
 	if (record->tensor == NONE || draft_write(reader->draft, record->op, record->tensor) != OK)
 		return out_of_memory(reader);
@@ -400,6 +402,24 @@ static enum status name_modules(struct reader *reader)
 	return OK;
 }
 
+/* What is said of the file: nodes without a size, and attributes that look like misspelled ones of ours. */
+static enum status describe_intake(struct reader *reader)
+{
+	char assumed[2000] = "";
+	size_t used = 0;
+	for (uint32_t i = 0; i < reader->attributes.foreigns && used + 200 < sizeof assumed; i++) {
+		const char *name = reader->attributes.foreign[i]->name, *meant = attribute_meant(name);
+		if (meant)
+			used += (size_t)snprintf(assumed + used, sizeof assumed - used, "%sthe attribute %.60s= means nothing here and is kept as it is: did you mean %s=?",
+				used ? "\n" : "", name, meant);
+	}
+	struct about about = { .intake = { .said = true, .format = "DOT graph", .missing = reader->missing, .assumed = used ? assumed : NULL,
+		.advice = reader->missing ? "give each node its size: NODE [bytes=\"4MiB\"] (bytes=0 where it makes nothing)" : NULL } };
+	if (!used && !reader->missing)
+		return OK;
+	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
+}
+
 static enum status describe(struct reader *reader)
 {
 	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name), *extra = agget(reader->dot, extra_name);
@@ -448,6 +468,8 @@ static enum status read_all(struct reader *reader)
 		status = add_edges(reader);
 	if (status == OK)
 		status = for_nodes(reader, add_alias);
+	if (status == OK && !agget(reader->dot, extra_name))
+		status = describe_intake(reader);
 	return status == OK ? for_nodes(reader, add_inplace) : status;
 }
 

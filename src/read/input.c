@@ -8,6 +8,7 @@
 
 #include "detect.h"
 #include "dot_child.h"
+#include "hlo.h"
 #include "input.h"
 
 #define PEEK_BYTES (64u << 10)
@@ -158,6 +159,24 @@ static struct graph *open_dot(struct input *input, struct error *error)
 	return graph;
 }
 
+static struct graph *open_hlo(struct input *input, bool proto, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = NULL;
+	size_t size;
+	char *text = input_all(input, TEXT_MOST, &size, error);
+	if (!text)
+		return NULL;
+	enum status status = proto ? hlo_proto_read(text, size, &module, error) : hlo_text_read(text, size, &module, error);
+	if (status == OK)
+		graph = hlo_graph(&module, read_options.open_fusions, proto ? "XLA HLO proto" : "XLA HLO text", error);
+	hlo_free(&module);
+	mem_free(text);
+	return graph;
+}
+
+struct read_options read_options;
+
 struct graph *graph_open(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
@@ -172,6 +191,9 @@ struct graph *graph_open(const char *path, struct error *error)
 	case INPUT_DOT:
 		graph = open_dot(input, error);
 		break;
+	case INPUT_HLO_TEXT: case INPUT_HLO:
+		graph = open_hlo(input, kind == INPUT_HLO, error);
+		break;
 	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
 		graph = native_read(&source, error);
 		break;
@@ -179,5 +201,7 @@ struct graph *graph_open(const char *path, struct error *error)
 		fail(error, BAD_INPUT, "not a graph, but: %s; %s", input_kind_name(kind), input_kind_advice(kind));
 	}
 	input_close(input);
+	if (graph && !graph->about.intake.format)
+		graph->about.intake.format = input_kind_name(kind);
 	return graph;
 }

@@ -17,6 +17,15 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 /* As a source for the readers: everything from the beginning. */
 struct source input_source(struct input *input);
 
+/* How graphs are read, asked on the command line once and for all of them. */
+struct read_options {
+	bool open_fusions;         /* of HLO: an op for each instruction in a fusion */
+	uint32_t graph;            /* of a log: which of its graphs, from 1; 0: the largest step */
+	const char *dim[16];       /* "batch=8": sizes of symbolic dims */
+	uint32_t dims;
+};
+extern struct read_options read_options;
+
 /* Reads a graph of any format that is known. Errors as the formats' readers give them. */
 struct graph *graph_open(const char *path, struct error *error);
 

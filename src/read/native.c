@@ -459,7 +459,7 @@ static enum status read_inplace(struct reader *reader, const json_t *record, uin
 
 static enum status read_op(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after" }, .count = 11 };
+	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after", "src" }, .count = 12 };
 	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
 	const char *module = NULL;
 	int phase = -1;
@@ -471,6 +471,8 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		status = text_member(reader, record, "op", &op.type);
 	if (status == OK)
 		status = text_member(reader, record, "mod", &module);
+	if (status == OK)
+		status = text_member(reader, record, "src", &op.src);
 	if (status == OK)
 		status = word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase);
 	if (status == OK)
@@ -554,6 +556,56 @@ static bool read_opaque(struct reader *reader, const json_t *list, struct about 
 	return fine;
 }
 
+/* The lines of a list of texts, joined; NULL where it is none, or has line ends in it. */
+static const char *read_lines(struct reader *reader, const json_t *list)
+{
+	size_t size = 1, used = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		if (!text || !*text || strchr(text, '\n') || strlen(text) >= 1000)
+			return NULL;
+		size += strlen(text) + 1;
+	}
+	char *lines = size > 1 ? arena_alloc(&reader->names, size, 1) : NULL;
+	for (size_t i = 0; lines && i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		used += (size_t)snprintf(lines + used, size - used, "%s%s", i ? "\n" : "", text);
+	}
+	return lines;
+}
+
+/* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
+static void read_intake(struct reader *reader, const json_t *record, struct intake *intake, struct keys *known)
+{
+	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by" };
+	json_t *read = json_object_get(record, "read");
+	int64_t inferred = 0, missing = 0;
+	size_t found = 0;
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		found += json_object_get(read, members[i]) != NULL;
+	bool fine = json_is_object(read) && found == json_object_size(read);
+	struct intake got = { .said = true, .derived = json_object_get(read, "derived") != NULL };
+	fine = fine && (got.format = json_string_value(json_object_get(read, "format"))) != NULL && strlen(got.format) == json_string_length(json_object_get(read, "format"));
+	for (int i = 0; i < 3; i++) {
+		const char *key = (const char *const[]){ "version", "advice", "peak_by" }[i];
+		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by }[i];
+		const json_t *value = json_object_get(read, key);
+		*text = json_string_value(value);
+		fine = fine && (!value || (*text && strlen(*text) == json_string_length(value)));
+	}
+	fine = fine && (!json_object_get(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
+		&& (!json_object_get(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
+		&& (!json_object_get(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
+		&& (!got.derived || json_is_true(json_object_get(read, "derived")))
+		&& (!json_object_get(read, "assumed") || (got.assumed = read_lines(reader, json_object_get(read, "assumed"))) != NULL);
+	if (!fine)
+		return;
+	got.inferred = (uint32_t)inferred;
+	got.missing = (uint32_t)missing;
+	*intake = got;
+	know(known, "read");
+}
+
 /* Texts are the record's. */
 static void read_about(struct reader *reader, const json_t *record, struct about *about, struct keys *known)
 {
@@ -566,6 +618,7 @@ static void read_about(struct reader *reader, const json_t *record, struct about
 	if (read_opaque(reader, json_object_get(record, "opaque_ops"), about))
 		know(known, "opaque_ops");
 	read_grid(record, about, known);
+	read_intake(reader, record, &about->intake, known);
 	if (json_object_size(pipeline) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
 		about->ranks = (uint32_t)ranks;
 		about->rank = (uint32_t)rank;

@@ -4,8 +4,16 @@
  *     open          opens a graph for a command
  *     input         opens a file: plain or gzip, any format
  *     detect        what a file is, by its content
+ *     card          what was got of a file
  *     native        reads the native format
  *     dot_child     runs tidemark-dot, which reads DOT
+ *     hlo           modules of XLA HLO; shapes
+ *     hlo_text      reads their text
+ *     wire          fields of protocol buffers
+ *     hlo_proto     reads their proto
+ *     hlo_flat      a module as a list of ops over arrays
+ *     hlo_cost      what an instruction computes, and in whose memory
+ *     hlo_graph     from a flat module to a graph
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     pickle        walks over a Python pickle, builds nothing

@@ -55,6 +55,8 @@ void native_op_members(const struct op *op, struct json *json)
 		json_write_bool(json, "recomputed", true);
 	if (op->in_flight)
 		json_write_integer(json, "in_flight", op->in_flight);
+	if (op->src)
+		json_write_text(json, "src", op->src);
 }
 
 static void write_size(struct json *json, const char *key, int64_t size)
@@ -63,6 +65,41 @@ static void write_size(struct json *json, const char *key, int64_t size)
 		json_write_integer(json, key, size);
 	else if (size < 0)
 		json_write_null(json, key);
+}
+
+/* One line each. */
+static void write_lines(struct json *json, const char *key, const char *lines)
+{
+	json_open_array(json, key);
+	for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		char text[1000];
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		json_write_text(json, NULL, text);
+	}
+	json_close(json);
+}
+
+static void write_intake(struct json *json, const struct intake *intake)
+{
+	json_open_object(json, "read");
+	json_write_text(json, "format", intake->format);
+	if (intake->version)
+		json_write_text(json, "version", intake->version);
+	if (intake->inferred)
+		json_write_integer(json, "inferred", intake->inferred);
+	if (intake->missing)
+		json_write_integer(json, "missing", intake->missing);
+	if (intake->derived)
+		json_write_bool(json, "derived", true);
+	if (intake->assumed)
+		write_lines(json, "assumed", intake->assumed);
+	if (intake->advice)
+		json_write_text(json, "advice", intake->advice);
+	if (intake->peak)
+		json_write_integer(json, "peak", intake->peak);
+	if (intake->peak_by)
+		json_write_text(json, "peak_by", intake->peak_by);
+	json_close(json);
 }
 
 void native_graph_members(const struct graph *graph, struct json *json)
@@ -87,6 +124,8 @@ void native_graph_members(const struct graph *graph, struct json *json)
 		json_close(json);
 		json_write_integer(json, "rank", about->device);
 	}
+	if (about->intake.said)
+		write_intake(json, &about->intake);
 	if (about->ranks) {
 		json_open_object(json, "pipeline");
 		json_write_integer(json, "ranks", about->ranks);

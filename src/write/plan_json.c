@@ -3,6 +3,7 @@
 
 #include "src/plan/host_pool.h"
 #include "factors.h"
+#include "src/read/card.h"
 #include "src/read/native.h"
 #include "pipeline_json.h"
 #include "plan_json.h"
@@ -41,6 +42,12 @@ static void write_graph(const struct plan *plan, struct json *json)
 	write_fingerprint(json, "fingerprint", input);
 	write_fingerprint(json, "planned_fingerprint", plan->graph);
 	json_close(json);
+}
+
+static void write_input(const struct plan *plan, struct json *json)
+{
+	json_new_line(json, 1);
+	card_json(plan->input, json);
 }
 
 static void write_scenario(const struct scenario *scenario, struct json *json)
@@ -293,6 +300,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	json_open_object(&json, NULL);
 	json_write_integer(&json, "tidemark", 1);
 	write_graph(plan, &json);
+	write_input(plan, &json);
 	write_scenario(&plan->scenario, &json);
 	write_notes(plan, &json);
 	write_limited(plan, &json);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/plan/host_pool.h"
+#include "src/read/card.h"
 #include "pipeline_json.h"
 #include "report.h"
 
@@ -87,11 +88,26 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		}
 }
 
+/* The card: what was got of the file. */
+static void write_input(const struct graph *graph, FILE *stream)
+{
+	char *text = card_text(graph);
+	for (const char *at = text ? text : ""; *at; at += strcspn(at, "\n") + 1) {
+		size_t label = strcspn(at, ":");
+		fprintf(stream, "  %-22.*s ", (int)label, at);
+		at += label + 2;
+		fprintf(stream, "%.*s\n", (int)strcspn(at, "\n"), at);
+	}
+	mem_free(text);
+	putc('\n', stream);
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
-	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
+	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
+	write_input(plan->input, stream);
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
@@ -159,8 +175,9 @@ static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	uint32_t peak_column = (uint32_t)((uint64_t)plan->ordered->peak_position * columns / ops);
 	for (uint32_t c = 0; c < columns; c++)
 		fputc(c == peak_column ? '^' : '-', stream);
-	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)\n", "", plan->ordered->peak_position + 1, ops,
-		plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].type);
+	const struct op *peak = &plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]];
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position + 1, ops, peak->name, peak->type, peak->src ? " at " : "",
+		peak->src ? peak->src : "");
 }
 
 static void write_blame(const struct plan *plan, FILE *stream)
@@ -189,8 +206,9 @@ static void write_blame(const struct plan *plan, FILE *stream)
 		const struct storage *storage = &graph->storage[list[i]];
 		if (storage->persistent)
 			continue;
-		fprintf(stream, "  %-22s %12s  %-14s %s\n", kind_names[storage->kind], bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text),
-			alive_reason_text[reason[i]], graph->tensor[storage->root].name);
+		const char *src = storage->allocator == NONE ? NULL : graph->op[storage->allocator].src;
+		fprintf(stream, "  %-22s %12s  %-14s %s%s%s\n", kind_names[storage->kind], bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text),
+			alive_reason_text[reason[i]], graph->tensor[storage->root].name, src ? "   " : "", src ? src : "");
 		shown++;
 	}
 	mem_free(list);

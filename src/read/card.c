@@ -1,0 +1,138 @@
+/* card.c: what was got of a file. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "card.h"
+#include "src/base/bytes.h"
+
+struct card card_of(const struct graph *graph)
+{
+	const struct about *about = &graph->about;
+	struct card card = { .format = about->intake.format ? about->intake.format : "graph", .version = about->intake.version, .devices = 1,
+		.inferred = about->intake.inferred, .missing = about->intake.missing };
+	uint32_t less = card.inferred + card.missing;
+	card.known = graph->tensors > less ? graph->tensors - less : 0;
+	for (uint32_t i = 0; i < graph->ops; i++) {
+		if (graph->op[i].has_phase)
+			card.phase[graph->op[i].phase]++;
+		else
+			card.unphased++;
+		card.located += graph->op[i].src != NULL;
+	}
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (graph->storage[s].kind == KIND_OPTIMIZER)
+			card.state += graph->storage[s].bytes;
+	for (uint32_t a = 0; a < about->axes; a++)
+		card.devices *= about->axis[a].size;
+	if (about->ranks)
+		card.devices *= about->ranks;
+	return card;
+}
+
+/* ---- text -------------------------------------------------------------------------- */
+
+static void write_phases(const struct card *card, FILE *stream)
+{
+	const char *between = "step: ";
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		if (card->phase[phase]) {
+			fprintf(stream, "%s%s %u", between, phase_names[phase], card->phase[phase]);
+			between = ", ";
+		}
+	if (card->unphased)
+		fprintf(stream, "%sof no said phase %u", between, card->unphased);
+	char text[32];
+	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
+	if (card->state)
+		fprintf(stream, "; optimizer state %s", bytes_text(card->state, text, sizeof text));
+	else
+		fputs("; no optimizer state", stream);
+	fprintf(stream, "; %s", card->devices == 1 ? "one device" : "");
+	if (card->devices > 1)
+		fprintf(stream, "one of %u devices", card->devices);
+	putc('\n', stream);
+}
+
+static void write_card(const struct graph *graph, FILE *stream)
+{
+	const struct intake *intake = &graph->about.intake;
+	struct card card = card_of(graph);
+	char text[32];
+	fprintf(stream, "read: %s%s%s%s%s\n", card.format, card.version ? ", " : "", card.version ? card.version : "", graph->source ? "; from " : "",
+		graph->source ? graph->source : "");
+	fprintf(stream, "sizes: %u of %u tensors known", card.known, graph->tensors);
+	if (card.inferred)
+		fprintf(stream, ", %u inferred", card.inferred);
+	if (card.missing)
+		fprintf(stream, ", %u MISSING: they count as 0 bytes", card.missing);
+	fprintf(stream, "; order %s", intake->derived ? "derived" : "given");
+	if (card.located)
+		fprintf(stream, "; %u of %u ops with their place in the source", card.located, graph->ops);
+	putc('\n', stream);
+	write_phases(&card, stream);
+	if (graph->about.synthesised)
+		fprintf(stream, "assumed: %s\n", graph->about.synthesised);
+	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		fprintf(stream, "assumed: %.*s\n", (int)strcspn(at, "\n"), at);
+	if (intake->peak)
+		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", bytes_text(intake->peak, text, sizeof text), intake->peak, intake->peak_by ? ", " : "",
+			intake->peak_by ? intake->peak_by : "");
+	if (intake->advice)
+		fprintf(stream, "to get the rest: %s\n", intake->advice);
+}
+
+char *card_text(const struct graph *graph)
+{
+	char *text = NULL, *copy = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	if (!stream)
+		return NULL;
+	write_card(graph, stream);
+	if (fclose(stream) == 0 && (copy = mem_alloc(length + 1, 1)))
+		memcpy(copy, text, length);
+	free(text);
+	return copy;
+}
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+void card_json(const struct graph *graph, struct json *json)
+{
+	const struct intake *intake = &graph->about.intake;
+	struct card card = card_of(graph);
+	json_open_object(json, "input");
+	json_write_text(json, "format", card.format);
+	if (card.version)
+		json_write_text(json, "version", card.version);
+	if (graph->source)
+		json_write_text(json, "source", graph->source);
+	json_write_integer(json, "sizes_known", card.known);
+	json_write_integer(json, "sizes_inferred", card.inferred);
+	json_write_integer(json, "sizes_missing", card.missing);
+	json_write_text(json, "order", intake->derived ? "derived" : "given");
+	json_open_object(json, "phases");
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		json_write_integer(json, phase_names[phase], card.phase[phase]);
+	json_close(json);
+	json_write_integer(json, "optimizer_bytes", card.state);
+	json_write_integer(json, "devices", card.devices);
+	json_open_array(json, "assumed");
+	if (graph->about.synthesised)
+		json_write_text(json, NULL, graph->about.synthesised);
+	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		char text[1000];
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+		json_write_text(json, NULL, text);
+	}
+	json_close(json);
+	if (intake->peak)
+		json_write_integer(json, "own_peak_bytes", intake->peak);
+	if (intake->peak_by)
+		json_write_text(json, "own_peak_by", intake->peak_by);
+	if (intake->advice)
+		json_write_text(json, "advice", intake->advice);
+	json_close(json);
+}

@@ -1,0 +1,75 @@
+/* hlo.h: an XLA HLO module as its text or its proto gives it: computations of instructions. hlo_graph.c makes a graph of it.
+ *
+ * Everything lies in the module's arena. Indices are checked by the readers: an operand stands before its user, a called computation exists.
+ */
+#ifndef TIDEMARK_READ_HLO_H
+#define TIDEMARK_READ_HLO_H
+
+#include "solver/graph/graph.h"
+
+/* An array, or a tuple of parts. Tokens are tuples of nothing. */
+struct hlo_shape {
+	bool tuple;
+	uint8_t rank, dtype;
+	bool unsized;             /* of a dtype without a size, or with unbounded dims */
+	uint32_t parts, leaves;   /* leaves: arrays in it, 1 for an array */
+	struct hlo_shape *part;
+	int64_t dim[RANK_MAX];
+	int64_t bytes;
+};
+
+struct hlo_instruction {
+	const char *name, *opcode;
+	struct hlo_shape *shape;
+	uint32_t *operand, operands;  /* instructions of the same computation */
+	uint32_t *call, calls;        /* computations: of a while the body, then the condition */
+	const char *op_name, *src;    /* NULL: nobody says */
+	const char *lhs_contracting;  /* "1", "0,1": of a dot */
+	const char *labels;           /* dim_labels of a convolution */
+	int64_t trips;                /* of a while, where XLA knows it; else 0 */
+	uint32_t index;               /* parameter number, or part of a tuple */
+	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
+	unsigned line;
+	bool inlined;                 /* a fusion's insides are its own: workspace of none */
+};
+
+struct hlo_computation {
+	const char *name;
+	struct hlo_instruction *instruction;
+	uint32_t instructions, root;
+};
+
+/* Of the entry's result, a leaf that is written where a leaf of a parameter lies. */
+struct hlo_alias { uint32_t output, parameter, leaf; };
+
+struct hlo_module {
+	struct arena arena;
+	const char *name;
+	struct hlo_computation *computation;
+	uint32_t computations, entry;
+	struct hlo_alias *alias;
+	uint32_t aliases;
+	uint32_t devices;             /* partitions times replicas */
+	bool scheduled;
+	/* What XLA itself planned, where the file says it: bytes by purpose. */
+	bool assigned;
+	int64_t arguments, temporary, outputs, constants;
+};
+
+#define HLO_DEPTH 40          /* of nested tuples and calls, at most */
+
+/* Reads the text of a module. Errors say the line. The module is valid only on OK; hlo_free() in any case. O(size). */
+enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error);
+/* Reads an HloProto or HloModuleProto. */
+enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *module, struct error *error);
+void hlo_free(struct hlo_module *module);
+
+/* The dtype of an XLA type's name, DTYPE_COUNT where it has no size of its own ("token", "opaque"). */
+int hlo_dtype(const char *name, size_t length);
+/* Fills leaves and bytes from the rest; false where the size overflows. */
+bool hlo_shape_finish(struct hlo_shape *shape);
+
+/* The step: fusions closed (one op each) or open (an op for each instruction in it). NULL with *error. */
+struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error);
+
+#endif

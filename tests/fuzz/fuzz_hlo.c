@@ -1,0 +1,49 @@
+/* fuzz_hlo.c: anything read as an HLO module, text or proto, is refused with a reason, or becomes a graph, with fusions closed and open. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/read/hlo.h"
+#include "tests/common/order_valid.h"
+#include "solver/graph/problem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition, const char *what)
+{
+	if (!condition) {
+		fprintf(stderr, "%s\n", what);
+		abort();
+	}
+}
+
+static void check(struct graph *graph, const struct error *error)
+{
+	struct problem problem;
+	struct memory_rules rules = { .alignment = 64, .workspace = true };
+	struct error ignored = { 0 };
+	must(graph || (error->status == BAD_INPUT && error->text[0]), "no reason is given");
+	if (graph && problem_of_graph(graph, &rules, &problem, &ignored) == OK) {
+		must(problem_order_valid(&problem, problem.program), "the program order is not valid");
+		problem_free(&problem);
+	}
+	graph_release(graph);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hlo_module module;
+	struct error error = { 0 };
+	char *copy = malloc(size + 1);   /* the sanitizer watches its end */
+	must(copy != NULL, "out of memory");
+	memcpy(copy + 1, data, size);
+	bool text = size > 9 && memcmp(data, "HloModule", 9) == 0;
+	enum status status = text ? hlo_text_read(copy + 1, size, &module, &error) : hlo_proto_read(copy + 1, size, &module, &error);
+	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
+	free(copy);
+	for (int open = 0; open < 2 && status == OK; open++) {
+		struct graph *graph = hlo_graph(&module, open, "XLA HLO", &error);
+		check(graph, &error);
+	}
+	hlo_free(&module);
+	return 0;
+}

@@ -1,0 +1,164 @@
+/* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and donated arguments. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/read/hlo.h"
+#include "tests/common/support.h"
+
+static char *load(const char *path, size_t *size)
+{
+	FILE *stream = fopen(path, "rb");
+	cr_assert(stream, "%s", path);
+	char *text = malloc(1 << 20);
+	*size = fread(text, 1, 1 << 20, stream);
+	fclose(stream);
+	return text;
+}
+
+static struct graph *read_file(const char *path, bool open, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = NULL;
+	size_t size;
+	char *text = load(path, &size);
+	bool is_text = size > 9 && memcmp(text, "HloModule", 9) == 0;
+	if ((is_text ? hlo_text_read(text, size, &module, error) : hlo_proto_read(text, size, &module, error)) == OK)
+		graph = hlo_graph(&module, open, "HLO", error);
+	hlo_free(&module);
+	free(text);
+	return graph;
+}
+
+#define SMALL "tests/corpus/hlo/small.txt"
+
+static const struct op *op_named(const struct graph *graph, const char *name)
+{
+	uint32_t id = graph_find_op(graph, name);
+	cr_assert_neq(id, NONE, "%s", name);
+	return &graph->op[id];
+}
+
+static const struct tensor *tensor_named(const struct graph *graph, const char *name)
+{
+	uint32_t id = graph_find_tensor(graph, name);
+	cr_assert_neq(id, NONE, "%s", name);
+	return &graph->tensor[id];
+}
+
+Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 7);
+	cr_expect_eq(tensor_named(graph, "params['w']")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "loss")->kind, KIND_OUTPUT);
+	cr_expect_eq(op_named(graph, "y")->phase, PHASE_FORWARD);
+	cr_expect_eq(op_named(graph, "g")->phase, PHASE_BACKWARD);
+	cr_expect_eq(op_named(graph, "new")->phase, PHASE_UPDATE);
+	cr_expect_str_eq(op_named(graph, "y")->module, "MLP.Dense_0");
+	cr_expect_str_eq(op_named(graph, "y")->src, "model.py:6 in step", "of the user's own frame, not the library's");
+	cr_expect_str_eq(op_named(graph, "g")->src, "other.py:3");
+	cr_expect_eq(op_named(graph, "y")->flops, 2 * 2 * 8 * 4);
+	cr_expect_eq(op_named(graph, "ar")->collective->size, 2);
+	cr_expect_not(graph->about.intake.derived);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, a_donated_argument_is_written_in_place)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(tensor_named(graph, "new")->storage, tensor_named(graph, "params['w']")->storage);
+	graph_release(graph);
+}
+
+/* The body holds the product and its reverse at once; the sum and the counter go where the loop's state lies. */
+Test(hlo, a_loop_is_one_op_with_its_bodys_peak)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	const struct op *loop = op_named(graph, "loop");
+	cr_expect_eq(loop->workspace, 2 * 4 * 8 * 4);
+	cr_expect_eq(loop->flops, 3 * (1 + 32 + 32));
+	cr_expect_eq(graph_find_tensor(graph, "loop#2"), NONE, "what the loop doesn't change is no result of it");
+	cr_expect_eq(tensor_named(graph, "loop#1")->storage, tensor_named(graph, "ar")->storage);
+	graph_release(graph);
+}
+
+Test(hlo, open_fusions_have_an_op_for_each_instruction)
+{
+	struct error error = { 0 };
+	struct graph *closed = read_file(SMALL, false, &error), *open = read_file(SMALL, true, &error);
+	cr_assert(closed && open, "%s", error.text);
+	cr_expect_eq(open->ops, closed->ops + 1);
+	cr_expect_neq(graph_find_op(open, "fusion/wide"), NONE);
+	cr_expect_neq(graph_find_op(open, "fusion/scaled"), NONE);
+	graph_release(closed);
+	graph_release(open);
+}
+
+/* The same module, as XLA writes it in both forms. */
+Test(hlo, text_and_proto_give_one_graph)
+{
+	struct error error = { 0 };
+	struct graph *text = read_file("tests/corpus/hlo/scan.txt", false, &error), *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	cr_assert(text && proto, "%s", error.text);
+	cr_expect_eq(text->ops, proto->ops);
+	cr_expect_eq(text->fingerprint, proto->fingerprint);
+	for (uint32_t i = 0; i < text->ops; i++) {
+		cr_expect_str_eq(text->op[i].name, proto->op[i].name);
+		cr_expect_eq(text->op[i].workspace, proto->op[i].workspace);
+		cr_expect_eq(text->op[i].flops, proto->op[i].flops, "%s", text->op[i].name);
+	}
+	cr_expect_eq(text->about.intake.peak, 0);
+	cr_expect_gt(proto->about.intake.peak, proto->persistent_bytes, "the proto has XLA's own assignment");
+	graph_release(text);
+	graph_release(proto);
+}
+
+Test(hlo, what_is_wrong_is_said_with_its_line)
+{
+	static const struct { const char *path, *text; unsigned line; } cases[] = {
+		{ "cyclic", "call themselves", 4 }, { "deep", "nested more than", 3 }, { "index", "takes a part", 4 },
+		{ "size_2_63", "overflows", 3 }, { "truncated", "truncated", 61 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char path[100];
+		struct error error = { 0 };
+		snprintf(path, sizeof path, "tests/corpus/hlo/%s.txt", cases[i].path);
+		struct graph *graph = read_file(path, false, &error);
+		cr_expect_null(graph, "%s", path);
+		cr_expect_eq(error.status, BAD_INPUT);
+		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
+		cr_expect_eq(error.line, cases[i].line, "%s: line %u", path, error.line);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Each computation calls the one before it twice. */
+Test(hlo, calls_that_double_come_to_an_end)
+{
+	struct hlo_module module;
+	struct error error = { 0 };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	fputs("HloModule bomb\n%c0 (p: f32[2]) -> f32[2] {\n  ROOT %p = f32[2] parameter(0)\n}\n", stream);
+	for (int i = 1; i < 38; i++)
+		fprintf(stream, "%%c%d (p: f32[2]) -> f32[2] {\n  %%p = f32[2] parameter(0)\n  %%x = f32[2] call(%%p), to_apply=%%c%d\n  ROOT %%y = f32[2] call(%%x), to_apply=%%c%d\n}\n",
+			i, i - 1, i - 1);
+	fclose(stream);
+	cr_assert_eq(hlo_text_read(text, size, &module, &error), OK, "%s", error.text);
+	cr_expect_null(hlo_graph(&module, false, "HLO", &error));
+	cr_expect(strstr(error.text, "once calls are inlined"), "%s", error.text);
+	hlo_free(&module);
+	free(text);
+	cr_assert_eq(memory_blocks(), 0);
+}
