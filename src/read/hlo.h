@@ -14,7 +14,7 @@ struct hlo_shape {
 	bool unsized;             /* of a dtype without a size, or with unbounded dims */
 	uint32_t parts, leaves;   /* leaves: arrays in it, 1 for an array */
 	struct hlo_shape *part;
-	int64_t dim[RANK_MAX];
+	int64_t dim[DIMS_MAX];
 	int64_t bytes;
 };
 

@@ -107,7 +107,7 @@ static bool donated(const struct hlo_module *module, uint32_t parameter)
 static enum status add_tensor(struct making *making, uint32_t id)
 {
 	const struct flat_tensor *flat = &making->flat.tensor[id];
-	struct tensor tensor = { .alias = NONE, .kind = KIND_ACTIVATION, .dtype = flat->shape->dtype, .line = flat->of->line, .rank = flat->shape->rank, .shape = flat->shape->dim,
+	struct tensor tensor = { .alias = NONE, .kind = KIND_ACTIVATION, .dtype = flat->shape->dtype, .line = flat->of->line, .dims = flat->shape->rank, .shape = flat->shape->dim,
 		.bytes = flat->shape->bytes, .has_shape = true, .has_dtype = true, .has_bytes = true };
 	if (flat->parameter != NONE)
 		tensor.kind = (uint8_t)argument_kind(argument_name(flat->of), donated(making->flat.module, flat->parameter));

@@ -50,7 +50,7 @@ static enum status read_dims(struct reader *reader, const struct wire_field *fie
 	int64_t *dim = NULL;
 	size_t count = 0, room = 0;
 	enum status status = OK;
-	if (!wire_integers(field, &dim, &count, &room, RANK_MAX) || count + shape->rank > RANK_MAX)
+	if (!wire_integers(field, &dim, &count, &room, DIMS_MAX) || count + shape->rank > DIMS_MAX)
 		status = bad(reader, "a shape has too many dims");
 	for (size_t i = 0; status == OK && i < count; i++) {
 		shape->unsized |= dim[i] < 0;
@@ -217,7 +217,7 @@ static const char *contracted(struct reader *reader, struct wire body)
 	size_t used = 0, count = 0, room = 0;
 	int64_t *dim = NULL;
 	while (wire_next(&body, &field))
-		if (field.number == 1 && !wire_integers(&field, &dim, &count, &room, RANK_MAX))
+		if (field.number == 1 && !wire_integers(&field, &dim, &count, &room, DIMS_MAX))
 			break;
 	for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", used ? "," : "", (long long)dim[i]);
@@ -229,13 +229,13 @@ static const char *contracted(struct reader *reader, struct wire body)
 static const char *labels(struct reader *reader, struct wire body)
 {
 	struct wire_field field;
-	char text[RANK_MAX + 2] = "_";
+	char text[DIMS_MAX + 2] = "_";
 	uint64_t output = 0;
 	while (wire_next(&body, &field))
 		if (field.number == 4 && field.type == 0)
 			output = field.value;
-	memset(text + 1, '.', RANK_MAX);
-	if (output < RANK_MAX)
+	memset(text + 1, '.', DIMS_MAX);
+	if (output < DIMS_MAX)
 		text[1 + output] = 'o';
 	return arena_text(reader->arena, text, strlen(text));
 }

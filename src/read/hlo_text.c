@@ -200,8 +200,8 @@ static enum status read_dims(struct parser *parser, struct hlo_shape *shape)
 			shape->unsized = true;
 			continue;
 		}
-		if (shape->rank == RANK_MAX)
-			return bad(parser, "a shape of more than %d dims", RANK_MAX);
+		if (shape->rank == DIMS_MAX)
+			return bad(parser, "a shape of more than %d dims", DIMS_MAX);
 		if (!number_of(digits, &shape->dim[shape->rank]))
 			return bad(parser, "a shape's dim was expected");
 		shape->rank++;
