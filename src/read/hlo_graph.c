@@ -236,7 +236,7 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	op.phase = (uint8_t)phase_of(making, flat, gradient);
 	module_of(of->op_name, module, sizeof module);
 	op.has_module = *module != '\0';
-	if (strncmp(op.type, "comm.", 5) == 0) {
+	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
 		said.size = of->group ? of->group : making->flat.module->devices;
 		op.collective = &said;
 	}
