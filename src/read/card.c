@@ -7,7 +7,18 @@
 #include "card.h"
 #include "src/base/bytes.h"
 
-struct card card_of(const struct graph *graph)
+struct card {
+	const char *format, *version;      /* version: NULL where the file says none */
+	uint32_t known, inferred, missing; /* sizes of tensors */
+	uint32_t phase[PHASE_COUNT];       /* ops */
+	uint32_t unphased;                 /* ops of which nobody says it */
+	uint32_t located;                  /* ops with a place in the program's source */
+	int64_t state;                     /* bytes of optimizer state */
+	uint32_t devices;                  /* of which this is one; 1: of its own */
+};
+
+/* O(graph). */
+static struct card card_of(const struct graph *graph)
 {
 	const struct about *about = &graph->about;
 	struct card card = { .format = about->intake.format ? about->intake.format : "graph", .version = about->intake.version, .devices = 1,

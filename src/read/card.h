@@ -5,18 +5,6 @@
 #include "solver/graph/graph.h"
 #include "src/base/json.h"
 
-struct card {
-	const char *format, *version;      /* version: NULL where the file says none */
-	uint32_t known, inferred, missing; /* sizes of tensors */
-	uint32_t phase[PHASE_COUNT];       /* ops */
-	uint32_t unphased;                 /* ops of which nobody says it */
-	uint32_t located;                  /* ops with a place in the program's source */
-	int64_t state;                     /* bytes of optimizer state */
-	uint32_t devices;                  /* of which this is one; 1: of its own */
-};
-
-/* O(graph). */
-struct card card_of(const struct graph *graph);
 /* The card as lines "label: text", the last one ended too; NULL when out of memory. Free with mem_free(). */
 char *card_text(const struct graph *graph);
 /* As the member "input". */
