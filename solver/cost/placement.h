@@ -36,6 +36,7 @@ struct sharding {
 	struct placement *produced;  /* [tensors] as written; those that nothing writes: as they are kept through the step */
 	struct placement *needed;    /* [reads] as the op reads it, in the order of graph->reads.item */
 	uint8_t late_axes;           /* bit a: gradients stay partial on axis a until the update reads them (ZeRO-1) */
+	uint8_t each_axes;           /* bit a: every microbatch reduce-scatters its gradients over axis a, shards are summed up (ZeRO-2, 3); else it is once a step */
 	bool late_sums;              /* all-reduces of gradients wait for the update: it is one for several microbatches */
 	uint8_t regather_axes;       /* bit a: a parameter gathered over axis a for the forward pass is gathered again for the backward pass (ZeRO-3) */
 	struct arena arena;

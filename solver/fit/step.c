@@ -95,8 +95,7 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 {
 	struct arena *arena = &step->arena;
 	const struct graph *graph = input->graph;
-	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment,
-		.layers = FIT_LAYERS };
+	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment };
 	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
 	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
 	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);

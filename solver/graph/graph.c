@@ -203,6 +203,38 @@ static enum status find_roots(struct build *build)
 	return OK;
 }
 
+/* Bytes of a view, by its shape: of its own format, of its root's where that is unknown; all of the root where the shape is unknown. INT64_MAX: too many. */
+static int64_t view_bytes(const struct tensor *view, const struct tensor *root)
+{
+	int64_t bits = dtype_bits[view->dtype], elements = 1;
+	for (int d = 0; d < root->dims && root->shape && elements > 0; d++)
+		if (__builtin_mul_overflow(elements, root->shape[d], &elements))
+			return root->bytes;
+	if (bits == 0 && root->shape && elements > 0 && root->bytes % elements == 0)
+		bits = root->bytes / elements * 8;
+	if (!view->shape || bits == 0)
+		return root->bytes;
+	for (int d = 0; d < view->dims; d++)
+		if (__builtin_mul_overflow(bits, view->shape[d], &bits) || bits > INT64_MAX - 7)
+			return INT64_MAX;
+	return (bits + 7) / 8;
+}
+
+/* Sizes of views that state no bytes: they take no memory, but moving them between devices takes time. */
+static enum status size_views(struct build *build)
+{
+	struct graph *graph = build->graph;
+	int64_t sum = 0;
+	enum status status = OK;
+	for (uint32_t id = 0; id < graph->tensors && status == OK; id++) {
+		struct tensor *tensor = &graph->tensor[id];
+		if (tensor->alias != NONE && !tensor->has_bytes && tensor->bytes == 0)
+			tensor->bytes = view_bytes(tensor, &graph->tensor[build->root[id]]);
+		status = check_bytes(build, tensor->line, "the size", tensor->name, tensor->bytes, &sum);
+	}
+	return status;
+}
+
 static enum status find_writers(struct build *build)
 {
 	struct graph *graph = build->graph;
@@ -602,7 +634,7 @@ static enum status describe(struct build *build)
 struct graph *graph_build(const struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
-		check_sizes, check_flops, copy_tensors, find_roots, find_writers, check_own, index_arguments, check_inplace, order_ops, copy_ops,
+		check_sizes, check_flops, copy_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, copy_ops,
 		argument_rows, make_storages, touch_rows, dependency_rows, describe,
 	};
 	enum status status = OK;

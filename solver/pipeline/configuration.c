@@ -329,14 +329,21 @@ static struct mesh_axis group_axis(const struct config_model *model, const struc
 	return (struct mesh_axis) { .size = group, .near_size = near, .near = model->machine->near, .far = model->machine->far };
 }
 
-/* What reducing a rank's gradients takes beyond what the backward pass hides. */
+/* What is left of collectives behind a pass of so much computation. */
+static int64_t beyond(int64_t collectives, int64_t compute, const struct overheads *overheads)
+{
+	return larger(0, collectives - compute / 1000 * overheads->overlap);
+}
+
+/* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
+ * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
 static int64_t exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
 	uint32_t end)
 {
-	int64_t once = 0, each = 0, backward = 0, compute = 0;
+	int64_t once = 0, updated = 0, each_forward = 0, each_backward = 0, backward = 0, forward = 0;
 	for (uint32_t b = begin; b < end; b++) {
+		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;
-		compute += block_time(&model->cost[b]) - model->cost[b].backward_link - model->cost[b].forward_link;
 	}
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
 		struct mesh_axis axis = group_axis(model, config, class);
@@ -345,18 +352,14 @@ static int64_t exposed_time(const struct config_model *model, const struct confi
 			parameters += model->cost[b].states.parameter[class];
 			gradients += model->cost[b].states.gradient[class];
 		}
-		if (config->zero == 0)
-			once += collective_time(&axis, COLLECTIVE_ALL_REDUCE, gradients);
-		else if (config->zero == 1)
-			once += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
-		else if (config->zero == 2) { /* nobody has room for whole gradients: every microbatch's are reduced at once */
-			each += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients);
-			once += collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
-		} else
-			each += collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients) + 2 * collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters);
+		int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters), scatter = collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients);
+		once += config->zero == 0 ? collective_time(&axis, COLLECTIVE_ALL_REDUCE, gradients) : config->zero == 1 ? scatter : 0;
+		updated += config->zero == 1 || config->zero == 2 ? gather : 0;
+		each_forward += config->zero >= 3 ? gather : 0;
+		/* nobody has room for whole gradients: every microbatch's are reduced at once */
+		each_backward += (config->zero >= 2 ? scatter : 0) + (config->zero >= 3 ? gather : 0);
 	}
-	int64_t hidden = backward / 1000 * overheads->overlap, hidden_each = compute / 1000 * overheads->overlap;
-	return larger(0, once - hidden) + config->microbatches * larger(0, each - hidden_each);
+	return beyond(once, backward, overheads) + updated + config->microbatches * (beyond(each_forward, forward, overheads) + beyond(each_backward, backward, overheads));
 }
 
 /* Reading and writing all states once. */

@@ -12,6 +12,7 @@ struct finding {
 	const struct blocks *blocks;
 	const uint32_t *piece_of;
 	const struct rules *rules;
+	const struct sharding *sharding;
 	uint32_t *traits;          /* [ops] enum trait */
 	uint8_t *made_of;          /* [ops] */
 	bool *follows;             /* [ops] a collective that goes with what it reads */
@@ -51,6 +52,18 @@ static enum side side_of(uint8_t phase)
 	return phase == PHASE_UPDATE ? SIDE_UPDATE : phase == PHASE_BACKWARD ? SIDE_BACKWARD : SIDE_FORWARD;
 }
 
+/* A gradient's pieces, which every microbatch has reduced as they come (ZeRO-2, 3). */
+static bool scatters_each(const struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	const struct collective *said = graph->op[op].collective;
+	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
+	bool each = false;
+	for (uint32_t a = 0; said && finding->sharding && a < finding->sharding->mesh.axes; a++)
+		each |= (finding->sharding->each_axes >> a & 1) && strncmp(finding->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0;
+	return each && said->kind == COLLECTIVE_REDUCE_SCATTER && writer != NONE && graph->op[writer].phase != PHASE_UPDATE;
+}
+
 /* Collectives, from the last to the first: the pass and the piece of who reads them first; without readers, of what they write into. */
 static void place_collective(struct finding *finding, uint32_t op)
 {
@@ -75,6 +88,8 @@ static void place_collective(struct finding *finding, uint32_t op)
 	}
 	bool leaves = graph->op[op].added == ADDED_OFFLOAD;    /* at once, whenever it comes back */
 	cut->side[op] = leaves ? SIDE_FORWARD : first != NONE ? cut->side[first] : SIDE_UPDATE;
+	if (cut->side[op] == SIDE_UPDATE && scatters_each(finding, op))
+		cut->side[op] = SIDE_BACKWARD;
 	finding->follows[op] = written && (first == NONE || out <= in);
 	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
 }
@@ -400,11 +415,11 @@ static bool start(struct finding *finding)
 	return true;
 }
 
-enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct blocks *blocks,
-	const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
+	const struct blocks *blocks, const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
 {
 	*cut = (struct pipeline_cut) { .graph = device, .ranks = ranks, .pieces = pieces };
-	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of };
+	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of, .sharding = sharding };
 	bool fine = start(&finding);
 	if (fine) {
 		place_ops(&finding);

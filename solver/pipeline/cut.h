@@ -8,7 +8,7 @@
 #define TIDEMARK_PIPELINE_CUT_H
 
 #include "blocks.h"
-#include "solver/rules/rules.h"
+#include "solver/cost/placement.h"
 
 enum side { SIDE_FORWARD, SIDE_BACKWARD, SIDE_UPDATE };
 
@@ -36,9 +36,10 @@ struct pipeline_cut {
 };
 
 /* piece_of[b]: the piece of block b of the whole step's graph; names of ops tell which block an op of the device's graph belongs to,
- * collectives go with what they read or, where that is less to send, with who reads them. OK or NO_MEMORY. O(size). */
-enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct blocks *blocks,
-	const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut);
+ * collectives go with what they read or, where that is less to send, with who reads them. Gradients are reduced once a step, in the update, but where
+ * the sharding (NULL: none) has them scattered by each microbatch: that is in its backward pass. OK or NO_MEMORY. O(size). */
+enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
+	const struct blocks *blocks, const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut);
 void pipeline_cut_free(struct pipeline_cut *cut);
 
 static inline uint32_t cut_rank(const struct pipeline_cut *cut, uint32_t op)

@@ -157,16 +157,17 @@ static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement 
 	return known->bytes;
 }
 
-int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t late_axes)
+int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes)
 {
 	uint32_t early = 0;
 	int64_t each = 0;
 	if (microbatches < 2 || !for_update)
 		return way->time;
 	for (uint32_t i = 0; i < way->moves; i++) {
-		if (way->move[i].collective == COLLECTIVE_ALL_REDUCE || (way->move[i].collective == COLLECTIVE_REDUCE_SCATTER && late_axes >> way->move[i].axis & 1))
+		bool scatters = way->move[i].collective == COLLECTIVE_REDUCE_SCATTER;
+		if (way->move[i].collective == COLLECTIVE_ALL_REDUCE || (scatters && !(each_axes >> way->move[i].axis & 1)))
 			break;
-		if (way->move[i].collective == COLLECTIVE_REDUCE_SCATTER)
+		if (scatters)
 			early = i + 1;
 	}
 	for (uint32_t i = 0; i < early; i++)
@@ -176,7 +177,7 @@ int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool fo
 
 static int64_t share(const struct sharding_sum *sum, const struct reshard *way, bool for_update)
 {
-	return sharding_share(way, sum->microbatches, for_update, sum->sharding->late_axes);
+	return sharding_share(way, sum->microbatches, for_update, sum->sharding->each_axes);
 }
 
 /* Adds a resharding's collectives; the exposed part of its time counts. */

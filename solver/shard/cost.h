@@ -32,8 +32,8 @@ void sharding_sum_free(struct sharding_sum *sum);
 /* True where computation hides resharding of a tensor: gradients for the update, parameters before their use. */
 bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers);
 /* What a microbatch pays of a resharding. for_update: only ops of the update read what it makes; then each microbatch reduces what is
- * scattered at once, and sums up the rest, which goes its way once a step. late_axes as in struct sharding. */
-int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t late_axes);
+ * scattered over axes of each_axes, as in struct sharding, and sums up the rest, which goes its way once a step. */
+int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes);
 /* What kept bytes add to the objective: a picosecond for every 16 KiB. */
 static inline int64_t sharding_tie(int64_t bytes)
 {

@@ -119,6 +119,7 @@ enum status network_decode(const struct network *network, const struct chain_pla
 	if (status != OK)
 		return status;
 	sharding->late_axes = base ? base->late_axes : 0;
+	sharding->each_axes = base ? base->each_axes : 0;
 	sharding->regather_axes = base ? base->regather_axes : 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t node = network->op_node[op], chosen = plan->choice[plan->start[node] + network->op_copy[op]];

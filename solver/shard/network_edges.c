@@ -106,7 +106,7 @@ static int64_t distance_find(struct building *building, uint32_t tensor, struct 
 	for (uint32_t i = 0; gathers && i < reshard->moves; i++)
 		*gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
 	const struct network_options *options = building->options;
-	return sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->late_axes : 0);
+	return sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0);
 }
 
 /* Time that isn't hidden. */

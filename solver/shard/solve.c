@@ -317,6 +317,7 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	memcpy(sharding->produced, start->produced, graph->tensors * sizeof *start->produced);
 	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);
 	sharding->late_axes = start->late_axes;
+	sharding->each_axes = start->each_axes;
 	sharding->regather_axes = start->regather_axes;
 	return sharding_sum_cost(job->sum, sharding, cost);
 }

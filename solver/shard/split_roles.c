@@ -6,7 +6,7 @@
 #define ROLES(...) .role = { __VA_ARGS__ }, .roles = sizeof (uint8_t[]) { __VA_ARGS__ }
 
 const struct axis_roles roles_data = { ROLES(ROLE_BATCH) };
-const struct axis_roles roles_context = { ROLES(ROLE_SEQUENCE) };
+const struct axis_roles roles_context = { ROLES(ROLE_SEQUENCE), .follows = true };
 const struct axis_roles roles_tensor = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABULARY) };
 const struct axis_roles roles_tensor_sp = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABULARY, ROLE_SEQUENCE) };
 const struct axis_roles roles_experts = { ROLES(ROLE_EXPERTS, ROLE_BATCH) };
@@ -95,6 +95,27 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 			return best;
 	}
 	return UNIT_NONE;
+}
+
+/* Where an op can't be split as wanted (a slice of the sequence) and would gather what is cut: the unit that moves least of it, and of partial results. */
+static int8_t keep_cut(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	int64_t least = misplaced(units, sharding, op, axis, UNIT_NONE);
+	int8_t best = UNIT_NONE;
+	bool cut = false;
+	FOR_ROW(i, &graph->reads, op)
+		cut |= graph->tensor[graph->reads.item[i]].writer != NONE && sharding->produced[graph->reads.item[i]].on[axis] >= 0;
+	for (uint32_t u = 0; cut && graph->op[op].phase != PHASE_UPDATE && u < unit_count(units, op) && u < INT8_MAX; u++) {
+		int64_t bytes = misplaced(units, sharding, op, axis, (int8_t)u);
+		FOR_ROW(i, &graph->writes, op)
+			bytes += units->unit[units->unit_start[op] + u].reduced ? 2 * graph->tensor[graph->writes.item[i]].bytes : 0;
+		if (bytes >= least || !divides(units, sharding, op, axis, u))
+			continue;
+		best = (int8_t)u;
+		least = bytes;
+	}
+	return best;
 }
 
 /* ---- ZeRO ------------------------------------------------------------------------------------------------------- */
@@ -226,7 +247,8 @@ static int8_t choose(const struct units *units, const struct sharding *sharding,
 		return state_unit(units, sharding, op, axis);
 	if (roles->zero == 3 && views_parameter(graph, op))
 		return state_unit(units, sharding, op, axis);
-	return all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
+	int8_t unit = all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
+	return unit == UNIT_NONE && roles->follows ? keep_cut(units, sharding, op, axis) : unit;
 }
 
 /* What was last chosen for an op of a class: layers decide alike, and mostly find their operands alike. */
@@ -275,6 +297,7 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 				continue;
 			zero[a] = roles[a].zero;
 			sharding->late_axes |= (uint8_t)((zero[a] == 1) << a);
+			sharding->each_axes |= (uint8_t)((zero[a] >= 2) << a);
 			sharding->regather_axes |= (uint8_t)((zero[a] == 3) << a);
 			memset(chosen, 0, units->op_classes * sizeof *chosen);
 			for (uint32_t op = 0; op < units->graph->ops; op++) {

@@ -10,6 +10,7 @@ struct axis_roles {
 	uint32_t roles;
 	/* States of parameters over this axis, as ZeRO (arXiv 1910.02054): 1 optimizer state, 2 gradients too, 3 parameters too; 0 none. */
 	uint8_t zero;
+	bool follows;                 /* an op without such a role that would gather what is cut is cut elsewhere */
 };
 
 /* Presets, one per axis: */

@@ -12,6 +12,8 @@
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
+ *     grouped_heads   attention over groups of queries without copies of heads
+ *     shared_views    one view instead of several that are the same
  */
 #ifndef TIDEMARK_STEP_TRAIN_H
 #define TIDEMARK_STEP_TRAIN_H

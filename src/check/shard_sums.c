@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shard.h"
+#include "src/write/launcher_flags.h"
 #include "src/write/sharding_words.h"
 
 /* ---- collectives ------------------------------------------------------------------------------------------------------- */
@@ -92,17 +93,21 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 	return json_object_size(annotations) == count ? OK : fail(error, INFEASIBLE, "shard.annotations names what is not there from the start");
 }
 
-static enum status check_flags(const json_t *shard, const struct sharded *sharded, const struct scenario *asked, struct error *error)
+static enum status check_flags(const json_t *shard, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
 {
-	struct scenario scenario = *asked;
-	char text[800];
-	if (scenario_strategy(&scenario) == STRATEGY_ZERO && scenario.value[K_zero] == 0)
-		scenario.value[K_zero] = 3;
-	for (int i = 0; i < LAUNCHER_COUNT; i++)
-		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i],
-			sharding_flags((enum launcher)i, &sharded->sharding.mesh, &scenario, text, sizeof text)))
-			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for this mesh", launcher_names[i]);
-	return OK;
+	struct launcher_flags flags[LAUNCHER_COUNT];
+	size_t refused = 0;
+	launcher_flags_find(&sharded->shared->units, &sharded->sharding, scenario, flags);
+	for (int i = 0; i < LAUNCHER_COUNT; i++) {
+		bool possible = flags[i].possible;
+		refused += !possible;
+		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i], possible ? flags[i].text : NULL))
+			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for these placements", launcher_names[i]);
+		if (!possible && !is_text(json_object_get(shard, "not_suggested"), launcher_names[i], flags[i].text))
+			return fail(error, INFEASIBLE, "shard.not_suggested.%s is not what is in the way", launcher_names[i]);
+	}
+	return json_object_size(json_object_get(shard, "not_suggested")) == refused ? OK
+		: fail(error, INFEASIBLE, "shard.not_suggested must have %zu members", refused);
 }
 
 enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph, const struct scenario *scenario, struct error *error)

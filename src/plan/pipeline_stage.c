@@ -105,7 +105,7 @@ static enum status time_blocks(struct piping *piping)
 		own[b] = b;
 		piping->cost[b].forward = piping->cost[b].backward = 0;
 	}
-	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->blocks, own, piping->blocks.blocks,
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, own, piping->blocks.blocks,
 		piping->blocks.blocks, &cut);
 	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
 		struct block_cost *cost = &piping->cost[cut.piece[op]];
@@ -200,7 +200,7 @@ static enum status cut(struct piping *piping)
 	if (status == OK)
 		status = estimate(piping, &model);
 	if (status == OK)
-		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->blocks, piece_of, piping->config.pp,
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of, piping->config.pp,
 			pieces, &pipelined->cut);
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
 }
@@ -316,27 +316,41 @@ static void measure_sends(struct piping *piping)
 		pipelined->send[k] = pipelined->piece[k].send = config_send_time(&model, &piping->config, pipelined->piece[k].sent);
 }
 
-/* Collectives that run beside computation: what they take beyond that; and the update: all states are read and written once. */
+/* What is left of collectives behind a pass of so much computation. */
+static int64_t beyond(const struct piping *piping, int64_t collectives, int64_t compute)
+{
+	int64_t hidden = compute / 1000 * piping->overheads.overlap;
+	return collectives > hidden ? collectives - hidden : 0;
+}
+
+/* A reduction of gradients, which may begin before the backward pass ends. */
+static bool reduces(const struct graph *graph, uint32_t op)
+{
+	const struct collective *said = graph->op[op].collective;
+	return said && (said->kind == COLLECTIVE_ALL_REDUCE || said->kind == COLLECTIVE_REDUCE_SCATTER);
+}
+
+/* Collectives that run beside computation: what they take beyond that; and the update: all states are read and written once. What reduces gradients
+ * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing beside what the update has made. */
 static void measure_rest(struct piping *piping, uint32_t r)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	const struct pipeline_cut *cut = &pipelined->cut;
 	struct pipeline_rank *rank = &pipelined->rank[r];
-	int64_t once = 0, each = 0, backward = 0, compute = 0;
+	int64_t once = 0, updated = 0, each[2] = { 0 }, compute[2] = { 0 };
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		bool link = piping->times.hidden[op] || piping->times.link[op] || piping->times.host[op];
 		int64_t time = piping->times.time[op];
 		if (cut_rank(cut, op) != r)
 			continue;
 		if (cut->side[op] == SIDE_UPDATE)
-			once += link ? time : 0;
+			*(reduces(cut->graph, op) ? &once : &updated) += link ? time : 0;
 		else if (piping->times.hidden[op])
-			each += time;
-		compute += cut->side[op] != SIDE_UPDATE && !link ? time : 0;
-		backward += cut->side[op] == SIDE_BACKWARD && !link ? time : 0;
+			each[cut->side[op] == SIDE_BACKWARD] += time;
+		else
+			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
 	}
-	int64_t hidden = backward / 1000 * piping->overheads.overlap, hidden_each = compute / 1000 * piping->overheads.overlap;
-	rank->exposed = (once > hidden ? once - hidden : 0) + pipelined->microbatches * (each > hidden_each ? each - hidden_each : 0);
+	rank->exposed = updated + beyond(piping, once, compute[1]) + pipelined->microbatches * (beyond(piping, each[0], compute[0]) + beyond(piping, each[1], compute[1]));
 	int64_t bytes = 2 * rank->optimizer + rank->gradients + rank->parameters;
 	rank->update = machine_time(&piping->machine, false, FORMAT_F32, bytes / 8, bytes);
 	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;

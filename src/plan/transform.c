@@ -8,8 +8,10 @@
 #include "notes.h"
 #include "pipeline_stage.h"
 #include "shard_stage.h"
+#include "solver/step/grouped_heads.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale.h"
+#include "solver/step/shared_views.h"
 #include "solver/step/train.h"
 #include "transform.h"
 
@@ -297,13 +299,13 @@ static void note_fitted(struct job *job)
 static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
-	char saved[32], work[32];
+	char saved[32];
 	recompute_choose(job->graph, activations, options, drop);
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
-		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved),
-			flops_text((double)cost.flops, work, sizeof work));
+		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
+			(double)cost.flops / 1e9);
 	else if (options->mode == RECOMPUTE_FULL)
 		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
 			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");
@@ -361,6 +363,23 @@ static struct graph *run_recompute(struct job *job)
 static bool wants_shard(const struct job *job)
 {
 	return scenario_shards(job->scenario);
+}
+
+static bool wants_groups(const struct job *job)
+{
+	return scenario_shards(job->scenario) && value(job, K_cp) > 1;
+}
+
+/* Devices that share a sequence send each other keys and values: of the groups' own heads, as the kernels read them. */
+static struct graph *run_groups(struct job *job)
+{
+	return graph_group_heads(job->graph, job->stage->rules, job->error);
+}
+
+/* What is gathered for one view of a tensor is there for its twins. */
+static struct graph *run_share_views(struct job *job)
+{
+	return graph_share_views(job->graph, job->stage->rules, job->error);
 }
 
 static struct graph *run_shard(struct job *job)
@@ -429,6 +448,8 @@ static const struct step {
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
+	{ "group heads", wants_groups, run_groups, { -1 } },
+	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },

@@ -6,10 +6,10 @@
 
 #define NEAREST_MOST 3
 
-/* Begin with { .wanted = name } and consider every name that there is. */
+/* Begin with { .wanted = name } and consider every name that there is; names must outlive it. */
 struct nearest {
 	const char *wanted;
-	char name[NEAREST_MOST][84];        /* nearest first, cut */
+	const char *name[NEAREST_MOST];     /* nearest first */
 	unsigned distance[NEAREST_MOST];
 	int count;
 };

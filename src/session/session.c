@@ -443,11 +443,7 @@ static enum status edit_set(struct scenario *scenario, const char *argument, str
 
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
-	char doubt[160];
-	enum status status = change(session, edit_set, argument, error);
-	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
-		say(session, "%s", doubt);
-	return status;
+	return change(session, edit_set, argument, error);
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)

@@ -13,6 +13,7 @@
  *     factors         factors of dims in words
  *     shard           tables on sharding
  *     sharding_words  placements in frameworks' words
+ *     launcher_flags  the flags that ask a launcher for a plan's sharding
  *     pipeline        tables and sources of a schedule
  *     mesh            tables and sources of the mesh
  *     segments        ROAM's segments

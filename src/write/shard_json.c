@@ -5,6 +5,7 @@
 #include "src/read/native.h"
 #include "shard_json.h"
 #include "src/scenario/shard_mesh.h"
+#include "launcher_flags.h"
 #include "sharding_words.h"
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
@@ -246,17 +247,20 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 	json_close(json);
 }
 
-/* Flags that come closest: suggestions, nothing that a launcher was asked about. */
+/* Flags that ask for what lies where, and where there are none, why. */
 static void write_suggestions(const struct plan *plan, struct json *json)
 {
-	struct scenario scenario = plan->scenario;
-	char text[800];
-	if (scenario_strategy(&scenario) == STRATEGY_ZERO && scenario.value[K_zero] == 0)
-		scenario.value[K_zero] = 3;
+	struct launcher_flags flags[LAUNCHER_COUNT];
+	const struct sharded *sharded = plan->transformed->sharded;
+	launcher_flags_find(&sharded->shared->units, &sharded->sharding, &plan->scenario, flags);
 	open_object(json, "suggestions");
 	for (int i = 0; i < LAUNCHER_COUNT; i++)
-		json_write_text(json, launcher_names[i],
-			sharding_flags((enum launcher)i, &plan->transformed->sharded->sharding.mesh, &scenario, text, sizeof text));
+		json_write_text(json, launcher_names[i], flags[i].possible ? flags[i].text : NULL);
+	json_close(json);
+	open_object(json, "not_suggested");
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		if (!flags[i].possible)
+			json_write_text(json, launcher_names[i], flags[i].text);
 	json_close(json);
 }
 
@@ -304,6 +308,7 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	if (sharded->points)
 		write_curve(sharded, json);
 	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, json);
+	write_axes(&sharded->sharding.mesh, "each_axes", sharded->sharding.each_axes, json);
 	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, json);
 	write_splits(sharded, json);
 	write_placements(sharded, json);
@@ -462,6 +467,8 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 	if (status != OK)
 		return fail(error, status, "out of memory");
 	status = read_axes(&reading, "late_axes", &sharding->late_axes);
+	if (status == OK)
+		status = read_axes(&reading, "each_axes", &sharding->each_axes);
 	if (status == OK)
 		status = read_axes(&reading, "regather_axes", &sharding->regather_axes);
 	if (status == OK)

@@ -1,13 +1,9 @@
-/* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings; flags of launchers. */
+/* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sharding_words.h"
-
-#define X(id, name) name,
-const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
-#undef X
 
 struct words { char *text; size_t size, at; };
 
@@ -159,94 +155,5 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	for (uint32_t i = 0; i < axes && !straight; i++)
 		say(&words, "%u%s", order[i], i + 1 < axes ? "," : ")");
 	say(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");
-	return text;
-}
-
-/* ---- launchers -------------------------------------------------------------------------------------------------- */
-
-static uint32_t degree(const struct mesh *mesh, const char *name)
-{
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (strcmp(mesh->axis[a].name, name) == 0)
-			return mesh->axis[a].size;
-	return 1;
-}
-
-static int64_t at_least_one(int64_t value)
-{
-	return value > 1 ? value : 1;
-}
-
-static void say_megatron(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
-{
-	const int64_t *value = scenario->value;
-	uint32_t tp = degree(mesh, "tp"), cp = degree(mesh, "cp"), ep = degree(mesh, "ep"), dp = degree(mesh, "dp");
-	int64_t pp = at_least_one(value[K_pp]), microbatches = at_least_one(value[K_microbatches]);
-	say(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", tp, (long long)pp);
-	if (cp > 1)
-		say(words, " --context-parallel-size %u", cp);
-	if (ep > 1)
-		say(words, " --expert-model-parallel-size %u", ep);
-	if (tp > 1 && value[K_sp] != 0)
-		say(words, " --sequence-parallel");
-	if (value[K_zero] >= 1 && dp > 1)
-		say(words, " --use-distributed-optimizer");
-	if (value[K_batch] > 0)
-		say(words, " --global-batch-size %lld", (long long)value[K_batch]);
-	if (value[K_batch] > 0 && value[K_batch] % (microbatches * dp * ep) == 0)
-		say(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (microbatches * dp * ep)));
-	char word[16] = "none";
-	knob_text(K_recompute, value[K_recompute], word, sizeof word);
-	if (strcmp(word, "full") == 0)
-		say(words, " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
-	else if (strcmp(word, "selective") == 0)
-		say(words, " --recompute-granularity selective");
-	knob_text(K_precision, value[K_precision], word, sizeof word);
-	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
-		say(words, " --bf16");
-	else if (strcmp(word, "fp16") == 0)
-		say(words, " --fp16");
-}
-
-static void say_deepspeed(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
-{
-	const int64_t *value = scenario->value;
-	int64_t microbatches = at_least_one(value[K_microbatches]);
-	uint32_t dp = degree(mesh, "dp");
-	char word[16];
-	say(words, "{\"zero_optimization\": {\"stage\": %lld}, \"gradient_accumulation_steps\": %lld", (long long)value[K_zero], (long long)microbatches);
-	if (value[K_batch] > 0 && value[K_batch] % (microbatches * dp) == 0)
-		say(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (microbatches * dp)));
-	if (degree(mesh, "tp") > 1)
-		say(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", degree(mesh, "tp"));
-	knob_text(K_precision, value[K_precision], word, sizeof word);
-	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
-		say(words, ", \"bf16\": {\"enabled\": true}");
-	else if (strcmp(word, "fp16") == 0)
-		say(words, ", \"fp16\": {\"enabled\": true}");
-	say(words, "}");
-}
-
-static void say_fsdp(struct words *words, const struct mesh *mesh, const struct scenario *scenario)
-{
-	static const char *const strategy[] = { "NO_SHARD", "SHARD_GRAD_OP", "SHARD_GRAD_OP", "FULL_SHARD" };
-	int64_t zero = scenario->value[K_zero];
-	say(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (", strategy[zero >= 0 && zero <= 3 ? zero : 0]);
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		say(words, "%u,%s", mesh->axis[a].size, a + 1 < mesh->axes ? " " : "");
-	say(words, "), mesh_dim_names=(");
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		say(words, "\"%s\",%s", mesh->axis[a].name, a + 1 < mesh->axes ? " " : "");
-	say(words, "))");
-}
-
-char *sharding_flags(enum launcher launcher, const struct mesh *mesh, const struct scenario *scenario, char *text, size_t size)
-{
-	struct words words = { text, size, 0 };
-	switch (launcher) {
-	case LAUNCHER_MEGATRON: say_megatron(&words, mesh, scenario); break;
-	case LAUNCHER_DEEPSPEED: say_deepspeed(&words, mesh, scenario); break;
-	default: say_fsdp(&words, mesh, scenario); break;
-	}
 	return text;
 }

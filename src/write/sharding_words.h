@@ -1,8 +1,7 @@
-/* sharding_words.h: placements in the words of the frameworks that execute them, and the flags that ask them for a plan. */
+/* sharding_words.h: placements in the words of the frameworks that execute them. */
 #ifndef TIDEMARK_WRITE_SHARDING_WORDS_H
 #define TIDEMARK_WRITE_SHARDING_WORDS_H
 
-#include "src/scenario/scenario.h"
 #include "solver/cost/placement.h"
 
 /* Each writes at most size bytes to text and returns it; NULL where the framework has no word for the placement. */
@@ -15,16 +14,5 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 /* XLA: "{devices=[4,1,2]<=[8] last_tile_dim_replicate}" (HloSharding, iota form). NULL for partial sums, strided shards and
  * unequal pieces of a part of a dim. */
 char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size);
-
-/* Programs to which flags are suggested. */
-#define LAUNCHERS(X) X(MEGATRON, "megatron") X(DEEPSPEED, "deepspeed") X(FSDP, "fsdp")
-#define X(id, name) LAUNCHER_##id,
-enum launcher { LAUNCHERS(X) LAUNCHER_COUNT };
-#undef X
-extern const char *const launcher_names[LAUNCHER_COUNT];
-
-/* Flags (Megatron-LM), configuration (DeepSpeed, JSON) or arguments (PyTorch FSDP) that come closest to a scenario whose degrees are
- * known: mesh has the axes, knobs the rest. A suggestion: what a program can't do is left out. */
-char *sharding_flags(enum launcher launcher, const struct mesh *mesh, const struct scenario *scenario, char *text, size_t size);
 
 #endif

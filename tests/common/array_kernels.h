@@ -75,12 +75,20 @@ static inline void run_convolution_backward(const struct call *call)
 	}
 }
 
+/* The head of keys and values that a head of queries, counted over all samples, goes with: several share one. */
+static inline int64_t key_head(const struct array *q, const struct array *k, int64_t head)
+{
+	int64_t heads = q->shape[1], groups = heads / k->shape[1];
+	return head / heads * k->shape[1] + head % heads / groups;
+}
+
 static inline void run_attention(const struct call *call)
 {
 	const struct array *q = call->in, *k = q + 1, *v = q + 2;
 	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3];
 	for (int64_t row = 0; row < q->count / width; row++) {
-		const double *keys_at = k->value + row / queries * keys * width, *values = v->value + row / queries * keys * wide;
+		int64_t head = key_head(q, k, row / queries);
+		const double *keys_at = k->value + head * keys * width, *values = v->value + head * keys * wide;
 		double sum = 0;
 		for (int64_t j = 0; j < keys; j++) {
 			double dot = 0;
@@ -104,7 +112,7 @@ static inline void run_attention_backward(const struct call *call)
 	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3];
 	for (int64_t row = 0; row < q->count / width; row++)
 		for (int64_t j = 0; j < keys; j++) {
-			int64_t key = (row / queries * keys + j) * width, value = key / width * wide;
+			int64_t key = (key_head(q, k, row / queries) * keys + j) * width, value = key / width * wide;
 			double dot = 0, passed = 0, mean = 0;
 			for (int64_t d = 0; d < width; d++)
 				dot += q->value[row * width + d] * k->value[key + d];

@@ -55,6 +55,26 @@ Test(graph, views_share_the_storage_of_their_root)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* What moving a view between devices costs follows from its shape. */
+Test(graph, views_without_bytes_have_those_of_their_shapes)
+{
+	static const int64_t matrix[] = { 8, 16 }, half[] = { 8, 8 }, wide[] = { 4, 8, 16 };
+	struct draft *draft = draft_new();
+	uint32_t a = draft_tensor(draft, &(struct tensor) { .name = "a", .bytes = 256, .dtype = DTYPE_F16, .dims = 2, .shape = matrix, .has_bytes = true, .alias = NONE });
+	uint32_t b = draft_tensor(draft, &(struct tensor) { .name = "b", .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
+	uint32_t c = draft_tensor(draft, &(struct tensor) { .name = "c", .dtype = DTYPE_OPAQUE, .dims = 3, .shape = wide, .alias = b });
+	uint32_t d = draft_tensor(draft, &(struct tensor) { .name = "d", .dtype = DTYPE_OPAQUE, .alias = c });
+	uint32_t e = draft_tensor(draft, &(struct tensor) { .name = "e", .bytes = 3, .has_bytes = true, .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
+	struct graph *graph = build(draft, NULL);
+	cr_expect_eq(graph->tensor[b].bytes, 128);
+	cr_expect_eq(graph->tensor[c].bytes, 1024, "an expanded view of a's format");
+	cr_expect_eq(graph->tensor[d].bytes, 256, "all of a");
+	cr_expect_eq(graph->tensor[e].bytes, 3, "as stated");
+	cr_expect_eq(graph->storage[0].bytes, 256);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(graph, an_in_place_write_keeps_its_place_among_all_who_touch_the_storage)
 {
 	struct draft *draft = draft_new();

@@ -409,6 +409,31 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 	cr_expect_eq(interleaved.bubble, even.bubble / 2);
 }
 
+/* What is sent is hidden behind one pass at most: stage 2 sends what stage 1 does, in every microbatch. Slow links, so that little of it is. */
+Test(configuration, zero_stages_hide_their_traffic_once)
+{
+	struct block_cost cost = { .forward = 400000000000, .backward = 800000000000, .shared_with = NONE,
+		.states = { .parameter = { [3] = INT64_C(2000000000) }, .gradient = { [3] = INT64_C(4000000000) }, .optimizer = { [3] = INT64_C(12000000000) } } };
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	uint32_t first[2] = { 0, 1 };
+	machine.near.rate = machine.far.rate = INT64_C(5000000000);
+	for (uint32_t microbatches = 1; microbatches <= 4; microbatches += 3) {
+		struct config_result stage[4];
+		for (uint8_t zero = 0; zero < 4; zero++) {
+			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero };
+			cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &stage[zero]), OK);
+		}
+		/* 0.7 s scatter 4 GB over a ring of 8, 0.35 s gather 2 GB: 0.64 s of a backward pass hide gradients, nothing hides what an update made */
+		double scatter = 0.7, gather = 0.35, hidden = 0.64, each[4] = { 0, 0, scatter - hidden, scatter + gather - hidden + gather - 0.32 };
+		double once[4] = { 2 * scatter - hidden, scatter - hidden + gather, gather, 0 };
+		for (int zero = 0; zero < 4; zero++)
+			cr_expect_float_eq((double)stage[zero].exposed * 1e-12, once[zero] + microbatches * each[zero], 0.002, "stage %d: %.4f s", zero,
+				(double)stage[zero].exposed * 1e-12);
+		cr_expect(stage[2].exposed >= stage[1].exposed);
+	}
+}
+
 Test(configuration, failing_allocations_leave_nothing)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;

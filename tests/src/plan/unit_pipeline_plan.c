@@ -28,7 +28,7 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 		piece_of[b] = b;
 		in_flight[b] = 1 + b % 3;
 	}
-	cr_assert_eq(pipeline_cut_find(graph, graph, rules, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
+	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
 	enum status status = pipeline_flow_find(&cut, &flow, &error);
 	for (uint32_t r = 0; r < ranks && status == OK; r++) {
 		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error);
@@ -163,7 +163,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 		struct pipeline_flow flow = { 0 };
 		struct graph *rank = NULL;
 		memory_allow(n);
-		status = pipeline_cut_find(graph, graph, rules, &blocks, piece_of, 2, 2, &cut);
+		status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of, 2, 2, &cut);
 		if (status == OK)
 			status = pipeline_flow_find(&cut, &flow, &error);
 		for (uint32_t r = 0; r < 2 && status == OK; r++) {

@@ -57,25 +57,3 @@ Test(sharding_words, placements)
 	graph_release(graph);
 	cr_expect_eq(memory_blocks(), 0);
 }
-
-Test(sharding_words, flags)
-{
-	char text[400];
-	struct scenario scenario;
-	scenario_init(&scenario);
-	scenario.value[K_batch] = 64;
-	scenario.value[K_microbatches] = 4;
-	scenario.value[K_zero] = 1;
-	scenario.value[K_pp] = 2;
-	cr_expect_str_eq(sharding_flags(LAUNCHER_MEGATRON, &mesh, &scenario, text, sizeof text), "--tensor-model-parallel-size 2 "
-		"--pipeline-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --global-batch-size 64 --micro-batch-size 4");
-	cr_expect_str_eq(sharding_flags(LAUNCHER_DEEPSPEED, &mesh, &scenario, text, sizeof text), "{\"zero_optimization\": {\"stage\": 1}, "
-		"\"gradient_accumulation_steps\": 4, \"train_micro_batch_size_per_gpu\": 4, \"tensor_parallel\": {\"autotp_size\": 2}}");
-	scenario.value[K_zero] = 3;
-	cr_expect_str_eq(sharding_flags(LAUNCHER_FSDP, &mesh, &scenario, text, sizeof text), "sharding_strategy=ShardingStrategy.FULL_SHARD, "
-		"device_mesh=init_device_mesh(\"cuda\", (4, 2,), mesh_dim_names=(\"dp\", \"tp\",))");
-	char small[10];
-	sharding_flags(LAUNCHER_MEGATRON, &mesh, &scenario, small, sizeof small);
-	cr_expect_str_eq(small, "--tensor-");
-	scenario_done(&scenario);
-}

@@ -1,0 +1,166 @@
+/* shared_views.c: finds views that are the same, and writes the graph with the first of each alone. */
+#include <string.h>
+
+#include "build.h"
+#include "shared_views.h"
+
+struct sharing {
+	const struct graph *graph;
+	const struct rules *rules;
+	bool *fixed;               /* [storages] written in place, or seen from outside: its views stay */
+	bool *tied;                /* [ops] has control dependencies */
+	uint32_t *first, *next;    /* [tensors] its first view, by the op that makes it; [ops] that op's successor */
+	uint32_t *same;            /* [ops] the op that makes the same view, or NONE */
+	uint32_t count;
+	struct binding binding;
+	struct arena arena;
+};
+
+static uint32_t result_of(const struct graph *graph, uint32_t op)
+{
+	return graph->writes.item[graph->writes.start[op]];
+}
+
+/* The first tensor that is the same: the tensor itself, or what the same op made before. */
+static uint32_t canonical(const struct sharing *sharing, uint32_t tensor)
+{
+	uint32_t writer = sharing->graph->tensor[tensor].writer;
+	return writer == NONE || sharing->same[writer] == NONE ? tensor : result_of(sharing->graph, sharing->same[writer]);
+}
+
+/* A view whose operand and shape say all of it. */
+static bool is_plain_view(const struct sharing *sharing, uint32_t op)
+{
+	const struct graph *graph = sharing->graph;
+	const struct rule *rule = rules_find(sharing->rules, graph->op[op].type);
+	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1
+		|| sharing->tied[op])
+		return false;
+	const struct tensor *result = &graph->tensor[result_of(graph, op)];
+	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];
+}
+
+/* False where equal extents let a permutation be one of several. */
+static bool is_certain(struct sharing *sharing, uint32_t op)
+{
+	struct error ignored;
+	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
+	return rule_bind_op(rule, sharing->graph, op, &sharing->binding, &ignored) == OK && !sharing->binding.ambiguous;
+}
+
+static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
+{
+	const struct tensor *x = &graph->tensor[result_of(graph, a)], *y = &graph->tensor[result_of(graph, b)];
+	return graph->op[a].phase == graph->op[b].phase && x->dims == y->dims && x->dtype == y->dtype && x->bytes == y->bytes
+		&& memcmp(x->shape, y->shape, x->dims * sizeof *x->shape) == 0 && strcmp(graph->op[a].type, graph->op[b].type) == 0;
+}
+
+static void note_view(struct sharing *sharing, uint32_t op)
+{
+	const struct graph *graph = sharing->graph;
+	uint32_t *at = &sharing->first[canonical(sharing, graph->reads.item[graph->reads.start[op]])];
+	while (*at != NONE && !same_view(graph, *at, op))
+		at = &sharing->next[*at];
+	if (*at == NONE) {
+		*at = op;
+	} else if (is_certain(sharing, op)) {
+		sharing->same[op] = *at;
+		sharing->count++;
+	}
+}
+
+static bool find_same(struct sharing *sharing)
+{
+	const struct graph *graph = sharing->graph;
+	struct arena *arena = &sharing->arena;
+	sharing->fixed = arena_alloc(arena, graph->storages, sizeof *sharing->fixed);
+	sharing->tied = arena_alloc(arena, graph->ops, sizeof *sharing->tied);
+	sharing->first = arena_alloc(arena, graph->tensors, sizeof *sharing->first);
+	sharing->next = arena_alloc(arena, graph->ops, sizeof *sharing->next);
+	sharing->same = arena_alloc(arena, graph->ops, sizeof *sharing->same);
+	if (!sharing->fixed || !sharing->tied || !sharing->first || !sharing->next || !sharing->same)
+		return false;
+	memset(sharing->first, 0xff, graph->tensors * sizeof *sharing->first);
+	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);
+	memset(sharing->same, 0xff, graph->ops * sizeof *sharing->same);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			sharing->fixed[graph->tensor[graph->inplace[i].in].storage] = true;
+		FOR_ROW(i, &graph->after, op)
+			sharing->tied[op] = sharing->tied[graph->after.item[i]] = true;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (is_plain_view(sharing, op))
+			note_view(sharing, op);
+	return true;
+}
+
+/* The name of the op that runs in place of one that is left out. */
+static const char *name_left(const struct sharing *sharing, const char *of)
+{
+	uint32_t op = of ? graph_find_op(sharing->graph, of) : NONE;
+	return op == NONE || sharing->same[op] == NONE ? of : sharing->graph->op[sharing->same[op]].name;
+}
+
+/* tensor[t]: the new graph's tensor for the graph's. */
+static void copy_tensors(const struct sharing *sharing, struct build *build, uint32_t *tensor)
+{
+	const struct graph *graph = sharing->graph;
+	uint32_t count = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		if (canonical(sharing, t) == t)
+			tensor[t] = count++;
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		tensor[t] = tensor[canonical(sharing, t)];
+	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+		struct tensor copy = graph->tensor[t];
+		if (canonical(sharing, t) != t)
+			continue;
+		copy.alias = copy.alias == NONE ? NONE : tensor[copy.alias];
+		if (draft_tensor(build->draft, &copy) == NONE)
+			build->status = NO_MEMORY;
+	}
+}
+
+static void copy_ops(const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
+{
+	const struct graph *graph = sharing->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		made[op] = sharing->same[op] == NONE ? build_copy_op(build, graph, op, tensor) : NONE;
+		if (made[op] != NONE && graph->op[op].recomputed)
+			draft_op_at(build->draft, made[op])->of = name_left(sharing, graph->op[op].of);
+	}
+	build_copy_control(build, graph, made);
+}
+
+static struct graph *rewrite(struct sharing *sharing, struct error *error)
+{
+	const struct graph *graph = sharing->graph;
+	struct build build = { .draft = draft_new(), .op = NONE };
+	struct graph *shared = NULL;
+	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
+	build.status = build.draft && tensor && made ? draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about) : NO_MEMORY;
+	if (build.status == OK)
+		copy_tensors(sharing, &build, tensor);
+	if (build.status == OK)
+		copy_ops(sharing, &build, tensor, made);
+	if (build.status == OK)
+		shared = graph_build(build.draft, error);
+	else
+		fail_memory(error);
+	draft_free(build.draft);
+	return shared;
+}
+
+struct graph *graph_share_views(struct graph *graph, const struct rules *rules, struct error *error)
+{
+	struct sharing sharing = { .graph = graph, .rules = rules };
+	struct graph *shared = NULL;
+	if (!find_same(&sharing))
+		fail_memory(error);
+	else
+		shared = sharing.count > 0 ? rewrite(&sharing, error) : graph_retain(graph);
+	binding_free(&sharing.binding);
+	arena_free(&sharing.arena);
+	return shared;
+}

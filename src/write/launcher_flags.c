@@ -1,0 +1,209 @@
+/* launcher_flags.c: the flags that ask a launcher for a plan's sharding. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher_flags.h"
+#include "src/scenario/shard_mesh.h"
+
+#define X(id, name) name,
+const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
+#undef X
+
+struct words { char *text; size_t size, at; };
+
+__attribute__((format(printf, 2, 3)))
+static void say(struct words *words, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(words->text + words->at, words->size - words->at, format, arguments);
+	va_end(arguments);
+	size_t room = words->size - words->at;
+	if (length > 0)
+		words->at += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* What a launcher's flags can ask for: an expert's sharding. */
+struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; bool sequence; };
+
+static uint32_t degree(const struct mesh *mesh, const char *name)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (strcmp(mesh->axis[a].name, name) == 0)
+			return mesh->axis[a].size;
+	return 1;
+}
+
+static int64_t at_least_one(int64_t value)
+{
+	return value > 1 ? value : 1;
+}
+
+static void roles_asked(const struct mesh *mesh, const struct asked *asked, struct axis_roles roles[MESH_AXES])
+{
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		const char *name = mesh->axis[a].name;
+		roles[a] = strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? roles_data
+			: asked->sequence ? roles_tensor_sp : roles_tensor;
+		if (strcmp(name, "dp") == 0)
+			roles[a].zero = asked->zero;
+	}
+}
+
+static int64_t result_bytes(const struct graph *graph, uint32_t op)
+{
+	int64_t most = 0;
+	FOR_ROW(i, &graph->writes, op)
+		most = graph->tensor[graph->writes.item[i]].bytes > most ? graph->tensor[graph->writes.item[i]].bytes : most;
+	return graph->op[op].phase == PHASE_UPDATE ? 0 : most;
+}
+
+/* The first parameter or state that two shardings place differently, or op that they split differently, but for those that make little: its name; NULL:
+ * they are alike. */
+static const char *difference(const struct units *units, const struct sharding *a, const struct sharding *b)
+{
+	const struct graph *graph = units->graph;
+	int64_t most = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		most = result_bytes(graph, op) > most ? result_bytes(graph, op) : most;
+	for (uint32_t i = 0; i < units->kepts; i++) {
+		uint32_t t = units->kept[i];
+		bool state = graph->tensor[t].kind == KIND_PARAMETER || graph->tensor[t].kind == KIND_OPTIMIZER;
+		if (state && !placement_equal(a->produced[t], b->produced[t]))
+			return graph->tensor[t].name;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (result_bytes(graph, op) > most / 1000 && !split_equal(a->split[op], b->split[op]))
+			return graph->op[op].name;
+	return NULL;
+}
+
+/* When gradients are reduced tells ZeRO stage 1 from 2: they place all alike. */
+static bool same_time(const struct sharding *sharding, const struct asked *asked)
+{
+	bool late = sharding->late_axes || (!sharding->each_axes && asked->microbatches > 1);
+	return asked->zero == 1 ? late : asked->zero != 2 || !late;
+}
+
+/* The expert's sharding that a plan's is; false where it is none, which differs at *at from the one that it comes nearest to. */
+static bool find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked, const char **at)
+{
+	const struct mesh *mesh = &sharding->mesh;
+	*asked = (struct asked) { degree(mesh, "dp"), degree(mesh, "tp"), degree(mesh, "cp"), degree(mesh, "ep"),
+		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false };
+	*at = NULL;
+	for (uint8_t zero = 0; zero <= (asked->dp > 1 ? 3 : 0); zero++)
+		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
+			struct axis_roles roles[MESH_AXES];
+			struct sharding expert;
+			asked->zero = zero;
+			asked->sequence = sequence;
+			roles_asked(mesh, asked, roles);
+			if (!same_time(sharding, asked) || split_by_roles(units, mesh, roles, &expert) != OK)
+				continue;
+			const char *other = difference(units, sharding, &expert);
+			sharding_free(&expert);
+			if (!other)
+				return true;
+			*at = *at ? *at : other;
+		}
+	return false;
+}
+
+/* ZeRO stages as Megatron's own FSDP has them. */
+static const char *const megatron_zero[] = { "", " --use-distributed-optimizer",
+	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params" };
+
+static const char *say_megatron(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+{
+	const int64_t *value = scenario->value;
+	int64_t heads = least_extent(units, ROLE_HEADS);
+	if (heads == 0)
+		return "Megatron-LM has transformers alone, and no attention heads are found here";
+	if (heads % asked->tp != 0)
+		return "Megatron-LM cuts heads into equal numbers alone";
+	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) == 0)
+		return "nothing has a sequence for context parallelism";
+	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0)
+		return "Megatron-LM cuts sequences into twice as many equal pieces as context parallel ranks";
+	say(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
+	if (asked->cp > 1)
+		say(words, " --context-parallel-size %u", asked->cp);
+	if (asked->ep > 1)
+		say(words, " --expert-model-parallel-size %u", asked->ep);
+	say(words, "%s%s", asked->sequence ? " --sequence-parallel" : "", megatron_zero[asked->zero]);
+	if (value[K_batch] > 0)
+		say(words, " --global-batch-size %lld", (long long)value[K_batch]);
+	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp * asked->ep) == 0)
+		say(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp * asked->ep)));
+	char word[16] = "none";
+	knob_text(K_recompute, value[K_recompute], word, sizeof word);
+	if (strcmp(word, "full") == 0)
+		say(words, " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+	else if (strcmp(word, "selective") == 0)
+		say(words, " --recompute-granularity selective");
+	knob_text(K_precision, value[K_precision], word, sizeof word);
+	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
+		say(words, " --bf16");
+	else if (strcmp(word, "fp16") == 0)
+		say(words, " --fp16");
+	return NULL;
+}
+
+static const char *say_deepspeed(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+{
+	const int64_t *value = scenario->value;
+	int64_t heads = least_extent(units, ROLE_HEADS);
+	char word[16];
+	if (asked->pp > 1)
+		return "DeepSpeed's pipeline is in a model's code, not in its configuration";
+	if (asked->cp > 1 || asked->ep > 1)
+		return "DeepSpeed's configuration has no context or expert parallelism";
+	if (asked->tp > 1 && asked->sequence)
+		return "DeepSpeed's tensor parallelism leaves sequences whole";
+	if (asked->tp > 1 && heads % asked->tp != 0)
+		return "DeepSpeed cuts heads into equal numbers alone";
+	say(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero, (long long)asked->microbatches);
+	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp) == 0)
+		say(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp)));
+	if (asked->tp > 1)
+		say(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", asked->tp);
+	knob_text(K_precision, value[K_precision], word, sizeof word);
+	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
+		say(words, ", \"bf16\": {\"enabled\": true}");
+	else if (strcmp(word, "fp16") == 0)
+		say(words, ", \"fp16\": {\"enabled\": true}");
+	say(words, "}");
+	return NULL;
+}
+
+static const char *say_fsdp(struct words *words, const struct asked *asked)
+{
+	static const char *const strategy[] = { "NO_SHARD", NULL, "SHARD_GRAD_OP", "FULL_SHARD" };
+	if (asked->tp > 1 || asked->cp > 1 || asked->ep > 1 || asked->pp > 1)
+		return "FSDP splits data and states alone: other axes need parallelize_module() and the like, in code";
+	if (!strategy[asked->zero])
+		return "FSDP has no stage that cuts optimizer state alone: ZeroRedundancyOptimizer does, beside DistributedDataParallel";
+	say(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
+	return NULL;
+}
+
+void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct launcher_flags flags[LAUNCHER_COUNT])
+{
+	struct asked asked;
+	const char *at, *refused[LAUNCHER_COUNT] = { NULL };
+	bool known = find_asked(units, sharding, scenario, &asked, &at);
+	for (int i = 0; i < LAUNCHER_COUNT; i++) {
+		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
+		flags[i].text[0] = '\0';
+		if (!known)
+			say(&words, "no flags place or split \"%.100s\" as this plan does", at ? at : "");
+		else
+			refused[i] = i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
+				: i == LAUNCHER_DEEPSPEED ? say_deepspeed(&words, units, &asked, scenario) : say_fsdp(&words, &asked);
+		if (refused[i])
+			say(&words, "%s", refused[i]);
+		flags[i].possible = known && !refused[i];
+	}
+}

@@ -1,0 +1,116 @@
+/* unit_grouped_heads.c: attention that reads the groups' own heads computes what it computed with copies of them. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "src/models/models.h"
+#include "solver/shard/split_roles.h"
+#include "solver/step/grouped_heads.h"
+#include "tests/common/lockstep.h"
+#include "tests/common/support.h"
+
+static struct graph *tiny(int64_t heads, int64_t groups, enum recompute recompute, bool flash)
+{
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
+	struct model_config config = model_find("llama")->config;
+	struct error error = { 0 };
+	config.layers = 2;
+	config.hidden = config.ffn = 8;
+	config.heads = heads;
+	config.kv_heads = heads / groups;
+	config.head_width = 2;
+	config.vocab = 16;
+	config.seq = 10;
+	config.batch = 2;
+	config.flash = flash;
+	struct graph *graph = model_step("llama", &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* Executes a step on two devices that share the sequence: they must compute what one does, too. Bytes of keys and values that a device sends. */
+static int64_t execute(const struct graph *graph, const struct rules *rules, struct lockstep *run, struct units *units, struct sharding *sharding)
+{
+	struct mesh mesh = { .axes = 1, .padding = true, .axis = { { .name = "cp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
+	struct error error = { 0 };
+	int64_t sent = 0;
+	cr_assert_eq(units_find(graph, rules, units), OK);
+	cr_assert_eq(split_by_roles(units, &mesh, &roles_context, sharding), OK);
+	struct graph *device = device_graph_build(units, sharding, 0, &error);
+	cr_assert_not_null(device, "%s", error.text);
+	cr_assert_eq(device_graph_check(units, sharding, rules, device, &error), OK, "%s", error.text);
+	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
+	for (uint32_t op = 0; op < device->ops; op++)
+		if (device->op[op].collective && device->op[op].collective->kind == COLLECTIVE_ALL_GATHER && strstr(device->op[op].module, "self_attn"))
+			sent += device->op[op].collective->moved;
+	graph_release(device);
+	return sent;
+}
+
+static double value(const struct cell *cell, int64_t i)
+{
+	return cell->memory[cell->place[i]];
+}
+
+/* What persists and what the step puts out is the same; a sum over groups may be added up in another order. */
+static void compare(const struct graph *graph, const struct graph *grouped, const struct rules *rules, int64_t groups)
+{
+	struct lockstep run[2];
+	struct units units[2];
+	struct sharding sharding[2];
+	int64_t before = execute(graph, rules, &run[0], &units[0], &sharding[0]), after = execute(grouped, rules, &run[1], &units[1], &sharding[1]);
+	uint32_t compared = 0;
+	cr_expect_eq(before, groups * after, "%ld bytes, then %ld", (long)before, (long)after);
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t root = graph->storage[s].root, there = graph_find_tensor(grouped, graph->tensor[root].name);
+		if (!graph->storage[s].live_out)
+			continue;
+		cr_assert_neq(there, NONE);
+		const struct cell *a = &run[0].dense.cell[root], *b = &run[1].dense.cell[there];
+		for (int64_t i = 0; i < a->shape.count; i++)
+			cr_assert(fabs(value(a, i) - value(b, i)) <= 1e-9 * fmax(1, fabs(value(a, i))), "%s, element %ld", graph->tensor[root].name, (long)i);
+		compared++;
+	}
+	cr_expect_gt(compared, 20);
+	for (int i = 0; i < 2; i++) {
+		lockstep_free(&run[i]);
+		sharding_free(&sharding[i]);
+		units_free(&units[i]);
+	}
+}
+
+Test(grouped_heads, a_step_computes_the_same_and_sends_less)
+{
+	static const struct { int64_t heads, groups; enum recompute recompute; } cases[] = { { 4, 2, RECOMPUTE_NONE }, { 4, 4, RECOMPUTE_NONE }, { 6, 2, RECOMPUTE_FULL } };
+	struct rules *rules = rules_new();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		struct graph *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true), *grouped = graph_group_heads(graph, rules, &error);
+		cr_assert_not_null(grouped, "%s", error.text);
+		/* of each of two layers, three views and a copy of keys and of values, and two views and a sum of their gradients */
+		cr_expect_eq(graph->ops - grouped->ops, 2 * 2 * (4 + 3) + (cases[i].recompute ? 2 * 2 * 4 : 0), "case %zu: %u of %u ops", i, grouped->ops, graph->ops);
+		compare(graph, grouped, rules, cases[i].groups);
+		struct graph *again = graph_group_heads(grouped, rules, &error);
+		cr_expect_eq(again, grouped, "nothing is left to do");
+		graph_release(again);
+		graph_release(grouped);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Products and a softmax need the copies; without groups there are none. */
+Test(grouped_heads, what_is_no_kernel_over_groups_stays)
+{
+	struct rules *rules = rules_new();
+	for (int i = 0; i < 2; i++) {
+		struct error error = { 0 };
+		struct graph *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0), *grouped = graph_group_heads(graph, rules, &error);
+		cr_expect_eq(graph, grouped);
+		graph_release(grouped);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -1,0 +1,113 @@
+/* unit_shared_views.c: views that are the same are one, and what a step computes stays the same. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/models/models.h"
+#include "solver/shard/split_roles.h"
+#include "solver/step/shared_views.h"
+#include "tests/common/lockstep.h"
+#include "tests/common/random_model.h"
+#include "tests/common/support.h"
+
+static struct graph *tiny(const char *name)
+{
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find(name)->config;
+	struct error error = { 0 };
+	config.layers = 2;
+	config.hidden = config.ffn = 8;
+	config.heads = config.kv_heads = 2;
+	config.head_width = 4;
+	config.vocab = 16;
+	config.seq = config.positions = 4;
+	config.batch = 4;
+	struct graph *graph = model_step(name, &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* Executes a step on two devices, which must compute what one does. */
+static void execute(const struct graph *graph, const struct rules *rules, struct lockstep *run, struct units *units, struct sharding *sharding)
+{
+	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
+	struct error error = { 0 };
+	cr_assert_eq(units_find(graph, rules, units), OK);
+	cr_assert_eq(split_by_roles(units, &mesh, &roles_tensor_sp, sharding), OK);
+	struct graph *device = device_graph_build(units, sharding, 0, &error);
+	cr_assert_not_null(device, "%s", error.text);
+	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
+	graph_release(device);
+}
+
+/* Every tensor that is left has the values that it had. */
+static void compare(const struct graph *graph, const struct graph *shared, const struct rules *rules)
+{
+	struct lockstep before, after;
+	struct units units[2];
+	struct sharding sharding[2];
+	execute(graph, rules, &before, &units[0], &sharding[0]);
+	execute(shared, rules, &after, &units[1], &sharding[1]);
+	for (uint32_t t = 0; t < shared->tensors; t++) {
+		uint32_t of = graph_find_tensor(graph, shared->tensor[t].name);
+		cr_assert_neq(of, NONE);
+		struct cell *a = &before.dense.cell[of], *b = &after.dense.cell[t];
+		cr_assert_eq(a->shape.count, b->shape.count);
+		for (int64_t i = 0; i < a->shape.count; i++)
+			cr_assert_eq(a->memory[a->place[i]], b->memory[b->place[i]], "%s, element %ld", shared->tensor[t].name, (long)i);
+	}
+	lockstep_free(&before);
+	lockstep_free(&after);
+	for (int i = 0; i < 2; i++) {
+		sharding_free(&sharding[i]);
+		units_free(&units[i]);
+	}
+}
+
+Test(shared_views, a_step_computes_the_same_with_fewer_views)
+{
+	static const char *const names[] = { "llama", "bert", "gpt" };
+	struct rules *rules = rules_new();
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct error error = { 0 };
+		struct graph *graph = tiny(names[i]), *shared = graph_share_views(graph, rules, &error);
+		cr_assert_not_null(shared, "%s", error.text);
+		/* two of three views of a norm's result, and one of gate's and up's, in each layer of a llama; transposed again in the backward pass */
+		cr_expect(i > 0 || graph->ops - shared->ops >= 2 * 6, "%u of %u ops", shared->ops, graph->ops);
+		compare(graph, shared, rules);
+		struct graph *again = graph_share_views(shared, rules, &error);
+		cr_expect_eq(again, shared, "nothing is left to share");
+		graph_release(again);
+		graph_release(shared);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Slices have offsets, permutations of equal extents may be different ones, and a write in place makes another version. */
+Test(shared_views, what_shapes_do_not_tell_apart_stays)
+{
+	struct rules *rules = rules_new();
+	struct build build = { .draft = draft_new() };
+	struct error error = { 0 };
+	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 4)), y = build_map(&build, "aten.relu.default", IN(x));
+	uint32_t written = build_map(&build, "aten.neg.default", IN(x));
+	for (int i = 0; i < 2; i++) {
+		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.slice.Tensor", y, SHAPE(4, 4, 2))));
+		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.permute.default", y, SHAPE(4, 4, 4))));
+		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.view.default", written, SHAPE(16, 4))));
+		if (i == 0)
+			build_map_inplace(&build, "aten.add_.Tensor", IN(written, y));
+	}
+	build_finish(&build);
+	cr_assert_eq(build.status, OK);
+	struct graph *graph = graph_build(build.draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	struct graph *shared = graph_share_views(graph, rules, &error);
+	cr_expect_eq(shared, graph);
+	graph_release(shared);
+	graph_release(graph);
+	draft_free(build.draft);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -1,0 +1,73 @@
+/* unit_zero_stages.c: what plans of each ZeRO stage hold of gradients, and how often they send them. */
+#include <criterion/criterion.h>
+
+#include "src/models/models.h"
+#include "src/plan/planner.h"
+#include "tests/common/support.h"
+
+enum { DEVICES = 4 };
+
+static struct graph *model(void)
+{
+	struct model_config config = model_find("llama")->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct error error = { 0 };
+	config.layers = 2;
+	config.hidden = config.ffn = config.vocab = 64;
+	config.heads = config.kv_heads = 4;
+	config.head_width = config.seq = 16;
+	config.batch = 32;
+	struct graph *graph = model_step("llama", &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+/* Of a plan's graph: bytes of gradients that wait for the update, and of reductions in a microbatch's own passes and behind them. */
+struct held { int64_t sums, each, once; };
+
+static struct held plan(struct planner *planner, struct graph *graph, int64_t stage, int64_t microbatches)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	struct held held = { 0 };
+	bool flushed = microbatches < 2;
+	scenario_init(&scenario);
+	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	scenario.value[K_devices] = DEVICES;
+	scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
+	scenario.value[K_zero] = stage;
+	scenario.value[K_microbatches] = microbatches;
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	const struct graph *device = plan->transformed->graph;
+	for (uint32_t t = 0; t < device->tensors; t++)
+		held.sums += device->tensor[t].relation == RELATION_SUM && device->tensor[t].alias == NONE && device->tensor[t].kind == KIND_GRADIENT ? device->tensor[t].bytes : 0;
+	for (uint32_t op = 0; op < device->ops; op++) {
+		const struct collective *said = device->op[op].collective;
+		flushed |= op == device->flush;
+		if (said && said->kind == COLLECTIVE_REDUCE_SCATTER)
+			*(flushed ? &held.once : &held.each) += said->moved;
+	}
+	plan_release(plan);
+	scenario_done(&scenario);
+	return held;
+}
+
+/* Rajbhandari et al., arXiv 1910.02054, section 5: stage 1 keeps whole gradients, 2 and 3 a device's share. */
+Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_stage_2_on)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	int64_t parameters = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
+	for (int64_t stage = 1; stage <= 3; stage++) {
+		struct held held = plan(&planner, graph, stage, 4);
+		cr_expect_eq(held.sums, stage == 1 ? parameters : parameters / DEVICES, "stage %ld: %ld of %ld", (long)stage, (long)held.sums, (long)parameters);
+		cr_expect_eq(stage == 1 ? held.once : held.each, parameters / DEVICES * (DEVICES - 1), "stage %ld", (long)stage);
+		cr_expect_eq(stage == 1 ? held.each : held.once, 0, "stage %ld", (long)stage);
+	}
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
