@@ -11,11 +11,13 @@
 #include "src/write/export.h"
 #include "src/read/input.h"
 #include "solver/base/milp.h"
+#include "src/scenario/nearest.h"
 #include "src/session/log.h"
 #include "src/cli/subcommands.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
+#include "ui/screen/theme.h"
 #include "ui/app/screenshot.h"
 #include "src/cli/options.h"
 
@@ -37,14 +39,24 @@ static int print_help(void)
 	return EXIT_FINE;
 }
 
+/* "; the nearest is plan" for "plna". */
+static char *nearest_command(const char *word, char *text, size_t size)
+{
+	struct nearest nearest = { .wanted = word };
+	for (int i = 0; i < subcommand_count; i++)
+		nearest_consider(&nearest, subcommands[i].name);
+	return nearest_text(&nearest, "", text, size);
+}
+
 /* "help", and "help COMMAND" for COMMAND --help. */
 static int help(int argc, char **argv)
 {
 	static char option[] = "--help";
+	char text[120];
 	for (int i = 0; argc == 2 && i < subcommand_count; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
-	return argc == 1 ? print_help() : usage_error("", "there is no command %s", argv[argc - 1]);
+	return argc == 1 ? print_help() : usage_error("", "there is no command %s%s", argv[argc - 1], nearest_command(argv[argc - 1], text, sizeof text));
 }
 
 static int print_version(void)
@@ -150,7 +162,9 @@ static int take_option(struct invocation *invocation, int letter)
 {
 	switch (letter) {
 	case 'r': invocation->resume = optarg ? optarg : ""; return EXIT_FINE;
-	case 't': invocation->options.theme = optarg; return EXIT_FINE;
+	case 't':
+		invocation->options.theme = optarg;
+		return theme_find(optarg) != THEME_COUNT ? EXIT_FINE : usage_error("", "--theme %s: expected ansi, dark, light or mono", optarg);
 	case 'R': invocation->rules_file = optarg; return EXIT_FINE;
 	case 'a': invocation->options.ascii = true; return EXIT_FINE;
 	case 'm': invocation->options.no_mouse = true; return EXIT_FINE;
@@ -215,8 +229,16 @@ static int take_readings(int *argc, char **argv)
 	return EXIT_FINE;
 }
 
+/* A single word that is no file and looks like a command. */
+static bool is_misspelt_command(const char *word)
+{
+	char text[120];
+	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, text, sizeof text);
+}
+
 int main(int argc, char **argv)
 {
+	char text[120];
 	struct invocation invocation = { 0 };
 	int letter;
 	json_memory_watch();
@@ -237,8 +259,8 @@ int main(int argc, char **argv)
 		if (code != EXIT_FINE || invocation.done)
 			return code;
 	}
-	if (optind + 1 < argc)
-		return usage_error("", "unknown command %s", argv[optind]);
 	invocation.path = argv[optind];
+	if (optind + 1 < argc || (invocation.path && is_misspelt_command(invocation.path)))
+		return usage_error("", "there is no command %s%s", argv[optind], nearest_command(argv[optind], text, sizeof text));
 	return invocation.resume ? resume(&invocation) : open_graph(&invocation);
 }

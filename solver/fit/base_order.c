@@ -211,6 +211,14 @@ static bool find_dominated(struct fit_base *base)
 	return made != NULL;
 }
 
+static uint32_t find_window(const struct fit_base *base)
+{
+	uint32_t turn = 0;
+	while (turn < base->step->ops && base->step->forward[base->order[turn]])
+		turn++;
+	return (base->step->ops - turn) / base->step->layers;
+}
+
 static bool list_readers(struct fit_base *base)
 {
 	const struct fit_step *step = base->step;
@@ -237,6 +245,7 @@ enum status fit_base_of(const struct fit_step *step, const uint32_t *order, stru
 	add_fixed(base);
 	find_outer(base);
 	find_gaps(base);
+	base->window = find_window(base);
 	return find_dominated(base) && list_readers(base) ? OK : NO_MEMORY;
 }
 

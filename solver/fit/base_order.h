@@ -13,6 +13,7 @@ struct fit_base {
 	uint32_t *overwritten;     /* [storages] the first position after the pass that writes it in place; NONE: none does */
 	/* A kept storage is charged for the positions from..until, inclusive, and for nothing where from > until. */
 	uint32_t *from, *until;
+	uint32_t window;           /* positions that the backward pass of a layer takes, about: FIT_LATE stays over no more */
 	bool *dominated;           /* [storages] what its readers make takes no more bytes and less time: never worth keeping for itself */
 	int64_t *fixed;            /* [ops] bytes at each position whatever is kept, persistent ones included */
 	/* What ops of the pass never touch comes and goes as the order says. Ops that touch nothing else are passed over by a replay. */

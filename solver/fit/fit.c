@@ -7,6 +7,8 @@
 #define MOMENTS 10         /* most moments of either kind that the bound looks at */
 #define FEW_OPS 200        /* of the backward pass: then every third is looked at as well */
 #define OWN_BASES 2
+#define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
+#define ANNEALINGS 4
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 
 /* ---- what caps share ------------------------------------------------------------------------------------------ */
@@ -81,6 +83,8 @@ enum status fit_solver_new(const struct fit_input *input, struct fit_solver *sol
 	status = status == OK ? fit_network_new(&solver->step, false, &solver->network) : status;
 	status = status == OK ? fit_replay_new(&solver->step, &solver->replay) : status;
 	status = status == OK ? fit_search_new(&solver->step, &solver->network, &solver->replay, NULL, &solver->search) : status;
+	if (status == OK && solver->search.fold.most > FIT_LAYERS)
+		solver->step.layers = solver->search.fold.most;
 	status = status == OK && !add_own_bases(solver) ? NO_MEMORY : status;
 	return status == OK ? find_bounds(input, solver) : status;
 }
@@ -133,12 +137,19 @@ static void try_all(struct solving *solving, enum fit_state state)
 	fit_try(search, search->state);
 }
 
+/* What simple strategies choose; and the same with nothing held for longer than a layer. */
 static void try_starts(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
-	size_t storages = solving->solver->step.storages;
-	for (uint32_t i = 0; i < solving->options->starts; i++)
-		fit_try(search, solving->options->start + i * storages);
+	const struct fit_step *step = &solving->solver->step;
+	for (uint32_t i = 0; i < solving->options->starts; i++) {
+		const uint8_t *start = solving->options->start + (size_t)i * step->storages;
+		fit_try(search, start);
+		for (uint32_t s = 0; s < step->storages; s++)
+			search->state[s] = start[s] == FIT_HOLD ? FIT_LATE : start[s];
+		if (search->extra == INT64_MAX)
+			fit_try(search, search->state);
+	}
 }
 
 /* From states that do not fit to some that do, first from those with the lowest peak. */
@@ -159,9 +170,11 @@ static void repair_all(struct solving *solving, const struct fit_dual *dual)
 	uint32_t heaviest = 0;
 	for (uint32_t c = 0; c < dual->columns; c++)
 		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
-	for (int i = 0; i < 2 && dual->columns > 0 && search->status == OK; i++) {
+	for (int i = 0; i < 4 && dual->columns > 0 && search->status == OK; i++) {
 		fit_allow(search, solving->ticks / 4);
-		fit_states_of(step, dual->column[i ? heaviest : dual->best].kept, start);
+		fit_states_of(step, dual->column[i / 2 ? heaviest : dual->best].kept, start);
+		for (uint32_t s = 0; s < step->storages && i % 2 == 0; s++)
+			start[s] = start[s] == FIT_HOLD ? FIT_LATE : start[s];
 		fit_repair(search, start);
 	}
 	mem_free(start);
@@ -203,6 +216,15 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	fit_dual_free(&dual);
 }
 
+static void take(struct solving *solving, const uint8_t *state, const uint32_t *order, int64_t extra, int64_t peak)
+{
+	struct fit_plan *plan = solving->plan;
+	plan->extra = extra;
+	plan->peak = peak;
+	memmove(plan->state, state, solving->solver->step.storages);
+	memmove(plan->order, order, solving->solver->step.ops * sizeof *order);
+}
+
 /* Keeps what is best so far; the search begins anew on every base, so that none hides what another finds. */
 static void take_best(struct solving *solving, uint32_t number)
 {
@@ -212,10 +234,7 @@ static void take_best(struct solving *solving, uint32_t number)
 	bool lower = !fits && plan->extra == INT64_MAX && search->lowest_peak < plan->peak;
 	if (!better && !lower)
 		return;
-	plan->extra = search->extra;
-	plan->peak = fits ? search->peak : search->lowest_peak;
-	memcpy(plan->state, fits ? search->best : search->lowest, solving->solver->step.storages);
-	memcpy(plan->order, solving->solver->base[number].order, solving->solver->step.ops * sizeof *plan->order);
+	take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra, fits ? search->peak : search->lowest_peak);
 	solving->best = number;
 }
 
@@ -225,19 +244,25 @@ static void on_base(struct solving *solving, uint32_t number, bool hard)
 	take_best(solving, number);
 }
 
-/* The orderer's order of the best plan so far is one more base. */
-static enum status order_plan(struct solving *solving, bool *added)
+/* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't fit as played, and nothing is
+ * faster, they are the plan: the cap is on what a planner makes of it. */
+static enum status order_states(struct solving *solving, const uint8_t *state, const uint32_t *along, bool *added)
 {
 	struct fit_solver *solver = solving->solver;
+	struct fit_plan plan = { .state = (uint8_t *)(uintptr_t)state, .order = (uint32_t *)(uintptr_t)along };
 	struct error error = { 0 };
-	struct graph *graph = fit_plan_graph(solver, solving->plan, &error);
+	struct graph *graph = fit_plan_graph(solver, &plan, &error);
 	enum status status = graph ? OK : error.status;
 	uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
-	int64_t peak = 0;
+	int64_t peak = 0, extra = solver->replay.extra;
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
 	if (status == OK)
 		status = solving->options->orderer(solving->options->context, graph, solving->control, order, &peak);
+	if (status == OK && peak <= solving->cap && extra < solving->plan->extra) {
+		take(solving, state, along, extra, peak);
+		solving->best = 0;
+	}
 	if (status == OK)
 		status = fit_order_back(&solver->step, graph, order, solver->order);
 	if (status == OK) {
@@ -246,6 +271,26 @@ static enum status order_plan(struct solving *solving, bool *added)
 	}
 	mem_free(order);
 	graph_release(graph);
+	return status;
+}
+
+static enum status order_plan(struct solving *solving, bool *added)
+{
+	return order_states(solving, solving->plan->state, solving->plan->order, added);
+}
+
+/* What simple strategies choose fits in an orderer's order, maybe, where it doesn't as played: no plan may be slower than they are. */
+static enum status order_starts(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	enum status status = OK;
+	bool added;
+	for (uint32_t i = 0; i < solving->options->starts && status == OK; i++) {
+		const uint8_t *start = solving->options->start + (size_t)i * solver->step.storages;
+		status = fit_play(&solver->replay, &solver->base[0], start);
+		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra)
+			status = order_states(solving, start, solver->base[0].order, &added);
+	}
 	return status;
 }
 
@@ -275,7 +320,7 @@ static void repair_along(struct solving *solving, uint32_t number, const uint8_t
 static void descend(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
-	static const int percent[] = { 20, 12, 7, 4, 2 };
+	static const int percent[] = { 20, 12, 7, 4, 2, -1, -3 };
 	struct fit_plan *plan = solving->plan, larger;
 	struct fit_search *search = &solver->search;
 	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.02, 2e-4); i++) {
@@ -301,10 +346,46 @@ static void descend(struct solving *solving)
 	}
 }
 
+/* The best plan, changed at random along the order that it has and along those that an orderer makes of it and of what comes out. */
+static void anneal(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_search *search = &solver->search;
+	uint64_t plays = solver->base[0].actives < SMALL_STEP ? PLAYS : PLAYS / 4;
+	uint32_t number = solving->best == NONE ? 0 : solving->best;
+	bool added = false;
+	fit_search_begin(search, &solver->base[number], solving->cap);
+	fit_try(search, solving->plan->state);
+	fit_allow(search, solving->ticks / 2);
+	if (!is_near(solving, 0.02, 5e-4))
+		fit_refine(search);
+	take_best(solving, number);
+	for (int round = 0; round < ANNEALINGS && search->status == OK && !is_near(solving, 0.005, 2e-4); round++) {
+		fit_search_begin(search, &solver->base[number], solving->cap);
+		fit_try(search, solving->plan->state);
+		fit_allow(search, plays * (search->replay->length + search->replay->instances + 1));
+		double gap = search->extra < INT64_MAX ? (double)(search->extra - solving->plan->bound) : 0.1 * (double)solver->step.total;
+		fit_anneal(search, solving->plan->slope, gap * 0.1);
+		fit_allow(search, solving->ticks / 16);
+		fit_fill(search);
+		take_best(solving, number);
+		if (search->status == OK && solving->options->orderer)
+			search->status = order_plan(solving, &added);
+		number = added ? solver->bases - 1 : (uint32_t)round % solver->bases;
+	}
+}
+
+/* What follows may take so much of the effort, in halves. */
+static void begin_part(struct solving *solving, uint64_t halves)
+{
+	solving->solver->search.end = solving->control->ticks + solving->ticks / 2 * halves;
+}
+
 static enum status search_all(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
+	begin_part(solving, 3);
 	for (uint32_t i = 0; i < OWN_BASES && search->status == OK; i++) {
 		on_base(solving, i, false);
 		if (is_near(solving, 0.01, 1e-4))
@@ -321,8 +402,15 @@ static enum status search_all(struct solving *solving)
 	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);)
 		on_base(solving, i, true);
 	bool small = solving->solver->base[0].actives < SMALL_STEP;
+	begin_part(solving, 2);
 	if (search->status == OK && !solving->plan->impossible && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
 		descend(solving);
+	begin_part(solving, 2);
+	if (search->status == OK && !solving->plan->impossible)
+		anneal(solving);
+	begin_part(solving, 1);
+	if (search->status == OK && !solving->plan->impossible && solving->options->orderer)
+		search->status = order_starts(solving);
 	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
 		int64_t extra = solving->plan->extra;
 		search->status = order_plan(solving, &added);

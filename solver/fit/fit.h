@@ -11,8 +11,11 @@
  *     base_order  orders that recomputation is decided along
  *     replay      a choice played out along an order
  *     dual        prices at a few moments, and their cuts
+ *     fold        storages that play the same part in equal layers
  *     search      cuts mixed while a replay fits
+ *     repair      changes until a replay fits
  *     improve     single storages changed while a replay fits
+ *     anneal      changes at random, near a floor
  *     baselines   what simple strategies choose
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
@@ -37,7 +40,7 @@ struct fit_options {
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
 };
 
-#define FIT_EFFORT_DEFAULT UINT64_C(60000000)
+#define FIT_EFFORT_DEFAULT UINT64_C(40000000)
 
 #define FIT_BASES 6
 

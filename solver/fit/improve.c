@@ -1,27 +1,9 @@
-/* improve.c: single storages changed while the replay agrees: repair, fill, swap; and cuts at prices changed at random. */
+/* improve.c: single storages changed while the replay agrees: fill, swap; and cuts at prices changed at random. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "search.h"
-
-#define SMALL 4096         /* bytes: storages below are left to the cuts */
-
-/* Plays a change of one storage and takes it back. */
-static bool look(struct fit_search *search, uint8_t *state, uint32_t storage, uint8_t to, int64_t *extra, int64_t *peak)
-{
-	uint8_t was = state[storage];
-	uint64_t before = search->replay->ticks;
-	state[storage] = to;
-	enum status status = fit_play(search->replay, search->base, state);
-	state[storage] = was;
-	if (control_spend(search->control, search->replay->ticks - before))
-		search->status = control_status(search->control);
-	search->status = status != OK ? status : search->status;
-	*extra = search->replay->extra;
-	*peak = search->replay->peak;
-	return status == OK && search->replay->valid;
-}
 
 /* Time of the ops that write it. */
 static int64_t write_time(const struct fit_step *step, uint32_t storage)
@@ -30,106 +12,6 @@ static int64_t write_time(const struct fit_step *step, uint32_t storage)
 	FOR_ROW(i, &step->writers, storage)
 		time += step->time[step->writers.item[i]];
 	return time;
-}
-
-/* The list [count] by score, highest first; ties by number. Insertion into a heap would do no better: lists are sorted once. */
-static void sort_by_score(uint32_t *list, const double *score, uint32_t count, uint32_t *scratch)
-{
-	for (uint32_t width = 1; width < count; width *= 2) {
-		for (uint32_t from = 0; from < count; from += 2 * width) {
-			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle, end = from + 2 * width < count ? from + 2 * width : count;
-			for (uint32_t at = from; at < end; at++)
-				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
-		}
-		memcpy(list, scratch, count * sizeof *list);
-	}
-}
-
-/* ---- repair ------------------------------------------------------------------------------------------------- */
-
-static double excess(const struct fit_search *search)
-{
-	double sum = 0;
-	for (uint32_t i = 0; i < search->step->ops; i++)
-		if (search->replay->profile[i] > search->cap)
-			sum += (double)(search->replay->profile[i] - search->cap);
-	return sum;
-}
-
-static bool in_memory(const struct fit_search *search, const uint8_t *state, uint32_t storage, uint32_t position)
-{
-	const struct fit_base *base = search->base;
-	uint32_t first = base->made[storage], last = base->last_read[storage];
-	if (state[storage] == FIT_KEEP)
-		return first <= position && (last == NONE ? position <= base->until[storage] : position <= last);
-	return base->first_read[storage] != NONE && base->first_read[storage] <= position && position <= last;
-}
-
-/* Storages worth a try: those in memory at the peak first, large ones first. */
-static uint32_t list_candidates(struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
-{
-	const struct fit_step *step = search->step;
-	uint32_t count = 0;
-	for (uint32_t s = 0; s < step->storages; s++) {
-		if (!step->droppable[s] || step->bytes[s] <= SMALL || step->fixed[s] == FIT_DROPPED)
-			continue;
-		search->score[s] = (double)step->bytes[s] * (in_memory(search, state, s, position) ? 1000 : 1);
-		search->list[count++] = s;
-	}
-	uint32_t *scratch = mem_alloc(count, sizeof *scratch);
-	if (!scratch) {
-		search->status = NO_MEMORY;
-		return 0;
-	}
-	sort_by_score(search->list, search->score, count, scratch);
-	mem_free(scratch);
-	return count < most ? count : most;
-}
-
-/* The change that takes most away for its time; false: none takes anything away. */
-static bool best_change(struct fit_search *search, uint8_t *state, double now, int64_t time, uint32_t count, uint32_t *storage, uint8_t *to)
-{
-	double best = 0;
-	for (uint32_t i = 0; i < count && fit_goes_on(search); i++)
-		for (uint8_t next = FIT_KEEP; next <= FIT_AGAIN; next++) {
-			int64_t extra, peak;
-			uint32_t s = search->list[i];
-			if (next == state[s] || (next == FIT_KEEP && search->base->dominated[s]) || (next == FIT_AGAIN && !search->step->saved[s]))
-				continue;
-			if (!look(search, state, s, next, &extra, &peak))
-				continue;
-			double less = now - excess(search), cost = (double)(extra - time), least = (double)search->step->total * 1e-5;
-			double score = less > 0 ? less / (cost > least ? cost : least) : 0;
-			if (score > best) {
-				best = score;
-				*storage = s;
-				*to = next;
-			}
-		}
-	return best > 0;
-}
-
-void fit_repair(struct fit_search *search, const uint8_t *start)
-{
-	const struct fit_step *step = search->step;
-	uint8_t *state = mem_alloc(step->storages, sizeof *state), to = FIT_KEEP;
-	uint32_t storage = 0;
-	if (!state) {
-		search->status = NO_MEMORY;
-		return;
-	}
-	memcpy(state, start, step->storages);
-	while (search->status == OK && !fit_try(search, state) && search->replay->valid && fit_goes_on(search)) {
-		double now = excess(search);
-		int64_t time = search->replay->extra;
-		uint64_t each = search->replay->length + search->replay->instances;
-		uint64_t most = (search->limit - search->control->ticks) / (each * 16 + 1);
-		uint32_t count = list_candidates(search, state, search->replay->peak_position, most < 24 ? 24 : (uint32_t)(most < 500 ? most : 500));
-		if (!best_change(search, state, now, time, count, &storage, &to))
-			break;
-		state[storage] = to;
-	}
-	mem_free(state);
 }
 
 /* ---- fill ----------------------------------------------------------------------------------------------------- */
@@ -143,7 +25,7 @@ static uint32_t list_dropped(struct fit_search *search, bool played)
 		if (!step->droppable[s] || search->state[s] == FIT_KEEP || step->fixed[s] == FIT_DROPPED)
 			continue;
 		int64_t extra, peak, bytes = step->bytes[s] > 0 ? step->bytes[s] : 1, gain = write_time(step, s);
-		if (played && (!look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
+		if (played && (!fit_look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
 			continue;
 		if (played)
 			gain = search->extra - extra;
@@ -167,7 +49,7 @@ static bool fill_once(struct fit_search *search)
 		search->status = NO_MEMORY;
 		return false;
 	}
-	sort_by_score(search->list, search->score, count, scratch);
+	fit_sort(search->list, search->score, count, scratch);
 	mem_free(scratch);
 	for (uint32_t i = 0; i < count && fit_goes_on(search); i++) {
 		uint32_t s = search->list[i];
@@ -192,6 +74,37 @@ void fit_fill(struct fit_search *search)
 			break;
 }
 
+/* ---- other states ------------------------------------------------------------------------------------------------ */
+
+/* One storage, or all of a class, in any other state, as long as that fits and is faster: first classes, then storages. */
+void fit_refine(struct fit_search *search)
+{
+	const struct fit_step *step = search->step;
+	const struct fit_fold *fold = &search->fold;
+	bool better = search->extra < INT64_MAX;
+	while (better && search->status == OK && fit_goes_on(search)) {
+		better = false;
+		for (uint32_t i = 0; i < fold->classes + step->storages && fit_goes_on(search); i++) {
+			uint32_t one = i - fold->classes, count = i < fold->classes ? csr_length(&fold->members, i) : 1;
+			const uint32_t *storage = i < fold->classes ? fold->members.item + fold->members.start[i] : &one;
+			if (!step->droppable[storage[0]] || step->fixed[storage[0]] != FIT_FREE || step->bytes[storage[0]] <= FIT_SMALL)
+				continue;
+			for (uint8_t to = FIT_KEEP; to < FIT_STATES && fit_goes_on(search); to++) {
+				bool changed = false;
+				memcpy(search->state, search->best, step->storages);
+				for (uint32_t k = 0; k < count; k++) {
+					changed |= search->state[storage[k]] != to;
+					search->state[storage[k]] = to;
+				}
+				int64_t before = search->extra;
+				if (changed)
+					fit_try(search, search->state);
+				better |= search->extra < before;
+			}
+		}
+	}
+}
+
 /* ---- swap --------------------------------------------------------------------------------------------------------- */
 
 /* Drops one storage, then keeps others as long as that fits; false where the result is no better. */
@@ -202,13 +115,13 @@ static bool swap_one(struct fit_search *search, uint32_t storage, const uint32_t
 	uint8_t *state = search->state;
 	memcpy(state, search->best, step->storages);
 	state[storage] = FIT_HOLD;
-	if (!fit_goes_on(search) || !look(search, state, storage, FIT_HOLD, &extra, &peak))
+	if (!fit_goes_on(search) || !fit_look(search, state, storage, FIT_HOLD, &extra, &peak))
 		return false;
 	for (uint32_t i = 0; i < drops && fit_goes_on(search); i++) {
 		int64_t now, top, far = llabs((long long)(step->bytes[dropped[i]] - step->bytes[storage]));
 		if (dropped[i] == storage || far > 2 * step->bytes[storage] || state[dropped[i]] == FIT_KEEP)
 			continue;
-		if (!look(search, state, dropped[i], FIT_KEEP, &now, &top) || top > search->cap || now >= extra)
+		if (!fit_look(search, state, dropped[i], FIT_KEEP, &now, &top) || top > search->cap || now >= extra)
 			continue;
 		state[dropped[i]] = FIT_KEEP;
 		extra = now;
@@ -231,7 +144,7 @@ void fit_swap(struct fit_search *search)
 		uint32_t keeps = 0, drops = 0;
 		better = false;
 		for (uint32_t s = 0; s < step->storages; s++) {
-			if (!step->saved[s] || step->bytes[s] <= SMALL || step->fixed[s] == FIT_DROPPED)
+			if (!step->saved[s] || step->bytes[s] <= FIT_SMALL || step->fixed[s] == FIT_DROPPED)
 				continue;
 			search->score[s] = (double)write_time(step, s) / (double)step->bytes[s];
 			if (search->best[s] == FIT_KEEP)
@@ -239,7 +152,7 @@ void fit_swap(struct fit_search *search)
 			else
 				dropped[drops++] = s;
 		}
-		sort_by_score(dropped, search->score, drops, scratch);
+		fit_sort(dropped, search->score, drops, scratch);
 		for (uint32_t i = keeps; i > 1; i--) {
 			uint32_t with = (uint32_t)(random_next(&random) % i), was = kept[i - 1];
 			kept[i - 1] = kept[with];

@@ -97,7 +97,7 @@ static uint64_t make(struct play *play, uint32_t op, bool again)
 			continue;
 		replay->version[storage] = 1;
 		bits |= UINT64_C(1) << (i - step->makes.start[op]);
-		if (play->state[storage] == FIT_AGAIN)
+		if (play->state[storage] >= FIT_LATE)
 			replay->loose[replay->looses++] = storage;
 	}
 	FOR_ROW(i, &step->changes, op)
@@ -172,6 +172,8 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 	}
 	for (uint32_t i = step->reads.start[op + 1]; i-- > step->reads.start[op];) {
 		uint32_t storage = step->reads.item[i];
+		if (anew(play, storage) && play->replay->version[storage] > step->read_version[i])
+			play->replay->version[storage] = 0;     /* what it held earlier is gone: all its writers again */
 		if (anew(play, storage) && play->replay->version[storage] < step->read_version[i])
 			depth = push(play->replay, depth, storage, step->read_version[i]);
 	}
@@ -186,7 +188,8 @@ static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
 		uint32_t reader = step->before.item[i];
 		FOR_ROW(j, &step->makes, reader) {
 			uint32_t storage = step->makes.item[j];
-			if (anew(play, storage) && play->replay->needed[storage] && play->replay->version[storage] == 0)
+			bool now = play->state[storage] < FIT_AGAIN;   /* what is written for every reader will be, with what it reads */
+			if (anew(play, storage) && now && play->replay->needed[storage] && play->replay->version[storage] == 0)
 				depth = push(play->replay, depth, storage, 1);
 		}
 	}
@@ -232,7 +235,8 @@ static void forget_loose(struct play *play)
 				next = play->base->read_at.item[j];
 				break;
 			}
-		if (next != NONE && next - play->position <= NEAR)
+		uint32_t near = play->state[storage] == FIT_EACH ? 0 : play->state[storage] == FIT_AGAIN ? NEAR : play->base->window;
+		if (next != NONE && next - play->position <= near)
 			replay->loose[kept++] = storage;
 		else if (replay->version[storage] == 1 || replay->version[storage] == writers_of(play, storage))
 			replay->version[storage] = 0;

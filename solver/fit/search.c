@@ -13,17 +13,19 @@ enum status fit_search_new(const struct fit_step *step, struct fit_network *netw
 	search->state = arena_alloc(arena, step->storages, sizeof *search->state);
 	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
 	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
-	return search->best && search->lowest && search->state && search->list && search->score ? OK : NO_MEMORY;
+	return search->best && search->lowest && search->state && search->list && search->score ? fit_fold_find(step, &search->fold) : NO_MEMORY;
 }
 
 void fit_search_free(struct fit_search *search)
 {
+	fit_fold_free(&search->fold);
 	arena_free(&search->arena);
 }
 
 void fit_allow(struct fit_search *search, uint64_t ticks)
 {
-	search->limit = search->control->ticks + ticks;
+	uint64_t now = search->control->ticks;
+	search->limit = now + ticks < search->end ? now + ticks : now < search->end ? search->end : now;
 }
 
 bool fit_goes_on(const struct fit_search *search)
@@ -31,8 +33,7 @@ bool fit_goes_on(const struct fit_search *search)
 	return search->status == OK && search->control->ticks < search->limit;
 }
 
-/* Plays and counts; false when it can't go on, or the states make no sense. */
-static bool play(struct fit_search *search, const uint8_t *state)
+bool fit_play_counted(struct fit_search *search, const uint8_t *state)
 {
 	uint64_t before = search->replay->ticks;
 	enum status status = fit_play(search->replay, search->base, state);
@@ -42,10 +43,33 @@ static bool play(struct fit_search *search, const uint8_t *state)
 	return status == OK && search->replay->valid;
 }
 
+bool fit_look(struct fit_search *search, uint8_t *state, uint32_t storage, uint8_t to, int64_t *extra, int64_t *peak)
+{
+	uint8_t was = state[storage];
+	state[storage] = to;
+	bool valid = fit_play_counted(search, state);
+	state[storage] = was;
+	*extra = search->replay->extra;
+	*peak = search->replay->peak;
+	return valid;
+}
+
+void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scratch)
+{
+	for (uint32_t width = 1; width < count; width *= 2) {
+		for (uint32_t from = 0; from < count; from += 2 * width) {
+			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle, end = from + 2 * width < count ? from + 2 * width : count;
+			for (uint32_t at = from; at < end; at++)
+				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
+		}
+		memcpy(list, scratch, count * sizeof *list);
+	}
+}
+
 bool fit_try(struct fit_search *search, const uint8_t *state)
 {
 	const struct fit_replay *replay = search->replay;
-	bool valid = play(search, state), fits = valid && replay->peak <= search->cap;
+	bool valid = fit_play_counted(search, state), fits = valid && replay->peak <= search->cap;
 	if (valid && replay->peak < search->lowest_peak) {
 		memmove(search->lowest, state, search->step->storages);
 		search->lowest_peak = replay->peak;
@@ -166,7 +190,7 @@ static void learn_transients(struct fit_search *search, const bool *kept, int64_
 	const struct fit_base *base = search->base;
 	const struct fit_step *step = search->step;
 	fit_states_of(step, kept, search->state);
-	if (!play(search, search->state))
+	if (!fit_play_counted(search, search->state))
 		return;
 	fit_dual_profile(base, base->fixed, kept, relaxed);
 	for (uint32_t i = 0; i < step->ops; i++) {

@@ -3,7 +3,10 @@
 #define TIDEMARK_FIT_SEARCH_H
 
 #include "dual.h"
+#include "fold.h"
 #include "replay.h"
+
+#define FIT_SMALL 4096     /* bytes: storages below are left to the cuts */
 
 struct fit_search {
 	const struct fit_step *step;
@@ -12,7 +15,7 @@ struct fit_search {
 	struct fit_replay *replay;
 	struct control *control;   /* cancellation; ticks are counted in it */
 	int64_t cap;
-	uint64_t limit;            /* control->ticks at which a part of the search ends */
+	uint64_t limit, end;       /* control->ticks at which a part of the search ends, and at which all parts do */
 	/* The best states that fit, and what they come to; extra is INT64_MAX while nothing fits. */
 	uint8_t *best;             /* [storages] */
 	int64_t extra, peak;
@@ -22,6 +25,7 @@ struct fit_search {
 	uint8_t *state;            /* [storages] */
 	uint32_t *list;            /* [storages] */
 	double *score;             /* [storages] */
+	struct fit_fold fold;
 	enum status status;        /* NO_MEMORY or CANCELLED stop everything */
 	struct arena arena;
 };
@@ -39,6 +43,13 @@ bool fit_try(struct fit_search *search, const uint8_t *state);
 void fit_allow(struct fit_search *search, uint64_t ticks);
 bool fit_goes_on(const struct fit_search *search);
 
+/* Plays states and counts what that takes; false where the search can't go on, or the states make no sense. The result is in search->replay. */
+bool fit_play_counted(struct fit_search *search, const uint8_t *state);
+/* The same with one state changed, which is taken back. */
+bool fit_look(struct fit_search *search, uint8_t *state, uint32_t storage, uint8_t to, int64_t *extra, int64_t *peak);
+/* The list [count] by score, highest first; ties stay in their order. scratch: [count]. O(count log count). */
+void fit_sort(uint32_t *list, const double *score, uint32_t count, uint32_t *scratch);
+
 /* What a cut keeps, as states: all else that can be dropped is held. */
 void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state);
 
@@ -50,9 +61,14 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual);
 void fit_repair(struct fit_search *search, const uint8_t *start);
 /* Storages back to kept, or from again to held, while that fits: most time for a byte first. */
 void fit_fill(struct fit_search *search);
+/* Any other state for a storage, or for all equal ones, while that fits and is faster. */
+void fit_refine(struct fit_search *search);
 /* One kept storage dropped and others kept in its place. */
 void fit_swap(struct fit_search *search);
 /* Cuts at prices changed at random around a dual's, filled: for few large storages, where two cuts are coarse (GRASP, Feo and Resende 1995). */
 void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_t tries);
+/* Changes at random from the best, or the lowest, slower ones too (simulated annealing). slope: picoseconds that a byte of cap is worth;
+ * hot: a slowdown in picoseconds that is taken rather often in the beginning. */
+void fit_anneal(struct fit_search *search, double slope, double hot);
 
 #endif

@@ -95,7 +95,8 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 {
 	struct arena *arena = &step->arena;
 	const struct graph *graph = input->graph;
-	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment };
+	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment,
+		.layers = FIT_LAYERS };
 	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
 	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
 	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);

@@ -17,12 +17,16 @@ enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
 #undef X
 
 #define FIT_RESULTS 64         /* an op with more results never runs again */
+#define FIT_LAYERS 4           /* where nothing tells how many layers there are */
 #define FIT_STATE_BYTES 16     /* seed and offset of a counter-based generator */
 
 enum fit_state {
 	FIT_KEEP,              /* stays from the forward pass to its last reader */
-	FIT_HOLD,              /* written anew before its first reader after the pass, then stays */
-	FIT_AGAIN              /* written anew for every reader that is far from the one before */
+	FIT_HOLD,              /* written anew the first time that anything needs it after the pass, then stays */
+	FIT_LATE,              /* stays only where its own next reader is at most about a layer away: what passes by does not hold it */
+	FIT_AGAIN,             /* written anew for every reader that is not near the one before */
+	FIT_EACH,              /* written anew for every reader */
+	FIT_STATES
 };
 
 /* What a caller decided already. */
@@ -67,6 +71,7 @@ struct fit_step {
 	struct csr steady;         /* forward op -> storages that it reads and that never run again: they must not be overwritten meanwhile */
 	struct csr overwrites;     /* op after the pass -> storages that it writes in place */
 	bool in_place;             /* some op has a `before` */
+	uint32_t layers;           /* about how many equal ones there are */
 	struct arena arena;
 };
 

@@ -2,7 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     complain     exit statuses and messages
- *     bytes        sizes for people
+ *     bytes        sizes and amounts of work for people
  *     json         JSON, member by member
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line

@@ -5,6 +5,7 @@
 
 #include "batch.h"
 #include "src/write/export.h"
+#include "src/configs/model_source.h"
 #include "src/models/hugging_face.h"
 #include "solver/cost/op_time.h"
 #include "solver/fit/fit.h"
@@ -208,6 +209,7 @@ static int parse(int argc, char **argv, struct request *request)
 /* A preset, or the config.json of a Hugging Face model. */
 static int find_model(struct request *request, const char *name)
 {
+	char hint[120];
 	const struct model_preset *preset = model_find(name);
 	struct error error = { 0 };
 	if (preset) {
@@ -216,7 +218,7 @@ static int find_model(struct request *request, const char *name)
 		return EXIT_FINE;
 	}
 	if (access(name, F_OK) != 0)
-		return usage_error("model", "no model \"%s\", and no such file", name);
+		return usage_error("model", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	if (hugging_face_open(name, &request->file, &error) != OK)
 		return complain(name, &error, error.status);
 	request->config = request->file.config;

@@ -111,7 +111,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 {
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
-	fprintf(file, "%s on %u devices (%s", search->name, request->devices, device_preset((enum device)search->scenario.value[K_device]).name);
+	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", device_preset((enum device)search->scenario.value[K_device]).name);
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
 	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit\n", request->batch, list->fitting, list->entries);

@@ -2,11 +2,13 @@
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch.h"
 #include "src/draw/canvas.h"
 #include "src/write/export.h"
 #include "src/check/check.h"
+#include "src/scenario/nearest.h"
 #include "src/scenario/shard_mesh.h"
 #include "subcommands.h"
 #include "options.h"
@@ -99,10 +101,13 @@ static int parse(struct request *request, int argc, char **argv)
 static int serve(const struct request *request, enum export_kind_id kind)
 {
 	int code = EXIT_FINE;
+	char doubt[160];
 	struct error error = { 0 };
 	/* While the graph is read, signals end the program at once: there is nothing yet that could be printed. */
 	struct graph *graph = batch_open(request->graph, &code);
 	batch_limit(request->seconds);
+	if (graph && *scenario_doubt(&request->scenario, graph, doubt, sizeof doubt))
+		complain_line("%s", doubt);
 	struct plan *plan = graph ? batch_plan(graph, request->graph, &request->scenario, request->options.rules_file,
 		export_kinds[kind].needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
@@ -116,11 +121,15 @@ static int serve(const struct request *request, enum export_kind_id kind)
 
 static int kind_error(const struct request *request)
 {
-	char names[300] = "";
+	char names[300] = "", hint[120];
 	size_t used = 0;
-	for (int i = 0; i < EXPORT_KIND_COUNT && used < sizeof names; i++)
+	struct nearest nearest = { .wanted = request->kind ? request->kind : "" };
+	for (int i = 0; i < EXPORT_KIND_COUNT && used < sizeof names; i++) {
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", export_kinds[i].name);
-	return usage_error(request->command, "%s: expected one of %s", request->kind ? request->kind : "--as is missing", names);
+		nearest_consider(&nearest, export_kinds[i].name);
+	}
+	return usage_error(request->command, "%s: expected one of %s%s", request->kind ? request->kind : "--as is missing", names,
+		nearest_text(&nearest, "", hint, sizeof hint));
 }
 
 /* Options that another one must go with. */
@@ -132,6 +141,9 @@ static int check_options(const struct request *request, enum export_kind_id kind
 		return usage_error(request->command, "--view: %s", error.text);
 	if (request->options.factors && kind != EXPORT_json)
 		return usage_error(request->command, "--factors belongs to %s", strcmp(request->command, "plan") == 0 ? "--json" : "--as json");
+	bool binary = kind == EXPORT_pdf || kind == EXPORT_png;
+	if (binary && (!request->output || strcmp(request->output, "-") == 0) && isatty(STDOUT_FILENO))
+		return usage_error(request->command, "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	if (request->options.width > 0 && !view->figure)
 		return usage_error(request->command, "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf or tikz");
 	return EXIT_FINE;

@@ -5,6 +5,7 @@
  *     options         options in one voice
  *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
+ *     sweep_row       one line of it
  *     layout_command  tidemark layout
  *     layout_snapshot  what it says of a memory snapshot
  *     shard_command   tidemark shard
@@ -20,7 +21,7 @@
 /* X(name, synopsis, help) */
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH [--set K=V]... [--pin '...']... [--rules F] [--time S] [--json [--factors]|--csv|--text|--as KIND [--view V]] [-o F]", "plan once and print the plan") \
-	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--part I/N] [--resume] [-o F]", "plan every combination; one JSON line each") \
+	X(sweep, "GRAPH --vary K=V1,V2,... [--vary ...] [--set K=V]... [--pin '...']... [--rules F] [--jobs N] [--part I/N] [--csv|--table] [--resume] [-o F]", "plan every combination; one line each: JSON, CSV, or a table") \
 	X(export, "GRAPH --as KIND [--view V] [--width POINTS] [--stage S] [--factors] [--set K=V]... [--pin '...']... [--rules F] [--time S] [-o F] | " \
 		"GRAPH --screen [--as text|ansi|svg] [--size WxH] [--view N] [--keys '...'] [--theme T] [--ascii] [--set K=V]... [--pin '...']... [--rules F] [-o F]", \
 		"write the graph, the plan or a drawing of it; --screen: the explorer's screen after some keys") \

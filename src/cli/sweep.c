@@ -1,4 +1,4 @@
-/* sweep.c: `tidemark sweep`: plans every combination of knob values, one JSON line each.
+/* sweep.c: `tidemark sweep`: plans every combination of knob values, one line each.
  *
  * Scenario number k is the k-th combination, the last --vary turning fastest. Jobs are processes that take runs of
  * neighbouring numbers, so that each one's store serves what its neighbours share. Every line is written by one
@@ -16,7 +16,7 @@
 #include "batch.h"
 #include "src/read/native.h"
 #include "subcommands.h"
-#include "src/base/json.h"
+#include "sweep_row.h"
 #include "options.h"
 
 #define VARIED_MAX 32
@@ -24,7 +24,6 @@
 #define RUN 4               /* scenarios that a job takes at once */
 
 struct varied {
-	enum knob_id knob;
 	int64_t *value;
 	uint32_t values;
 };
@@ -32,7 +31,9 @@ struct varied {
 struct sweep {
 	struct scenario base;
 	struct varied varied[VARIED_MAX];
+	enum knob_id columns[VARIED_MAX]; /* what is varied */
 	int count;
+	enum sweep_form form;
 	uint64_t total;
 	uint64_t part, parts;
 	int jobs, descriptor;
@@ -57,9 +58,9 @@ static int vary(struct sweep *sweep, const char *text)
 		return usage_error("sweep", "--vary %s: expected KNOB=V1,V2,...", text);
 	snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
 	struct varied *varied = &sweep->varied[sweep->count];
-	varied->knob = knob_find(name);
+	enum knob_id knob = sweep->columns[sweep->count] = knob_find(name);
 	struct error unknown = { 0 };
-	if (varied->knob == KNOB_COUNT && knob_unknown(name, &unknown) != OK)
+	if (knob == KNOB_COUNT && knob_unknown(name, &unknown) != OK)
 		return usage_error("sweep", "%s", unknown.text);
 	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
 	if (!varied->value)
@@ -76,7 +77,7 @@ static int vary(struct sweep *sweep, const char *text)
 			return usage_error("sweep", "%s", error.text);
 		if (varied->values == VALUES_MAX)
 			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
-		varied->value[varied->values++] = probe.value[varied->knob];
+		varied->value[varied->values++] = probe.value[knob];
 		scenario_done(&probe);
 	} while (*at == ',');
 	return EXIT_FINE;
@@ -111,7 +112,7 @@ static int jobs(struct sweep *sweep, const char *text)
 
 static const struct option long_options[] = {
 	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "vary", required_argument, NULL, 'v' },
-	{ "jobs", required_argument, NULL, 'j' }, { "part", required_argument, NULL, 'S' }, { "shard", required_argument, NULL, 'S' } /* its older name */, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
+	{ "jobs", required_argument, NULL, 'j' }, { "part", required_argument, NULL, 'S' }, { "shard", required_argument, NULL, 'S' } /* its older name */, { "csv", no_argument, NULL, 'c' }, { "table", no_argument, NULL, 't' }, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
 	{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 };
 
@@ -123,6 +124,8 @@ static int take_option(struct sweep *sweep, int letter)
 	case 'v': return vary(sweep, optarg);
 	case 'j': return jobs(sweep, optarg);
 	case 'S': return part(sweep, optarg);
+	case 'c': sweep->form = SWEEP_CSV; return EXIT_FINE;
+	case 't': sweep->form = SWEEP_TABLE; return EXIT_FINE;
 	case 'r': sweep->resume = true; return EXIT_FINE;
 	case 'R': sweep->rules_file = optarg; return EXIT_FINE;
 	case 'o': sweep->output = optarg; return EXIT_FINE;
@@ -145,6 +148,8 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 		return usage_error("sweep", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
 	if (sweep->resume && !sweep->output)
 		return usage_error("sweep", "--resume needs -o FILE");
+	if (sweep->resume && sweep->form == SWEEP_TABLE)
+		return usage_error("sweep", "--table is for people: --resume takes up JSON or --csv");
 	sweep->path = argv[optind];
 	sweep->total = 1;
 	for (int i = 0; i < sweep->count; i++)
@@ -161,54 +166,10 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 		return NO_MEMORY;
 	for (int i = sweep->count - 1; i >= 0; i--) {
 		const struct varied *varied = &sweep->varied[i];
-		scenario->value[varied->knob] = varied->value[k % varied->values];
+		scenario->value[sweep->columns[i]] = varied->value[k % varied->values];
 		k /= varied->values;
 	}
 	return OK;
-}
-
-static void write_plan(struct json *json, const struct plan *plan)
-{
-	int64_t budget = plan_budget(plan);
-	bool fits = budget < 0 || plan_arena(plan) <= budget;
-	json_write_text(json, "status", fits ? "ok" : "over-memory");
-	json_write_integer(json, "persistent_bytes", plan->ordered->problem.base);
-	json_write_integer(json, "peak_bytes", plan_peak(plan));
-	json_write_integer(json, "order_bound_bytes", plan->ordered->result.proof.bound);
-	json_write_bool(json, "order_proved", proof_closed(&plan->ordered->result.proof));
-	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
-	json_write_integer(json, "arena_bytes", plan_arena(plan));
-	json_write_integer(json, "layout_bound_bytes", plan->laid_out->layout.proof.bound);
-	json_write_bool(json, "layout_proved", proof_closed(&plan->laid_out->layout.proof));
-	json_write_integer(json, "caching_allocator_bytes", plan->laid_out->caching);
-	if (plan->transformed->sharded) {
-		json_write_integer(json, "redundant_bytes", plan->transformed->sharded->cost.redundant);
-		json_write_integer(json, "comm_bytes", plan->traffic.bytes);
-		json_write_real(json, "step_seconds", (double)plan_step_time(plan) * 1e-12, 9);
-	}
-}
-
-/* The whole line of scenario k. Its beginning, {"scenario":k, is what --resume looks for. */
-static void write_line(const struct sweep *sweep, uint64_t k, const struct scenario *scenario, const struct plan *plan,
-	const struct error *error, FILE *line)
-{
-	char text[64];
-	struct json json = { .stream = line };
-	json_open_object(&json, NULL);
-	json_write_integer(&json, "scenario", (int64_t)k);
-	json_open_object(&json, "set");
-	for (int i = 0; i < sweep->count; i++) {
-		enum knob_id knob = sweep->varied[i].knob;
-		json_write_text(&json, knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
-	}
-	json_close(&json);
-	if (plan) {
-		write_plan(&json, plan);
-	} else {
-		json_write_text(&json, "status", "infeasible");
-		json_write_text(&json, "reason", error->text);
-	}
-	json_end(&json);
 }
 
 static bool write_whole(int descriptor, const char *text, size_t size)
@@ -242,7 +203,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 		size_t size = 0;
 		FILE *line = open_memstream(&text, &size);
 		if (line) {
-			write_line(sweep, k, &scenario, plan, &error, line);
+			sweep_row_write(&(struct sweep_row){ sweep->columns, sweep->count, sweep->form, k, &scenario, plan, error.text }, line);
 			fclose(line);
 		}
 		if (!line || !write_whole(sweep->descriptor, text, size))
@@ -324,6 +285,7 @@ static int read_finished(struct sweep *sweep)
 	FILE *file = fopen(sweep->output, "r+e");
 	if (!file)
 		return errno == ENOENT ? EXIT_FINE : complain(sweep->output, &(struct error){ .text = "can't read" }, BAD_INPUT);
+	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
 	char *line = NULL;
 	size_t capacity = 0;
 	ssize_t length;
@@ -331,11 +293,12 @@ static int read_finished(struct sweep *sweep)
 	int code = EXIT_FINE;
 	while ((length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
 		uint64_t k;
-		if (sscanf(line, "{\"scenario\":%" SCNu64 ",", &k) != 1 || k >= sweep->total) {
+		if (!sweep_row_number(&row, line, &k) || (k != NONE && k >= sweep->total)) {
 			code = complain(sweep->output, &(struct error){ .text = "is not the output of this sweep" }, BAD_INPUT);
 			break;
 		}
-		sweep->done[k] = true;
+		if (k != NONE)
+			sweep->done[k] = true;
 		whole += length;
 	}
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
@@ -359,6 +322,24 @@ static int open_output(struct sweep *sweep)
 	return EXIT_FINE;
 }
 
+/* The line of names, where the output is empty. */
+static int write_names(const struct sweep *sweep)
+{
+	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
+	if (sweep->form == SWEEP_JSON || (sweep->descriptor != STDOUT_FILENO && lseek(sweep->descriptor, 0, SEEK_END) > 0))
+		return EXIT_FINE;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *line = open_memstream(&text, &size);
+	if (line) {
+		sweep_row_names(&row, line);
+		fclose(line);
+	}
+	bool written = line && write_whole(sweep->descriptor, text, size);
+	free(text);
+	return written ? EXIT_FINE : complain(sweep->output, &(struct error){ .text = "can't write" }, LIMIT);
+}
+
 int sweep_command(int argc, char **argv)
 {
 	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
@@ -370,6 +351,8 @@ int sweep_command(int argc, char **argv)
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)
 			code = open_output(&sweep);
+		if (sweep.graph && code == EXIT_FINE)
+			code = write_names(&sweep);
 		if (sweep.graph && code == EXIT_FINE)
 			code = run_jobs(&sweep);
 	}

@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/complain.h"
+#include "src/scenario/nearest.h"
 #include "src/read/open.h"
 #include "model_source.h"
 
@@ -118,6 +120,16 @@ static int open_hugging_face(struct model_source *source, const char *name)
 	return EXIT_FINE;
 }
 
+char *model_hint(const char *name, char *text, size_t size)
+{
+	char word[64];
+	struct nearest nearest = { .wanted = word };
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, ":"), name);
+	for (const struct model_preset *preset = model_presets; preset->name; preset++)
+		nearest_consider(&nearest, preset->name);
+	return nearest_text(&nearest, "", text, size);
+}
+
 int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario)
 {
 	int code = EXIT_FINE;
@@ -135,6 +147,10 @@ int model_source_open(struct model_source *source, const char *name, const struc
 			return usage_error("search", "%s", error.text);
 		open_built_in(source);
 		return EXIT_FINE;
+	}
+	if (strcmp(name, "-") != 0 && access(name, F_OK) != 0) {
+		char hint[120];
+		return usage_error("search", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	}
 	source->graph = batch_open(name, &code);
 	source->rules = rules_new();

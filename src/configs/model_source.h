@@ -25,6 +25,8 @@ struct model_source {
 /* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), a Hugging Face
  * model's folder or config.json ("FOLDER:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
 int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
+/* "; the nearest is gpt2_xl" for "gpt2xl", or "" where no built-in model is meant. Returns text. */
+char *model_hint(const char *name, char *text, size_t size);
 void model_source_close(struct model_source *source);
 /* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
 void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage);

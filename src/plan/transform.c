@@ -299,13 +299,13 @@ static void note_fitted(struct job *job)
 static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
-	char saved[32];
+	char saved[32], work[32];
 	recompute_choose(job->graph, activations, options, drop);
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
-		note(job->notes, "%s of activations are computed again, for %.3g GFLOP more", bytes_text(cost.bytes, saved, sizeof saved),
-			(double)cost.flops / 1e9);
+		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved),
+			flops_text((double)cost.flops, work, sizeof work));
 	else if (options->mode == RECOMPUTE_FULL)
 		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
 			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");

@@ -150,18 +150,22 @@ static bool takes_word(const char *word, const char *text, bool *named, int64_t 
 
 static enum status parse_choice(const struct knob *knob, const char *text, int64_t *value, struct error *error)
 {
-	char word[64];
+	char word[64], hint[120];
+	struct nearest nearest = { .wanted = text };
 	const char *words = knob->type == KNOB_SWITCH ? "off|on" : knob->words;
 	bool named;
 	int64_t number;
-	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
+	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
 		if (takes_word(word, text, &named, &number)) {
 			*value = named && number != own_number(word) ? i | (number + 1) << CHOICE_BITS : i;
 			return OK;
 		}
+		word[strcspn(word, ":")] = '\0';
+		nearest_consider(&nearest, word);
+	}
 	size_t length = strlen(words);
-	return fail(error, BAD_INPUT, "%s=%.60s: expected one of %.*s", knob->name, text,
-		(int)(length && words[length - 1] == '|' ? length - 1 : length), words);
+	return fail(error, BAD_INPUT, "%s=%.60s: expected one of %.*s%s", knob->name, text,
+		(int)(length && words[length - 1] == '|' ? length - 1 : length), words, nearest_text(&nearest, "", hint, sizeof hint));
 }
 
 enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct error *error)

@@ -40,10 +40,10 @@ void nearest_consider(struct nearest *nearest, const char *name)
 	int i = nearest->count < NEAREST_MOST ? nearest->count++ : NEAREST_MOST - 1;
 	for (; i > 0 && nearest->distance[i - 1] > d; i--) {
 		nearest->distance[i] = nearest->distance[i - 1];
-		nearest->name[i] = nearest->name[i - 1];
+		memcpy(nearest->name[i], nearest->name[i - 1], sizeof nearest->name[i]);
 	}
 	nearest->distance[i] = d;
-	nearest->name[i] = name;
+	snprintf(nearest->name[i], sizeof nearest->name[i], "%s", name);
 }
 
 char *nearest_text(const struct nearest *nearest, const char *sign, char *text, size_t size)

@@ -6,10 +6,10 @@
 
 #define NEAREST_MOST 3
 
-/* Begin with { .wanted = name } and consider every name that there is; names must outlive it. */
+/* Begin with { .wanted = name } and consider every name that there is. */
 struct nearest {
 	const char *wanted;
-	const char *name[NEAREST_MOST];     /* nearest first */
+	char name[NEAREST_MOST][84];        /* nearest first, cut */
 	unsigned distance[NEAREST_MOST];
 	int count;
 };

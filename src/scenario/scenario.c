@@ -33,6 +33,18 @@ int64_t scenario_budget(const struct scenario *scenario)
 	return machine.memory;
 }
 
+char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size)
+{
+	enum { PLAIN = 1024, MANY = 100 };
+	int64_t cap = scenario->value[K_memory], largest = 0;
+	for (uint32_t i = 0; i < graph->storages; i++)
+		largest = graph->storage[i].bytes > largest ? graph->storage[i].bytes : largest;
+	*text = '\0';
+	if (cap > 0 && cap <= PLAIN && cap < largest / MANY)
+		snprintf(text, size, "memory=%" PRId64 " is %" PRId64 " B; for %" PRId64 " GiB write memory=%" PRId64 "GiB", cap, cap, cap, cap);
+	return text;
+}
+
 static char *copy_text(const char *text)
 {
 	char *copy = mem_alloc(strlen(text) + 1, 1);

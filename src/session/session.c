@@ -443,7 +443,11 @@ static enum status edit_set(struct scenario *scenario, const char *argument, str
 
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, edit_set, argument, error);
+	char doubt[160];
+	enum status status = change(session, edit_set, argument, error);
+	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
+		say(session, "%s", doubt);
+	return status;
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)

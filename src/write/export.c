@@ -12,6 +12,7 @@
 #include "shard.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/scenario/nearest.h"
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -160,13 +161,18 @@ char *export_view_names(enum export_kind_id kind, const char *between, char *tex
 
 const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error)
 {
-	char names[300];
-	for (int i = 0; i < export_view_count; i++)
+	char names[300], hint[120];
+	struct nearest nearest = { .wanted = view };
+	for (int i = 0; i < export_view_count; i++) {
 		if (export_views[i].kinds >> kind & 1 && is_view(&export_views[i], view))
 			return &export_views[i];
+		if (view && export_views[i].kinds >> kind & 1 && export_views[i].name)
+			nearest_consider(&nearest, export_views[i].name);
+	}
 	export_view_names(kind, ", ", names, sizeof names);
 	if (*names)
-		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s", export_kinds[kind].name, view, names);
+		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "", names,
+			view ? nearest_text(&nearest, "", hint, sizeof hint) : "");
 	else
 		fail(error, BAD_INPUT, "%s has no views: leave out --view", export_kinds[kind].name);
 	return NULL;

@@ -8,6 +8,7 @@
 
 #include "solver/cost/op_time.h"
 #include "solver/fit/apply.h"
+#include "solver/fit/baselines.h"
 #include "solver/fit/check.h"
 #include "solver/fit/fit.h"
 #include "solver/order/order.h"
@@ -43,9 +44,9 @@ static enum status order_graph(void *context, struct graph *graph, struct contro
 	return status;
 }
 
-static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap)
+static void row(struct fit_solver *solver, const struct fit_input *input, int64_t cap, const uint8_t *first, uint32_t starts)
 {
-	struct fit_options options = { .orderer = order_graph };
+	struct fit_options options = { .orderer = order_graph, .start = first, .starts = starts };
 	struct control control = { 0 };
 	struct fit_plan plan;
 	struct error error = { 0 };
@@ -99,6 +100,11 @@ int main(int count, char **words)
 	double start = seconds();
 	if (fit_solver_new(&input, &solver) != OK)
 		return 1;
+	struct activations activations = { 0 };
+	uint8_t *starts = NULL;
+	uint32_t some = 0;
+	if (activations_find(graph, rules, &activations, &error) != OK || fit_baselines(&solver.step, &activations, &starts, &some) != OK)
+		return 1;
 	uint8_t *keep = calloc(solver.step.storages, 1);
 	int64_t top = INT64_MAX, floor = 0;
 	for (int i = 0; i < 2; i++) {
@@ -111,10 +117,12 @@ int main(int count, char **words)
 		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, seconds() - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
-		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * 1e6));
+		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * 1e6), starts, some);
 	for (int i = 1; i < 10 && count == 2; i++)
-		row(&solver, &input, top - (top - floor) / 10 * i);
+		row(&solver, &input, top - (top - floor) / 10 * i, starts, some);
 	free(keep);
+	mem_free(starts);
+	activations_free(&activations);
 	free(time);
 	free(traits);
 	fit_solver_free(&solver);

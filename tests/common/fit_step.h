@@ -65,7 +65,7 @@ static inline void random_states(const struct fit_step *step, uint64_t *random, 
 	uint64_t some = 1 + random_next(random) % 8;
 	for (uint32_t s = 0; s < step->storages; s++) {
 		bool drop = step->droppable[s] && (step->saved[s] ? random_next(random) % 8 < some : random_next(random) % 8 != 0);
-		state[s] = (uint8_t)(!drop ? FIT_KEEP : random_next(random) % 4 == 0 ? FIT_AGAIN : FIT_HOLD);
+		state[s] = (uint8_t)(!drop ? FIT_KEEP : FIT_HOLD + random_next(random) % (FIT_STATES - FIT_HOLD));
 	}
 }
 

@@ -107,10 +107,10 @@ static void run(struct loop *loop)
 static enum theme wanted_theme(const struct explore_options *options)
 {
 	const char *no_color = getenv("NO_COLOR");
-	int named = options->theme ? name_index(theme_names, THEME_COUNT, options->theme) : -1;
+	enum theme named = options->theme ? theme_find(options->theme) : THEME_ANSI;
 	if (options->mono || (no_color && *no_color))
 		return THEME_MONO;
-	return named < 0 ? THEME_ANSI : (enum theme)named;
+	return named == THEME_COUNT ? THEME_ANSI : named;
 }
 
 bool explore_possible(void)

@@ -39,11 +39,8 @@ static int take_size(struct shot *shot, const char *text)
 
 static int take_theme(struct shot *shot, const char *text)
 {
-	int theme = name_index(theme_names, THEME_COUNT, text);
-	if (theme < 0)
-		return usage_error("export", "--theme %s: expected ansi, dark, light or mono", text);
-	shot->theme = (enum theme)theme;
-	return EXIT_FINE;
+	shot->theme = theme_find(text);
+	return shot->theme != THEME_COUNT ? EXIT_FINE : usage_error("export", "--theme %s: expected ansi, dark, light or mono", text);
 }
 
 static int take_view(struct shot *shot, const char *text)

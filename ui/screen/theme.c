@@ -120,6 +120,12 @@ struct look cell_look(const struct palette *palette, const struct cell *cell)
 	return (struct look){ .colour = look.colour, .marks = marks, .ground = ground };
 }
 
+enum theme theme_find(const char *name)
+{
+	int theme = name_index(theme_names, THEME_COUNT, name);
+	return theme < 0 ? THEME_COUNT : (enum theme)theme;
+}
+
 enum theme theme_possible(enum theme wanted, int colours)
 {
 	if (colours < 8)

@@ -31,6 +31,8 @@ bool palette_change(struct palette *palette, const char *role, const char *colou
 /* How a cell looks: colour and ground as in struct look, and the marks of both; reverse twice is none. */
 struct look cell_look(const struct palette *palette, const struct cell *cell);
 
+/* The theme of a name: ansi, dark, light, mono; THEME_COUNT where there is none. */
+enum theme theme_find(const char *name);
 /* The theme that a terminal with so many colours can show: mono below 8, ansi below 256. */
 enum theme theme_possible(enum theme wanted, int colours);
 

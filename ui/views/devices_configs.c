@@ -180,7 +180,7 @@ static void draw_title(struct frame *frame, const struct model *model)
 	int x = 0, end = frame->window.width;
 	snprintf(text, sizeof text, "%u of %u fit", ranking->list.fitting, ranking->list.entries);
 	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, text);
-	snprintf(text, sizeof text, "%u devices", ranking->devices);
+	snprintf(text, sizeof text, "%u device%s", ranking->devices, ranking->devices == 1 ? "" : "s");
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "of %s", bytes_text(ranking->memory, word, sizeof word));
 	if (ranking->memory >= 0)
