@@ -233,6 +233,63 @@ class Applied(unittest.TestCase):
             self.assertLess(self.planned_growth(applied), 0.95 * own)
             torch._dynamo.reset()
 
+    def ranks(self, what, folder):
+        """What both processes of torch_ranks.py print."""
+        environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+        running = [subprocess.Popen([sys.executable, os.path.join(HERE, "torch_ranks.py"), what, str(rank), folder], stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, text=True, env=environment) for rank in range(2)]
+        said = [process.communicate(timeout=300)[0] for process in running]
+        self.assertTrue(all(process.returncode == 0 for process in running), said)
+        return [json.loads(text) for text in said]
+
+    def plain_run(self):
+        """Losses of three steps of SGD, and the squares of the first gradients."""
+        torch.manual_seed(0)
+        model, inputs = torch_steps.blocks()
+        model(*inputs).backward()
+        squares = sum(p.grad.double().pow(2).sum().item() for p in model.parameters())
+        model.zero_grad()
+        step = TrainingStep(model, inputs, "none")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for _ in range(3):
+            losses.append(step.forward())
+            losses[-1].backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return [loss.item() for loss in losses], squares
+
+    def test_placements_train_as_one_device_does(self):
+        losses, _ = self.plain_run()
+        with fake():
+            step = make("blocks")
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/step.jsonl", step)
+            with open(f"{folder}/plan.json", "w", encoding="utf-8") as file:
+                json.dump(planned(f"{folder}/step.jsonl", "devices=2", "strategy=megatron", "tp=2"), file)
+            code = tidemark_torch.apply(f"{folder}/plan.json", graph).code()
+            compile(code, "placements", "exec")
+            self.assertIn("'blocks.0.out.weight': [Shard(1)]", code)
+            for found, shards in self.ranks("placements", folder):
+                self.assertIn("(Shard(dim=1),)", shards)
+                for one, other in zip(found, losses):
+                    self.assertAlmostEqual(one, other, places=5)
+
+    def test_a_pipeline_runs_by_its_schedule(self):
+        losses, squares = self.plain_run()
+        with fake():
+            step = make("blocks")
+        for schedule in ("1f1b", "interleaved"):
+            with tempfile.TemporaryDirectory() as folder:
+                graph = capture_step(f"{folder}/step.jsonl", step)
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "csv", "--view", "pipeline", "--set", "devices=2",
+                                "--set", "strategy=megatron", "--set", "tp=1", "--set", "pp=2", "--set", "microbatches=4",
+                                "--set", f"schedule={schedule}", "-o", f"{folder}/pipeline.csv"], check=True)
+                tidemark_torch.apply({"order": {}}, graph).write_schedule(f"{folder}/schedule.csv", f"{folder}/pipeline.csv")
+                found = self.ranks("pipeline", folder)
+            self.assertAlmostEqual(sum(sum(loss) for loss, _ in found), losses[0], places=5)
+            self.assertAlmostEqual(sum(square for _, square in found) / squares, 1, places=4)
+
     def test_what_can_not_be_applied_is_said(self):
         step, applied = self.make("blocks", "recompute=full")
         for run, said in ((lambda: applied.step(step.module, step.optimizer), "--stage device"),
@@ -245,6 +302,66 @@ class Applied(unittest.TestCase):
                           (lambda: plain.step(step.module, step.optimizer)(), "takes 1 inputs"),
                           (lambda: plain.step(step.module, step.optimizer)(torch.randn(8, 64, 64)), "in the graph")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
+
+
+class Sharded(unittest.TestCase):
+    """The step of one rank of many, on a process group that only pretends."""
+
+    @classmethod
+    def setUpClass(cls):
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+        torch.distributed.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+
+    @classmethod
+    def tearDownClass(cls):
+        torch.distributed.destroy_process_group()
+
+    def fully_sharded(self):
+        """FSDP2."""
+        from torch.distributed.fsdp import fully_shard
+        torch.manual_seed(0)
+        model, inputs = torch_steps.blocks()
+        for block in model.blocks:
+            fully_shard(block)
+        fully_shard(model)
+        return TrainingStep(model, inputs)
+
+    def tensor_parallel(self):
+        """Two layers cut by columns and rows."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        model, data = torch_steps.network(), torch_steps.batch()
+        parallelize_module(model, init_device_mesh("cpu", (4,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        return with_loss(model, torch.optim.Adam(model.parameters()), *data)
+
+    def check(self, build):
+        """The graph of one rank, and that it needs what the real step does."""
+        with tempfile.TemporaryDirectory() as folder:
+            graph = capture_step(f"{folder}/step.jsonl", build())
+            planned(f"{folder}/step.jsonl")
+        step = build()
+        for _ in range(2):
+            step()
+        growth = graph.peak_bytes(list(graph.ops), workspace=False) - graph.persistent_bytes()
+        self.assertLess(abs(growth / truth.allocator_growth(step) - 1), 0.005)
+        return graph, {op["op"] for op in graph.ops.values()}
+
+    def test_fsdp(self):
+        try:
+            from torch.distributed.fsdp import fully_shard  # noqa: F401
+        except ImportError:
+            self.skipTest("this PyTorch has no FSDP2")
+        graph, ops = self.check(self.fully_sharded)
+        self.assertLessEqual({"c10d._allgather_base_.default", "c10d._reduce_scatter_base_.default"}, ops)
+        self.assertEqual(graph.tensors["blocks.0.up.weight"]["bytes"], 4 * 256 * 64 // 4)
+        self.assertIn("Shard(dim=0)", graph.tensors["blocks.0.up.weight"]["dtensor"])
+
+    def test_tensor_parallel(self):
+        graph, ops = self.check(self.tensor_parallel)
+        self.assertIn("_c10d_functional.all_reduce.default", ops)
+        self.assertEqual(graph.tensors["2.weight"]["shape"], [64, 16])
+        self.assertEqual(graph.tensors["2.weight.exp_avg"]["dtensor"], "[Shard(dim=1)]")
+        self.assertEqual(sum("mm" in op["op"] for op in graph.ops.values()), 3 + 5)  # none of DTensor's own trials
 
 
 class Capture(unittest.TestCase):
@@ -313,6 +430,17 @@ class Capture(unittest.TestCase):
         self.assertEqual({op["phase"] for op in backward.ops.values()}, {"backward"})
         saved = [t for name, t in forward.tensors.items() if t["kind"] == "output"]
         self.assertGreater(sum(t["bytes"] for t in saved), 2 * 256 * 64 * 4)
+
+    def test_compile_knows_the_backend_by_name(self):
+        from tidemark_torch.compiled import tidemark
+        model, (x, y) = torch_steps.network(), torch_steps.batch()
+        with tempfile.TemporaryDirectory() as folder:
+            options = {"stem": f"{folder}/piece", "to": "eager"}
+            loss = F.cross_entropy(torch.compile(model, backend=tidemark, options=options)(x), y)
+            loss.backward()
+            self.assertEqual(sorted(os.listdir(folder)), ["piece_backward_0.jsonl.gz", "piece_forward_0.jsonl.gz"])
+        torch._dynamo.reset()
+        self.assertRaisesRegex(ValueError, "no option 'steam'", lambda: tidemark(None, [], {"steam": 1}))
 
     def test_errors_are_one_line(self):
         for words, said in ((["no_such_model"], "--list"), (["nofile.py:f"], "no such file"), (["mlp", "--optimizer", "x"], "no optimizer")):

@@ -7,7 +7,7 @@
     applied.checkpoint(model)                  # what it recomputes, as selective activation checkpointing
     torch.compile(model, backend=applied.compile_backend())     # ... as tags for torch.compile's partitioner
     applied.distribute(model, mesh)            # placements, as DTensors; applied.code() is the program text for it
-    applied.write_schedule("schedule.csv")     # a pipeline's schedule, as torch.distributed.pipelining loads it
+    applied.write_schedule("schedule.csv", "pipeline.csv")     # a pipeline's schedule for torch.distributed.pipelining
 
 The plan is what `tidemark plan GRAPH --json` writes, and the graph is the one that it is of. Where the plan recomputes
 or offloads and step() is to run it, the graph must hold that, too: `tidemark export GRAPH --as native --stage device`
@@ -79,6 +79,25 @@ class Applied:
         if to not in ("inductor", "eager"):
             raise CaptureError(f"to={to!r}: a compiled piece goes to 'inductor' or 'eager'")
         return tagging_backend(Decisions(self.graph, self.order), to)
+
+    def distribute(self, module, mesh=None):
+        """Makes DTensors of a module's parameters as the plan places them; its inputs become such at each call. mesh: a
+        DeviceMesh with the plan's axes; made if it is None. Returns the mesh."""
+        from .distribution import Placements, distribute
+        return distribute(Placements(self.plan), self.graph, module, mesh)
+
+    def code(self):
+        """Program text that does so, for the parameters."""
+        from .distribution import Placements
+        placements = Placements(self.plan)
+        return placements.code([name for name, record in self.graph.tensors.items()
+                                if record["kind"] == "parameter" and "alias" not in record])
+
+    def write_schedule(self, path, pipeline):
+        """Writes a pipeline's schedule for torch.distributed.pipelining. pipeline: the file that `tidemark export GRAPH
+        --as csv --view pipeline` writes with the plan's settings."""
+        from .distribution import write_schedule
+        write_schedule(pipeline, path)
 
 
 def apply(plan, graph=None):

@@ -4,8 +4,14 @@
 
 writes step_forward_0.jsonl.gz, step_backward_0.jsonl.gz and so on, one of each for every compiled piece, and hands
 the pieces to Inductor (to="inductor") or runs them as they are (to="eager"). A forward graph's outputs include what it
-saves for the backward pass, whose inputs they are.
+saves for the backward pass, whose inputs they are. Where the package is installed, torch.compile knows it by name:
+
+    torch.compile(model, backend="tidemark", options={"stem": "step", "to": "inductor"})
+
+Without options the stem is that of the environment variable TIDEMARK_STEM, or "compiled".
 """
+import os
+
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
@@ -43,6 +49,20 @@ def compile_backend(stem, to="inductor"):
             return compile_fx_inner(piece_module, piece_inputs, **more)
         return compile_fx(module, inputs, inner_compile=inner, **options)
     return backend
+
+
+_BACKENDS = {}  # (stem, to) -> backend, which counts its pieces
+
+
+def tidemark(module, inputs, options=None, **more):
+    """The backend "tidemark" of torch.compile. options: stem, and where pieces go (to)."""
+    given = dict(options or {})
+    chosen = given.pop("stem", os.environ.get("TIDEMARK_STEM", "compiled")), given.pop("to", "inductor")
+    if given:
+        raise ValueError(f"no option {sorted(given)[0]!r}: there are stem and to")
+    if chosen not in _BACKENDS:
+        _BACKENDS[chosen] = compile_backend(*chosen)
+    return _BACKENDS[chosen](module, inputs, **more)
 
 
 def piece(module, inputs, phase, name):

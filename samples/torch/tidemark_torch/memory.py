@@ -83,6 +83,17 @@ class Memory:
         self.watch(tensor, storage)
         return storage
 
+    def add_bytes(self, memory, size, name, kind):
+        """A storage of so many bytes behind `memory`, of which no tensor is known yet: its Storage."""
+        record = {"id": self.unique(name), "bytes": size, "dtype": "u8", "shape": [size], "kind": kind}
+        self.tensors.append(record)
+        storage = Storage(record, False)
+        self.storages.append(storage)
+        storage.address, storage.weak = memory._cdata, memory._weak_ref()
+        self.of_address[storage.address] = storage
+        self.watched.append((storage.weak, storage))
+        return storage
+
     def alias(self, tensor, name, storage):
         """A new name for (a part of) a storage."""
         record = self.record(tensor, name, storage.record["kind"], storage.record["id"])

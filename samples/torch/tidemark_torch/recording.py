@@ -71,6 +71,11 @@ def overwritten(function, args, kwargs):
     return found
 
 
+def local(tensor):
+    """The piece of a DTensor that is on this device; any other tensor itself."""
+    return getattr(tensor, "_local_tensor", tensor) if is_traceable_wrapper_subclass(tensor) else tensor
+
+
 def value_like(value, tensor):
     """A fake tensor of a value's shape, on a fake tensor's device."""
     return tensor.new_empty(value.shape, dtype=value.dtype)
@@ -130,18 +135,20 @@ class Recorder(TorchDispatchMode):
         """A tensor that is there from the start is known by name."""
         if id(tensor) in self.known:
             return
-        stand_in = self.here(tensor)
+        stand_in = self.here(local(tensor))
         self.known[id(tensor)] = tensor, name, kind
         self.known.setdefault(id(stand_in), (stand_in, name, kind))
         if kind == "parameter":
             self.parameters[id(tensor)] = tensor, tensor.grad
         storage = self.storage_of(stand_in)
+        if hasattr(tensor, "placements"):
+            storage.record["dtensor"] = str(list(tensor.placements))
         if storage.from_start and storage.record["kind"] in ("input", "constant"):
             self.memory.set_kind(storage, kind)
         if hint is not None and tensor.numel() == 1:
             storage.hint = hint
         if kind == "parameter" and tensor.grad is not None and isinstance(tensor.grad, torch.Tensor):
-            before = self.memory.find(tensor.grad)
+            before = self.memory.find(local(tensor.grad))
             if before is None:
                 self.found(f"{name}.grad", tensor.grad, "gradient")
 
@@ -268,7 +275,7 @@ class Recorder(TorchDispatchMode):
     def note_gradients(self):
         """Marks the storages that are some parameter's .grad."""
         for parameter, _ in self.parameters.values():
-            gradient = parameter.grad
+            gradient = None if parameter.grad is None else local(parameter.grad)
             storage = None if gradient is None or gradient.layout is not torch.strided or \
                 is_traceable_wrapper_subclass(gradient) else self.memory.find(gradient)
             if storage is not None and not storage.gradient:
@@ -281,11 +288,11 @@ class Recorder(TorchDispatchMode):
     @contextlib.contextmanager
     def pause(self):
         """Runs ops without writing them down."""
-        self.paused = True
+        before, self.paused = self.paused, True
         try:
             yield
         finally:
-            self.paused = False
+            self.paused = before
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -420,6 +427,26 @@ class Recorder(TorchDispatchMode):
         storage = self.memory.find(written)
         return next((self.name(tensor) for tensor in results if self.memory.find(tensor) is storage), None)
 
+    def resized(self, memory, size):
+        """A storage's memory is about to be given back (size 0) or got again, as FSDP does with whole parameters."""
+        storage = self.memory.of_address.get(memory._cdata)
+        if self.paused or (size > 0) == (memory.nbytes() > 0):
+            return
+        if size == 0:
+            if storage is not None and not (storage.from_start and storage.record["kind"] in PERSISTENT):
+                storage.died = len(self.ops)
+                self.memory.forget(storage)
+                self.memory.watched = [pair for pair in self.memory.watched if pair[1] is not storage]
+            return
+        if storage is not None:
+            self.memory.forget(storage)
+        name, phase = self.next_name("empty"), self.phase([])
+        storage = self.memory.add_bytes(memory, size, name, KIND_IN_PHASE[phase])
+        storage.last = len(self.ops)
+        self.ops.append({"id": name, "op": "aten.empty.memory_format", "phase": phase, "mod": self.modules.current(self.in_backward),
+                         "in": [], "out": [storage.record["id"]], "flops": 0, "args": [[size]],
+                         "kwargs": {"dtype": self.encode(torch.uint8)}, "result": storage.record["id"]})
+
     # ---- the end ----
 
     def finish(self):
@@ -510,6 +537,41 @@ def patched(module, name, value):
         setattr(module, name, before)
 
 
+def follow_resizes(recorder):
+    """torch.UntypedStorage.resize_, which tells the recorder."""
+    before = torch.UntypedStorage.resize_
+
+    def resize_(storage, size):
+        recorder.resized(storage, int(size))
+        return before(storage, size)
+    return resize_
+
+
+@contextlib.contextmanager
+def quiet_propagation(recorder):
+    """DTensor finds shapes by running ops on whole fake tensors, once for each kind of op: these are no part of the step."""
+    module = sys.modules.get("torch.distributed.tensor._sharding_prop")
+    if module is None:
+        yield
+        return
+    kind = module.ShardingPropagator
+    names = [name for name in ("_propagate_tensor_meta_non_cached", "_propagate_tensor_meta") if hasattr(kind, name)][:1]
+    before = {name: getattr(kind, name) for name in names}
+
+    def quiet(find):
+        def found(*args, **kwargs):
+            with recorder.pause():
+                return find(*args, **kwargs)
+        return found
+    for name, find in before.items():
+        setattr(kind, name, quiet(find))
+    try:
+        yield
+    finally:
+        for name, find in before.items():
+            setattr(kind, name, find)
+
+
 class capture:
     """Writes the step that runs under it into a file: `with capture("step.jsonl.gz"): ...`
 
@@ -543,6 +605,8 @@ class capture:
             recorder.eager = Eager()
         for handle in recorder.modules.start() + recorder.optimizers.start():
             self.stack.callback(handle.remove)
+        self.stack.enter_context(quiet_propagation(recorder))
+        self.stack.enter_context(patched(torch.UntypedStorage, "resize_", follow_resizes(recorder)))
         recorder.memory.bury(0)
         self.stack.enter_context(recorder)
         return self
@@ -579,7 +643,8 @@ class capture:
         """Takes fake gradients and optimizer state off the user's own tensors."""
         self.recorder.optimizers.restore()
         for parameter, before in self.recorder.parameters.values():
-            if not self.real and not isinstance(parameter, FakeTensor) and isinstance(parameter.grad, FakeTensor):
+            if not self.real and not isinstance(parameter, FakeTensor) and parameter.grad is not None and \
+                    isinstance(local(parameter.grad), FakeTensor):
                 parameter.grad = before
 
 
