@@ -156,7 +156,7 @@ install: build ## install into DESTDIR/PREFIX
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
 	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
-	install -m 644 samples/torch/pyproject.toml $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
+	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
 	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
 
 uninstall: ## remove what install put there
