@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "batch.h"
+#include "fit_most_command.h"
 #include "src/base/json.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
@@ -13,7 +14,8 @@ struct request {
 	struct scenario scenario;
 	const char *path, *output, *rules_file;
 	int64_t devices;
-	bool json, helped;
+	bool json, helped, smallest;
+	enum knob_id most;          /* --max; KNOB_COUNT: not asked for */
 };
 
 /* ---- options ------------------------------------------------------------------------------------------------------------------ */
@@ -32,6 +34,12 @@ static int set_devices(struct request *request, const char *text)
 	return knob_parse(K_devices, text, &request->devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
 }
 
+static int set_most(struct request *request, const char *text)
+{
+	request->most = strcmp(text, "batch") == 0 ? K_batch : strcmp(text, "seq") == 0 || strcmp(text, "sequence") == 0 ? K_seq : KNOB_COUNT;
+	return request->most != KNOB_COUNT ? EXIT_FINE : usage_error("fit", "--max %s: expected batch or sequence", text);
+}
+
 static int take_option(struct request *request, int letter)
 {
 	switch (letter) {
@@ -39,6 +47,8 @@ static int take_option(struct request *request, int letter)
 	case 'p': return batch_pin(&request->scenario, optarg);
 	case 'm': return set_memory(request, optarg);
 	case 'n': return set_devices(request, optarg);
+	case 'x': return set_most(request, optarg);
+	case 'd': request->smallest = true; return EXIT_FINE;
 	case 'r': request->rules_file = optarg; return EXIT_FINE;
 	case 'j': request->json = true; return EXIT_FINE;
 	case 'o': request->output = optarg; return EXIT_FINE;
@@ -52,6 +62,7 @@ static int take_option(struct request *request, int letter)
 static int parse(struct request *request, int argc, char **argv)
 {
 	static const struct option options[] = { { "memory", required_argument, NULL, 'm' }, { "devices", required_argument, NULL, 'n' },
+		{ "max", required_argument, NULL, 'x' }, { "smallest-device", no_argument, NULL, 'd' },
 		{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "rules", required_argument, NULL, 'r' },
 		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	int letter, code = EXIT_FINE;
@@ -62,7 +73,9 @@ static int parse(struct request *request, int argc, char **argv)
 		return code;
 	if (optind + 1 != argc)
 		return usage_error("fit", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
-	if (scenario_budget(&request->scenario) < 0)
+	if (request->smallest && request->most != KNOB_COUNT)
+		return usage_error("fit", "--max and --smallest-device are two questions");
+	if (scenario_budget(&request->scenario) < 0 && !request->smallest)
 		return usage_error("fit", "into how much? --memory 24GiB, or --set device=PRESET");
 	request->path = argv[optind];
 	return EXIT_FINE;
@@ -127,8 +140,8 @@ static void print_text(FILE *file, const struct fit_list *list)
 	fprintf(file, "the step doesn't fit as it is: it needs %s, %s over the cap of %s, and takes %.4g ms\n", memory,
 		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9);
 	if (list->forbids)
-		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap\n",
-			text_clean(list->forbids, safe, sizeof safe));
+		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap%s%s\n",
+			text_clean(list->forbids, safe, sizeof safe), list->advice ? "\n" : "", list->advice ? list->advice : "");
 	if (list->fitting == 0)
 		fprintf(file, "no change that was planned fits; the nearest first\n");
 	int width = options_width(list);
@@ -191,6 +204,7 @@ static void write_json(FILE *file, const struct fit_list *list)
 	json_write_integer(&json, "arena_bytes", list->arena);
 	json_write_decimal(&json, "step_seconds", list->step, 12);
 	json_write_text(&json, "forbidding_op", list->forbids);
+	json_write_text(&json, "advice", list->forbids ? list->advice : NULL);
 	write_ways(&json, list, "ways", true);
 	write_ways(&json, list, "not_possible", false);
 	json_write_integer(&json, "useless", list->useless);
@@ -227,7 +241,14 @@ static int serve(const struct request *request)
 		return code;
 	struct planner planner = { .store = store_new(), .rules_file = request->rules_file, .control = { .cancel = batch_cancel() } };
 	batch_progress(&planner.control);
-	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, &list, &error) : fail_memory(&error);
+	if (request->smallest || request->most != KNOB_COUNT) {
+		struct most_request most = { request->smallest ? KNOB_COUNT : request->most, request->json, request->path, request->output };
+		code = planner.store ? fit_most_serve(&most, &planner, graph, &request->scenario) : complain(NULL, &error, fail_memory(&error));
+		planner_done(&planner);
+		graph_release(graph);
+		return code;
+	}
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, NULL, &list, &error) : fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
 		code = write_list(request, &list);
@@ -241,7 +262,7 @@ static int serve(const struct request *request)
 
 int fit_command(int argc, char **argv)
 {
-	struct request request = { .devices = 1 };
+	struct request request = { .devices = 1, .most = KNOB_COUNT };
 	scenario_init(&request.scenario);
 	int code = parse(&request, argc, argv);
 	if (code == EXIT_FINE && !request.helped)

@@ -12,6 +12,7 @@
  *     search_command  tidemark search
  *     model_command   tidemark model
  *     fit_command     tidemark fit
+ *     fit_most_command  its --max and --smallest-device
  *     replay          tidemark replay
  *     tables          tables for the manual page
  */
@@ -30,7 +31,8 @@
 	X(check, "GRAPH PLAN.json [--rules F] [--planned] [--numbers]", "verify everything that a plan file says; --planned: GRAPH may be the graph as planned; --numbers: don't plan again")  \
 	X(search, "MODEL|GRAPH --devices N [--device PRESET] [--batch N] [--set K=V]... [--top N] [--json] [-o F]", "rank all ways to train a model on a cluster") \
 	X(model, "NAME|CONFIG.JSON [--layers N] [--hidden N] [--seq N] [--batch N] [--precision P] [--optimizer O] [--recompute R] ... [-o F]", "a built-in model's training step; NAME --help lists all") \
-	X(fit, "GRAPH --memory BYTES [--devices N] [--set K=V]... [--pin '...']... [--rules F] [--json] [-o F]", "rank the changes that make a step fit into so much memory, each planned") \
+	X(fit, "GRAPH --memory BYTES [--devices N] [--max batch|sequence] [--set K=V]... [--pin '...']... [--rules F] [--json] [-o F] | GRAPH --smallest-device [--set K=V]... [--json] [-o F]", \
+		"rank the changes that make a step fit into so much memory, each planned; --max: the largest batch or sequence that fits; --smallest-device: the preset with the least memory on which it does") \
 	X(replay, "SESSION.tide", "run a session file without a terminal")
 
 #define X(name, synopsis, help) int name##_command(int argc, char **argv);

@@ -6,6 +6,7 @@
  *     outlook        one scenario as a configuration
  *     way_out        the nearest configuration that fits
  *     fit_list       the changes that make a step fit, planned
+ *     fit_most       the largest batch or sequence that fits; the devices on which a step does
  *     calibrate      a machine fitted to measured steps
  *     fit            least squares for that
  */

@@ -1,5 +1,6 @@
 /* fit_list.c: changes of knobs that make a step fit its memory cap. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ struct finding {
 	struct graph *graph;
 	const struct scenario *scenario;
 	int64_t batch, sequence, devices;
+	const struct fit_watch *watch;
 	struct fit_list *list;
 	struct error *error;
 };
@@ -92,8 +94,27 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 	return time / way->done * way->whole + time % way->done * way->whole / way->done;
 }
 
+/* What makes an op need less at a time, by what it is. */
+static const char *advice_for(const struct rules *rules, const struct graph *graph, uint32_t op)
+{
+	const struct op *record = &graph->op[op];
+	const struct rule *rule = rules_find(rules, record->type);
+	uint32_t traits = rules_traits(rules, record->type);
+	if (record->phase == PHASE_UPDATE)
+		return "It is the weight update's: an update in slices or in one kernel, an optimizer with less state, or ZeRO helps.";
+	if (traits & (TRAIT_CLASSES | TRAIT_WIDE))
+		return "It is the loss's: a loss taken in chunks of the tokens helps, and a smaller batch or sequence.";
+	if (traits & (TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS | TRAIT_SUMS_OF_ROWS))
+		return "It holds an attention's scores: attention in one kernel helps, and a shorter sequence.";
+	if (traits & (TRAIT_SCATTER | TRAIT_EMBEDDING))
+		return "It holds a whole table: tensor parallelism cuts it.";
+	if (rule && rule->cost == COST_CONTRACTION && csr_length(&graph->writes, op) > 1)
+		return "It makes several gradients at once: one after the other, it needs less; so it does with a smaller batch.";
+	return "A smaller batch or sequence, a narrower precision or more devices help.";
+}
+
 /* The op whose operands forbid every recomputation, where the plan has that proof; else NULL. *status: OK or NO_MEMORY. */
-static char *forbidding(const struct plan *plan, enum status *status)
+static char *forbidding(const struct plan *plan, const struct rules *rules, const char **advice, enum status *status)
 {
 	const struct fitted *fitted = plan->transformed->fitted;
 	*status = OK;
@@ -102,6 +123,7 @@ static char *forbidding(const struct plan *plan, enum status *status)
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
 	size_t size = strlen(op->name) + strlen(op->type) + 4;
 	char *text = mem_alloc(size, 1);
+	*advice = advice_for(rules, fitted->step, fitted->certificate.op);
 	if (text)
 		snprintf(text, size, "%s (%s)", op->name, op->type);
 	else
@@ -140,7 +162,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		way->arena = plan_arena(plan);
 		way->fits = plan_arena(plan) <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
-		way->forbids = forbidding(plan, &status);
+		way->forbids = forbidding(plan, finding->planner->rules, &way->advice, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
 		*finding->error = why;
 		status = why.status;
@@ -160,6 +182,9 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 struct round {
 	struct fit_way *way;
 	uint32_t ways;
+	bool pairs;
+	bool done[WAYS_MOST];
+	pthread_mutex_t lock;      /* of done, and of the watch */
 	atomic_uint next;
 };
 
@@ -170,30 +195,78 @@ struct worker {
 	enum status status;
 };
 
-static void work(void *context, const atomic_bool *cancel)
+/* Without what is planned and saves nothing. */
+static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
-	struct worker *worker = context;
-	uint32_t i;
-	(void)cancel;   /* the planner's own says when to end */
-	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways)
-		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
+	return !way->planned || way->fits || way->arena < list->arena;
+}
+
+static int compare_ways(const void *left, const void *right)
+{
+	const struct fit_way *a = left, *b = right;
+	if (a->planned != b->planned || a->fits != b->fits)
+		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
+	int64_t first = a->fits ? a->extra : a->arena, second = b->fits ? b->extra : b->arena;
+	if (first == second) {
+		first = a->fits ? a->arena : a->extra;
+		second = b->fits ? b->arena : b->extra;
+	}
+	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
 }
 
 /* What is planned and saves nothing helps nobody. */
 static void add(struct fit_list *list, struct fit_way *way)
 {
 	if (!list->forbids && strcmp(way->group, "recompute") == 0 && !strchr(way->set, ' ')) {
+		list->advice = way->advice;
 		list->forbids = way->forbids;   /* a proof about the step as it is, but for recomputation */
 		way->forbids = NULL;
 	}
 	mem_free(way->forbids);
 	way->forbids = NULL;
-	if (way->planned && !way->fits && way->arena >= list->arena) {
+	if (!helps(list, way)) {
 		list->useless++;
 		return;
 	}
 	list->fitting += way->fits;
 	list->way[list->ways++] = *way;
+}
+
+/* Tells the watch what is there by now. */
+static void show(const struct finding *finding, struct round *round, uint32_t planned)
+{
+	struct fit_list now = *finding->list;
+	pthread_mutex_lock(&round->lock);
+	round->done[planned] = true;
+	now.way = mem_alloc(WAYS_MOST, sizeof *now.way);
+	if (now.way) {
+		memcpy(now.way, finding->list->way, finding->list->ways * sizeof *now.way);
+		for (uint32_t i = 0; i < round->ways; i++) {
+			const struct fit_way *way = &round->way[i];
+			if (!round->done[i] || (round->pairs && !way->planned))
+				continue;
+			now.useless += !helps(&now, way);
+			now.fitting += way->planned && way->fits;
+			if (helps(&now, way))
+				now.way[now.ways++] = *way;
+		}
+		qsort(now.way, now.ways, sizeof *now.way, compare_ways);
+		finding->watch->found(finding->watch->context, &now);
+	}
+	mem_free(now.way);
+	pthread_mutex_unlock(&round->lock);
+}
+
+static void work(void *context, const atomic_bool *cancel)
+{
+	struct worker *worker = context;
+	uint32_t i;
+	(void)cancel;   /* the planner's own says when to end */
+	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
+		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
+		if (worker->finding.watch && worker->status == OK)
+			show(&worker->finding, worker->round, i);
+	}
 }
 
 /* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs: what can't be planned isn't listed. */
@@ -202,8 +275,9 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	struct planner *planner = finding->planner;
 	struct planner second = { .store = store_new(), .rules_file = planner->rules_file, .abandoned = planner->abandoned,
 		.order_solver = planner->order_solver, .control = { .cancel = planner->control.cancel } };
-	struct round round = { .way = way, .ways = ways };
+	struct round round = { .way = way, .ways = ways, .pairs = pairs };
 	struct worker worker[THREADS];
+	pthread_mutex_init(&round.lock, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		worker[i] = (struct worker){ .finding = *finding, .round = &round };
 		worker[i].finding.error = &worker[i].error;
@@ -214,6 +288,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	if (beside)
 		background_end(beside);
 	planner_done(&second);
+	pthread_mutex_destroy(&round.lock);
 	enum status status = OK;
 	for (int i = 0; i < THREADS && status == OK; i++)
 		if ((status = worker[i].status) != OK)
@@ -276,19 +351,6 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-static int compare_ways(const void *left, const void *right)
-{
-	const struct fit_way *a = left, *b = right;
-	if (a->planned != b->planned || a->fits != b->fits)
-		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
-	int64_t first = a->fits ? a->extra : a->arena, second = b->fits ? b->extra : b->arena;
-	if (first == second) {
-		first = a->fits ? a->arena : a->extra;
-		second = b->fits ? b->arena : b->extra;
-	}
-	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
-}
-
 static enum status find_singles(struct finding *finding)
 {
 	struct fit_way way[CHANGES];
@@ -331,7 +393,7 @@ static enum status find_base(struct finding *finding)
 		return finding->error->status;
 	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
 	if (status == OK)
-		list->forbids = forbidding(plan, &status);
+		list->forbids = forbidding(plan, finding->planner->rules, &list->advice, &status);
 	if (status == OK) {
 		list->arena = plan_arena(plan);
 		list->fits = plan_arena(plan) <= list->budget;
@@ -342,10 +404,10 @@ static enum status find_base(struct finding *finding)
 	return error_set(finding->error, status);
 }
 
-enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices, struct fit_list *list,
-	struct error *error)
+enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices,
+	const struct fit_watch *watch, struct fit_list *list, struct error *error)
 {
-	struct finding finding = { .planner = planner, .graph = graph, .scenario = scenario, .devices = devices, .list = list, .error = error };
+	struct finding finding = { .planner = planner, .graph = graph, .scenario = scenario, .devices = devices, .watch = watch, .list = list, .error = error };
 	*list = (struct fit_list){ .budget = scenario_budget(scenario) };
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)
@@ -360,6 +422,23 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		status = find_pairs(&finding);
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	return status;
+}
+
+enum status fit_list_copy(struct fit_list *to, const struct fit_list *from)
+{
+	*to = *from;
+	to->way = mem_alloc(from->ways ? from->ways : 1, sizeof *to->way);
+	to->forbids = from->forbids ? mem_alloc(strlen(from->forbids) + 1, 1) : NULL;
+	if (!to->way || (from->forbids && !to->forbids)) {
+		fit_list_free(to);
+		return NO_MEMORY;
+	}
+	memcpy(to->way, from->way, from->ways * sizeof *to->way);
+	for (uint32_t i = 0; i < to->ways; i++)
+		to->way[i].forbids = NULL;
+	if (from->forbids)
+		memcpy(to->forbids, from->forbids, strlen(from->forbids));
+	return OK;
 }
 
 void fit_list_free(struct fit_list *list)

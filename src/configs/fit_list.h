@@ -27,6 +27,7 @@ struct fit_way {
 	int64_t step;                 /* picoseconds of a step, simulated */
 	int64_t extra;                /* picoseconds more than now, for the same work */
 	char *forbids;                /* of the search alone: NULL in lists */
+	const char *advice;           /* with forbids */
 	char reason[sizeof((struct error *)0)->text];
 };
 
@@ -36,13 +37,22 @@ struct fit_list {
 	struct fit_way *way;          /* [ways]: those that fit by extra time, then the others by what is missing, then what can't be planned */
 	uint32_t ways, fitting, useless; /* useless: changes planned that save nothing, not in the list */
 	char *forbids;                /* the op whose operands alone are above the cap, whatever is computed again; NULL: none is known */
+	const char *advice;           /* what would help such an op; NULL where none is known */
+};
+
+/* Told with every change that has been planned: the list so far, sorted, lent for the call, which may come from any thread, but one at a time. */
+struct fit_watch {
+	void (*found)(void *context, const struct fit_list *list);
+	void *context;
 };
 
 /* Plans the scenario, and where that is above its cap, every change of the table: singly, and where no single one fits, pairs of those that come nearest.
  * devices > 1: also what spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what planning the
- * scenario itself says. Equal input gives equal lists. Some 15 plans on two threads, at most 15 more for pairs. Free with fit_list_free() in any case. */
-enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices, struct fit_list *list,
-	struct error *error);
+ * scenario itself says. Equal input gives equal lists. Some 15 plans on two threads, at most 15 more for pairs. watch may be NULL. Free with fit_list_free() in any case. */
+enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, uint32_t devices,
+	const struct fit_watch *watch, struct fit_list *list, struct error *error);
+/* OK or NO_MEMORY. */
+enum status fit_list_copy(struct fit_list *to, const struct fit_list *from);
 void fit_list_free(struct fit_list *list);
 
 #endif

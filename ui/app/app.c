@@ -171,6 +171,7 @@ static void find_outlook(struct app *app)
 	model->outlook = app->plan && views[app->view] == &view_devices
 		? configurations_outlook(&app->configurations, app->plan, rules_file, &model->outlook_problem) : NULL;
 	model->ranking = configurations_ranking(&app->configurations);
+	model->ways = ways_look(&app->ways);
 }
 
 /* What the panel's knob would do: asked for only while the panel has the keys. */
@@ -372,6 +373,7 @@ void app_free(struct app *app)
 	plan_index_free(&app->index);
 	graph_factors_free(&app->factors);
 	configurations_free(&app->configurations);
+	ways_free(&app->ways);
 	plan_release(app->plan);
 	mem_free(app->run);
 	frame_free(&app->frame);

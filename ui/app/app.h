@@ -43,6 +43,7 @@ struct app {
 	struct plan_index index;
 	struct graph_factors factors;
 	struct configurations configurations;
+	struct ways ways;
 	const struct plan **run;
 	void *state[VIEWS];
 	int view;

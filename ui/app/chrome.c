@@ -43,7 +43,7 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
 	frame_part(frame, x, 0, end, ROLE_TITLE, text);
 	if (budget >= 0 && highest > budget) {
-		snprintf(text, sizeof text, "over by %s", bytes_text(highest - budget, bytes, sizeof bytes));
+		snprintf(text, sizeof text, "over by %s (F)", bytes_text(highest - budget, bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_BAD, text);
 	} else if (budget >= 0) {
 		snprintf(text, sizeof text, "%s free", bytes_text(budget - highest, bytes, sizeof bytes));

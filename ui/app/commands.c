@@ -198,6 +198,8 @@ static void cancel(struct app *app, bool interrupt)
 		view_say(&app->model, "stopped: this is the best plan so far");
 	} else if (configurations_cancel(&app->configurations)) {
 		view_say(&app->model, "the search for configurations stops");
+	} else if (ways_cancel(&app->ways)) {
+		view_say(&app->model, "what was planned so far is in the list");
 	} else if (interrupt && again) {
 		app->running = false;
 		app->status = 130;
@@ -268,6 +270,19 @@ static void configure(struct app *app)
 	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
 }
 
+/* Plans changes that fit, and shows where their list will be. */
+static void fit(struct app *app)
+{
+	if (!app->plan)
+		return;
+	if (plan_budget(app->plan) >= 0)
+		ways_find(&app->ways, app->plan, session_rules_file(app->session));
+	else
+		view_say(&app->model, "no cap: :set memory=24GiB gives one");
+	show(app, &view_devices);
+	view_devices.command(app->state[app->view], &app->model, COMMAND_FIT);
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -290,6 +305,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_DEVICES_UP: scale_devices(app, true); return true;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
 	case COMMAND_CONFIGURE: configure(app); return true;
+	case COMMAND_FIT: fit(app); return true;
 	case COMMAND_DIFFERENCES: show(app, &view_runs); return true;
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;

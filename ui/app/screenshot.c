@@ -105,6 +105,7 @@ void screenshot_keys(struct app *app, const char *keys)
 		app->wishes = 0;
 		session_wait(app->session);
 		configurations_wait(&app->configurations);
+		ways_wait(&app->ways);
 		app_look(app);
 	}
 }
@@ -116,10 +117,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 		session_wait_preview(app->session);
 		graph_factors_wait(&app->factors);
 		configurations_wait(&app->configurations);
+		ways_wait(&app->ways);
 		app_look(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations));
+	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations) || ways_pending(&app->ways));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

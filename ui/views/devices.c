@@ -12,6 +12,7 @@ struct devices {
 	struct change_list changes;
 	struct gantt gantt;
 	struct config_rows configs;
+	struct way_rows ways;
 	int tabs, width;             /* their row, and the window's width, when it was drawn last */
 	uint32_t device;             /* under the mesh's cursor */
 };
@@ -54,7 +55,7 @@ static void draw_cap(struct frame *frame, int x, int y, int64_t budget, int64_t 
 {
 	char text[100], cap[32], rest[32];
 	if (highest > budget)
-		snprintf(text, sizeof text, "cap %s: over by %s", bytes_text(budget, cap, sizeof cap), bytes_text(highest - budget, rest, sizeof rest));
+		snprintf(text, sizeof text, "cap %s: over by %s, F finds what fits", bytes_text(budget, cap, sizeof cap), bytes_text(highest - budget, rest, sizeof rest));
 	else
 		snprintf(text, sizeof text, "cap %s: %s free", bytes_text(budget, cap, sizeof cap), bytes_text(budget - highest, rest, sizeof rest));
 	int room = frame->window.width - 1 - text_cells(text);
@@ -181,6 +182,8 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 		mesh_draw(frame, &view->device, model);
 	} else if (part == PART_CONFIGS) {
 		configs_draw(frame, &view->configs, model);
+	} else if (part == PART_FIT) {
+		ways_draw(frame, &view->ways, model);
 	} else if (part == PART_CHANGES) {
 		changes_draw(frame, &view->changes, model);
 	} else if (!plan->transformed->sharded) {
@@ -225,6 +228,8 @@ static void click(struct devices *view, const struct model *model)
 		gantt_click(&view->gantt, &model->outlook->timetable, model->click_x, y);
 	else if (y >= 0 && view->part == PART_CONFIGS)
 		configs_click(&view->configs, y);
+	else if (y >= 0 && view->part == PART_FIT)
+		ways_click(&view->ways, model, y);
 }
 
 static bool devices_command(void *state, struct model *model, enum command_id command)
@@ -244,6 +249,13 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		view->part = PART_CONFIGS;
 		return true;
 	}
+	if (command == COMMAND_FIT) {
+		view->part = PART_FIT;
+		view->ways = (struct way_rows){ 0 };
+		return true;
+	}
+	if (view->part == PART_FIT && ways_command(&view->ways, model, command))
+		return true;
 	if (view->part == PART_CONFIGS && configs_command(&view->configs, model, command))
 		return true;
 	if (view->part == PART_MESH && mesh_command(&view->device, model, command))

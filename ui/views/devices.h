@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(FIT, "fit") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -54,6 +54,12 @@ void configs_click(struct config_rows *list, int y);
 void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model);
 bool configs_command(struct config_rows *list, struct model *model, enum command_id command);
 void configs_free(struct config_rows *list);
+
+/* Changes that make the step fit. */
+struct way_rows { uint32_t selected, top; int page; };
+void ways_click(struct way_rows *rows, const struct model *model, int y);
+void ways_draw(struct frame *frame, struct way_rows *rows, const struct model *model);
+bool ways_command(struct way_rows *rows, struct model *model, enum command_id command);
 
 /* The plan against the baseline, op by op. */
 struct change_list {

@@ -27,6 +27,8 @@
  *     devices_search   search
  *     devices_configs  configurations
  *     configurations   where these come from
+ *     devices_fit      what makes the step fit
+ *     ways             where that comes from
  *     devices_changes  differences
  *     runs             view 7
  *     runs_plot        its plot
@@ -40,6 +42,7 @@
 #include "plan_index.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
+#include "ways.h"
 
 #define VIEWS 7
 
@@ -55,6 +58,7 @@ struct model {
 	const struct outlook *outlook;    /* of plan, by the model of whole configurations, while a view shows it; else NULL and why, "" while it is looked for */
 	const char *outlook_problem;
 	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
+	const struct ways *ways;          /* changes that make the step fit, as far as they were asked for and are there; or NULL */
 	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */

@@ -1,0 +1,146 @@
+/* fit_most_command.c: `tidemark fit --max batch|seq` and `--smallest-device`: the other questions about what fits. */
+#include <inttypes.h>
+
+#include "batch.h"
+#include "fit_most_command.h"
+#include "src/base/json.h"
+#include "src/base/output.h"
+#include "src/base/safe_text.h"
+#include "src/configs/fit_most.h"
+#include "src/scenario/devices.h"
+
+/* ---- the most ------------------------------------------------------------------------------------------------------------------- */
+
+static void print_most(FILE *file, enum knob_id knob, const struct fit_most *most)
+{
+	char memory[32], cap[32], safe[512];
+	bytes_text(most->budget, cap, sizeof cap);
+	if (most->most > 0)
+		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step\n", knobs[knob].name, most->most,
+			bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9);
+	else
+		fprintf(file, "nothing fits %s\n", cap);
+	if (most->next > 0 && most->next_arena >= 0)
+		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over\n", knobs[knob].name, most->next, bytes_text(most->next_arena, memory, sizeof memory));
+	else if (most->next > 0)
+		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next, text_clean(most->reason, safe, sizeof safe));
+}
+
+static void write_most(FILE *file, enum knob_id knob, const struct fit_most *most)
+{
+	struct json json = { .stream = file };
+	json_open_object(&json, NULL);
+	json_write_integer(&json, "memory_bytes", most->budget);
+	json_write_text(&json, "knob", knobs[knob].name);
+	json_write_integer(&json, "most", most->most);
+	if (most->most > 0) {
+		json_write_integer(&json, "arena_bytes", most->arena);
+		json_write_decimal(&json, "step_seconds", most->step, 12);
+	}
+	if (most->next > 0) {
+		json_write_integer(&json, "next", most->next);
+		if (most->next_arena >= 0)
+			json_write_integer(&json, "next_arena_bytes", most->next_arena);
+		else
+			json_write_text(&json, "next_reason", most->reason);
+	}
+	json_write_integer(&json, "plans", most->plans);
+	json_end(&json);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------------------------ */
+
+static const struct fit_device *smallest(const struct fit_device *device, uint32_t devices)
+{
+	for (uint32_t i = 0; i < devices; i++)
+		if (device[i].planned && device[i].fits)
+			return &device[i];
+	return NULL;
+}
+
+static void print_devices(FILE *file, const struct fit_device *device, uint32_t devices)
+{
+	const struct fit_device *first = smallest(device, devices);
+	char name[64], memory[32], arena[32], over[48], bytes[32];
+	if (first)
+		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n", knob_text(K_device, first->device, name, sizeof name));
+	else
+		fprintf(file, "the step fits on no device preset\n\n");
+	fprintf(file, "  %-16s %10s  %10s %11s\n", "device", "memory", "needed", "step ms");
+	for (uint32_t i = 0; i < devices; i++) {
+		const struct fit_device *row = &device[i];
+		knob_text(K_device, row->device, name, sizeof name);
+		bytes_text(row->memory, memory, sizeof memory);
+		if (!row->planned) {
+			fprintf(file, "  %-16s %10s  can't be planned\n", name, memory);
+			continue;
+		}
+		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s", bytes_text(row->arena - row->memory, bytes, sizeof bytes));
+		fprintf(file, "  %-16s %10s  %10s %11.4g  %s\n", name, memory, bytes_text(row->arena, arena, sizeof arena), (double)row->step / 1e9, over);
+	}
+}
+
+static void write_devices(FILE *file, const struct fit_device *device, uint32_t devices)
+{
+	const struct fit_device *first = smallest(device, devices);
+	struct json json = { .stream = file };
+	char name[64];
+	json_open_object(&json, NULL);
+	json_write_text(&json, "smallest", first ? knob_text(K_device, first->device, name, sizeof name) : NULL);
+	json_open_array(&json, "devices");
+	for (uint32_t i = 0; i < devices; i++) {
+		json_new_line(&json, 1);
+		json_open_object(&json, NULL);
+		json_write_text(&json, "device", knob_text(K_device, device[i].device, name, sizeof name));
+		json_write_integer(&json, "memory_bytes", device[i].memory);
+		json_write_bool(&json, "planned", device[i].planned);
+		if (device[i].planned) {
+			json_write_bool(&json, "fits", device[i].fits);
+			json_write_integer(&json, "arena_bytes", device[i].arena);
+			json_write_decimal(&json, "step_seconds", device[i].step, 12);
+		}
+		json_close(&json);
+	}
+	json_close(&json);
+	json_end(&json);
+}
+
+/* ---- both ---------------------------------------------------------------------------------------------------------------------------- */
+
+struct answer {
+	struct fit_most most;
+	struct fit_device device[DEVICE_COUNT];
+	uint32_t devices;
+};
+
+static enum status write_answer(const struct most_request *request, const struct answer *answer, struct error *error)
+{
+	struct output output;
+	enum status status = output_open(&output, request->output, true, error);
+	if (status != OK)
+		return status;
+	if (request->knob == KNOB_COUNT)
+		(request->json ? write_devices : print_devices)(output.stream, answer->device, answer->devices);
+	else
+		(request->json ? write_most : print_most)(output.stream, request->knob, &answer->most);
+	return output_close(&output, OK, error);
+}
+
+int fit_most_serve(const struct most_request *request, struct planner *planner, struct graph *graph, const struct scenario *scenario)
+{
+	struct answer answer = { 0 };
+	struct error error = { 0 };
+	const int64_t *value = scenario->value;
+	int64_t parts = value[K_microbatches] * (value[K_strategy] != 0 ? value[K_devices] : 1), by = request->knob == K_batch ? parts : 1;
+	enum status status = request->knob == KNOB_COUNT ? fit_devices_find(planner, graph, scenario, answer.device, &answer.devices, &error)
+		: fit_most_find(planner, graph, scenario, request->knob, by, &answer.most, &error);
+	bool fits = status == OK && (request->knob != KNOB_COUNT || smallest(answer.device, answer.devices));
+	if (status == INFEASIBLE && request->knob != KNOB_COUNT)
+		status = OK;
+	batch_progress_done();
+	if (status == OK)
+		status = write_answer(request, &answer, &error);
+	if (status != OK)
+		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
+	return fits ? EXIT_FINE : EXIT_CONSTRAINT;
+}

@@ -1,0 +1,129 @@
+/* unit_fit_list.c: what makes a step fit: every row is what planning it says, and the largest batch is the largest. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/configs/fit_list.h"
+#include "src/configs/fit_most.h"
+#include "tests/common/fit_step.h"
+
+static void cap(struct scenario *scenario, int64_t bytes)
+{
+	scenario_init(scenario);
+	scenario->value[K_memory] = bytes;
+	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 1;
+}
+
+/* A plan of the words, made by a planner that has planned nothing else. */
+static struct plan *plan_anew(struct graph *graph, const struct scenario *base, const char *set)
+{
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct error error = { 0 };
+	char words[FIT_SET_SIZE], *save = NULL;
+	cr_assert_eq(scenario_copy(&scenario, base), OK);
+	snprintf(words, sizeof words, "%s", set);
+	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
+	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	return plan;
+}
+
+struct seen { uint32_t calls, rows; };
+
+static void count(void *context, const struct fit_list *list)
+{
+	struct seen *seen = context;
+	cr_assert_geq(list->ways + list->useless, seen->rows, "rows don't go away");
+	seen->rows = list->ways + list->useless;
+	seen->calls++;
+}
+
+Test(fit_list, every_row_planned_anew_is_the_same)
+{
+	struct graph *graph = fit_model("gpt", 2);
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct fit_list list, copy;
+	struct error error = { 0 };
+	struct seen seen = { 0 };
+	scenario_init(&scenario);
+	struct plan *whole = plan_anew(graph, &scenario, "order=program");
+	cap(&scenario, plan_arena(whole) / 10 * 8);
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK, "%s", error.text);
+	cr_assert(!list.fits && list.fitting > 0);
+	cr_assert_geq(seen.calls, list.ways);
+	for (uint32_t i = 0; i < list.ways; i++) {
+		const struct fit_way *way = &list.way[i];
+		struct plan *plan = plan_anew(graph, &scenario, way->set);
+		cr_assert_eq(plan != NULL, way->planned, "%s", way->set);
+		if (plan) {
+			cr_assert_eq(plan_arena(plan), way->arena, "%s", way->set);
+			cr_assert(plan_step_time(plan) < 0 || plan_step_time(plan) == way->step, "%s", way->set);
+			cr_assert_eq(way->fits, way->arena <= list.budget);
+		}
+		plan_release(plan);
+	}
+	cr_assert_eq(fit_list_copy(&copy, &list), OK);
+	cr_assert(copy.ways == list.ways && copy.way != list.way);
+	fit_list_free(&copy);
+	fit_list_free(&list);
+	plan_release(whole);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fit_list, the_largest_batch_is_the_largest)
+{
+	struct graph *graph = fit_model("bert", 1);
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct fit_most most;
+	struct error error = { 0 };
+	cap(&scenario, 0);
+	struct plan *plan = plan_anew(graph, &scenario, "batch=5");
+	scenario.value[K_memory] = plan_arena(plan);
+	plan_release(plan);
+	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), OK, "%s", error.text);
+	for (int64_t batch = 1; batch <= 7; batch++) {
+		char words[32];
+		snprintf(words, sizeof words, "batch=%d", (int)batch);
+		plan = plan_anew(graph, &scenario, words);
+		cr_assert_eq(plan_arena(plan) <= most.budget, batch <= most.most, "%s", words);
+		cr_assert(batch != most.most || plan_arena(plan) == most.arena);
+		plan_release(plan);
+	}
+	cr_assert_eq(most.most, 5);
+	cr_assert_eq(most.next, 6);
+	scenario.value[K_memory] = 1000;
+	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), INFEASIBLE);
+	cr_assert_eq(most.most, 0);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fit_list, devices_are_sorted_and_planned)
+{
+	struct graph *graph = fit_model("bert", 1);
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	struct fit_device device[DEVICE_COUNT];
+	struct error error = { 0 };
+	uint32_t devices;
+	scenario_init(&scenario);
+	cr_assert_eq(fit_devices_find(&planner, graph, &scenario, device, &devices, &error), OK);
+	cr_assert_eq(devices, DEVICE_COUNT - 1);
+	for (uint32_t i = 0; i < devices; i++) {
+		cr_assert(i == 0 || device[i - 1].memory <= device[i].memory);
+		cr_assert(device[i].planned && device[i].fits == (device[i].arena <= device[i].memory) && device[i].step > 0);
+	}
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
