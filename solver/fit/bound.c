@@ -330,3 +330,19 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 	}
 	return status;
 }
+
+enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct control *control, struct fit_line *line)
+{
+	struct fit_turn *turn = bounds->turns > 0 ? &bounds->turn[bounds->best] : NULL;
+	struct line ignored;
+	*line = (struct fit_line){ 0 };
+	enum status status = turn ? cut_at(bounds, turn, price, 0, control, &ignored) : OK;
+	if (turn && status == OK)
+		*line = (struct fit_line){ price, turn->value, turn->there };
+	return status;
+}
+
+int64_t fit_line_at(const struct fit_line *line, int64_t cap)
+{
+	return line->value - worth(line->price, cap - line->there);
+}

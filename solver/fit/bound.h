@@ -59,4 +59,11 @@ void fit_bounds_free(struct fit_bounds *bounds);
  * Some 20 to 50 cuts. */
 enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope, struct fit_certificate *certificate);
 
+/* The bound at one price, for every cap at once: at least value - price * (cap - there), of the moment that was best at the last fit_bound(). */
+struct fit_line { int64_t price, value, there; };
+/* OK; CANCELLED, LIMIT, NO_MEMORY. One cut. */
+enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct control *control, struct fit_line *line);
+/* The line's bound at a cap, picoseconds, may be below 0. O(1). */
+int64_t fit_line_at(const struct fit_line *line, int64_t cap);
+
 #endif

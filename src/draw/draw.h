@@ -14,6 +14,7 @@
  *     placement        colours by placement
  *     canvas           SVG and PDF
  *     figure           timeline and map
+ *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
  *     device_grid      devices in their nodes
  */

@@ -261,3 +261,8 @@ void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margi
 		}
 	key_add(key, (uint64_t)margin);
 }
+
+struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+{
+	return new_fitted(step, scenario, sharded, rules);
+}

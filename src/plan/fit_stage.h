@@ -22,6 +22,8 @@ struct fitted {
 	atomic_uint references;
 };
 
+/* Of a step, with times, before anything is decided: nothing is pinned. A new reference, or NULL when out of memory. */
+struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
 struct fitted *fitted_retain(struct fitted *fitted);
 void fitted_release(void *fitted);
 

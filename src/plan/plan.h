@@ -11,6 +11,7 @@
  *     transform       the steps from graph to graph
  *     fit_stage       recomputation that fits the step into the cap
  *     strategy_stage  recomputation by published strategies
+ *     slowdown        time over memory: bound, plans, published strategies
  *     shard_stage     how the step is split
  *     sharded         its result
  *     sharded_build   from a decision to the graph of a device

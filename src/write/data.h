@@ -31,5 +31,14 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	struct error *error);
 enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
+/* Time over memory with recomputation: bound, plans, published strategies. */
+enum status slowdown_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status slowdown_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status slowdown_gnuplot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
+enum status slowdown_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 
 #endif

@@ -22,6 +22,7 @@
  *     trace           Perfetto
  *     memory_viz      PyTorch's memory snapshot
  *     model_explorer  Model Explorer
+ *     slowdown_plot   time over memory: table and sources
  *     plot            TikZ and gnuplot
  */
 #ifndef TIDEMARK_WRITE_EXPORT_H

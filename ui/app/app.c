@@ -172,6 +172,7 @@ static void find_outlook(struct app *app)
 		? configurations_outlook(&app->configurations, app->plan, rules_file, &model->outlook_problem) : NULL;
 	model->ranking = configurations_ranking(&app->configurations);
 	model->ways = ways_look(&app->ways);
+	model->slowdowns = slowdowns_look(&app->slowdowns);
 }
 
 /* What the panel's knob would do: asked for only while the panel has the keys. */
@@ -374,6 +375,7 @@ void app_free(struct app *app)
 	graph_factors_free(&app->factors);
 	configurations_free(&app->configurations);
 	ways_free(&app->ways);
+	slowdowns_free(&app->slowdowns);
 	plan_release(app->plan);
 	mem_free(app->run);
 	frame_free(&app->frame);

@@ -44,6 +44,7 @@ struct app {
 	struct graph_factors factors;
 	struct configurations configurations;
 	struct ways ways;
+	struct slowdowns slowdowns;
 	const struct plan **run;
 	void *state[VIEWS];
 	int view;

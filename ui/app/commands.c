@@ -198,6 +198,8 @@ static void cancel(struct app *app, bool interrupt)
 		view_say(&app->model, "stopped: this is the best plan so far");
 	} else if (configurations_cancel(&app->configurations)) {
 		view_say(&app->model, "the search for configurations stops");
+	} else if (slowdowns_cancel(&app->slowdowns)) {
+		view_say(&app->model, "what was found so far is drawn");
 	} else if (ways_cancel(&app->ways)) {
 		view_say(&app->model, "what was planned so far is in the list");
 	} else if (interrupt && again) {
@@ -270,6 +272,16 @@ static void configure(struct app *app)
 	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
 }
 
+/* Starts the curve of time over memory and shows where it will be. */
+static void draw_slowdown(struct app *app)
+{
+	if (!app->plan)
+		return;
+	slowdowns_find(&app->slowdowns, app->plan, session_rules_file(app->session));
+	show(app, &view_runs);
+	view_runs.command(app->state[app->view], &app->model, COMMAND_SLOWDOWN);
+}
+
 /* Plans changes that fit, and shows where their list will be. */
 static void fit(struct app *app)
 {
@@ -306,6 +318,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); return true;
 	case COMMAND_CONFIGURE: configure(app); return true;
 	case COMMAND_FIT: fit(app); return true;
+	case COMMAND_SLOWDOWN: draw_slowdown(app); return true;
 	case COMMAND_DIFFERENCES: show(app, &view_runs); return true;
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;

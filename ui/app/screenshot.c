@@ -106,6 +106,7 @@ void screenshot_keys(struct app *app, const char *keys)
 		session_wait(app->session);
 		configurations_wait(&app->configurations);
 		ways_wait(&app->ways);
+		slowdowns_wait(&app->slowdowns);
 		app_look(app);
 	}
 }
@@ -118,10 +119,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 		graph_factors_wait(&app->factors);
 		configurations_wait(&app->configurations);
 		ways_wait(&app->ways);
+		slowdowns_wait(&app->slowdowns);
 		app_look(app);
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
-	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations) || ways_pending(&app->ways));
+	} while (session_previewing(app->session) || graph_factors_pending(&app->factors) || configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns));
 	if (strcmp(shot->kind, "svg") == 0) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;

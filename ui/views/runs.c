@@ -2,13 +2,15 @@
 #include "devices.h"
 #include "runs_log.h"
 #include "runs_plot.h"
+#include "runs_slowdown.h"
 
-enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANES };
+enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANE_SLOWDOWN, PANES };
 
 struct runs {
 	uint32_t selected, top, seen;   /* seen: runs at the last drawing; the newest is selected when one comes */
 	int page;
 	enum pane pane;
+	struct slowdown_pane slowdown;
 	int axis_after;                 /* the plot's axis, counted from work, which is the first */
 	double *work;                   /* [runs] of the plans up to serial */
 	uint64_t serial;
@@ -175,6 +177,10 @@ static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, 
 static void runs_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct runs *runs = state;
+	if (runs->pane == PANE_SLOWDOWN) {
+		slowdown_draw(frame, (struct rect){ 0, 0, frame->window.width, frame->window.height }, &runs->slowdown, model);
+		return;
+	}
 	int width = frame->window.width, height = frame->window.height, below = height >= DIFFERENCE_ROWS + 5 ? DIFFERENCE_ROWS : 0;
 	bool both = height >= LIST_ROWS + PLOT_ROWS + DIFFERENCE_ROWS, alone = runs->pane == PANE_PLOT && !both;
 	int plot = both ? PLOT_ROWS + (height - LIST_ROWS - PLOT_ROWS - DIFFERENCE_ROWS) / 2 : 0;
@@ -218,8 +224,14 @@ static void request_scenario(const struct runs *runs, struct model *model)
 
 static bool runs_command(void *state, struct model *model, enum command_id command)
 {
-	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log" };
+	static const char *const panes[PANES] = { "the differences", "the plot", "the solver's log", "time over memory; M draws it" };
 	struct runs *runs = state;
+	if (command == COMMAND_SLOWDOWN) {
+		runs->pane = PANE_SLOWDOWN;
+		return true;
+	}
+	if (runs->pane == PANE_SLOWDOWN && slowdown_command(&runs->slowdown, model, command))
+		return true;
 	if (command == COMMAND_PANE) {
 		runs->pane = (runs->pane + 1) % PANES;
 		view_say(model, "below: %s", panes[runs->pane]);

@@ -33,6 +33,8 @@
  *     runs             view 7
  *     runs_plot        its plot
  *     runs_log         its log
+ *     runs_slowdown    time over memory
+ *     slowdowns        where that comes from
  */
 #ifndef TIDEMARK_VIEWS_VIEW_H
 #define TIDEMARK_VIEWS_VIEW_H
@@ -42,6 +44,7 @@
 #include "plan_index.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
+#include "slowdowns.h"
 #include "ways.h"
 
 #define VIEWS 7
@@ -59,6 +62,7 @@ struct model {
 	const char *outlook_problem;
 	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
 	const struct ways *ways;          /* changes that make the step fit, as far as they were asked for and are there; or NULL */
+	const struct slowdowns *slowdowns; /* time over memory of plan's step, as far as it was asked for and is there; or NULL */
 	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */

@@ -1,0 +1,154 @@
+/* figure_slowdown.c: extra time over memory as a figure. */
+#include <math.h>
+#include <string.h>
+
+#include "figure_slowdown.h"
+#include "src/plan/fit_stage.h"
+
+#define PLOT    190.0
+#define LEFT    40.0
+#define TOP     30.0
+#define RIGHT   12.0
+#define BELOW   66.0
+#define SMALL   8.0
+#define NORMAL  9.0
+#define MARK    2.5
+#define SAMPLES 240
+#define INK     "#222222"
+#define GREY    "#E4E4E4"
+#define BLUE    "#0072B2"
+#define ORANGE  "#D55E00"
+#define GREEN   "#009E73"
+
+struct scales { struct canvas canvas; double span, left, right, top; int64_t unit; const char *unit_name; double total; };
+
+double slowdown_top(const struct slowdown *slowdown)
+{
+	double total = (double)(slowdown->total > 0 ? slowdown->total : 1), top = 1;
+	for (uint32_t i = 0; i < slowdown->plans; i++)
+		top = fmax(top, 100 * (double)slowdown->plan[i].extra / total);
+	for (uint32_t i = 0; i < slowdown->strategies; i++)
+		top = fmax(top, fmin(100 * (double)slowdown->strategy[i].extra / total, 60));
+	return top * 1.08;
+}
+
+/* Bytes at the left end of the axis. */
+static int64_t left_of(const struct slowdown *slowdown)
+{
+	return slowdown->least - (slowdown->most - slowdown->least) / 50;
+}
+
+static double x_of(const struct scales *scales, double bytes)
+{
+	return LEFT + scales->span * (bytes - scales->left) / (scales->right - scales->left);
+}
+
+static double y_of(const struct scales *scales, double extra)
+{
+	double percent = 100 * extra / scales->total;
+	return TOP + PLOT * (1 - fmin(percent, scales->top) / scales->top);
+}
+
+static void draw_axes(struct scales *scales, const struct plan *plan)
+{
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	struct canvas *canvas = &scales->canvas;
+	char text[300];
+	double step = axis_step(scales->top, 6), unit = (double)scales->unit;
+	for (double value = 0; value <= scales->top; value += step) {
+		double y = TOP + PLOT * (1 - value / scales->top);
+		canvas_path(canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + scales->span, y } }, 2, NULL, &grid);
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+	}
+	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / 50));
+	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(canvas, x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	}
+	canvas_box(canvas, LEFT, TOP, scales->span, PLOT, NULL, &frame, NULL);
+	snprintf(text, sizeof text, "memory [%s]", scales->unit_name);
+	canvas_text(canvas, LEFT + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, "extra time [%]");
+	snprintf(text, sizeof text, "%.100s: recomputation", plan->graph->name);
+	canvas_text(canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+}
+
+static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
+{
+	struct canvas_point point[SAMPLES + 3];
+	const struct canvas_line line = { "#888888", 0.75, true };
+	size_t points = 0;
+	double price;
+	double first = fmax(scales->left, (double)slowdown->least);
+	canvas_box(&scales->canvas, LEFT, TOP, x_of(scales, first) - LEFT, PLOT, GREY, NULL, "nothing fits: proved");
+	for (int i = 0; i <= SAMPLES; i++) {
+		double bytes = first + (scales->right - first) * i / SAMPLES;
+		int64_t bound = slowdown_bound(slowdown, (int64_t)bytes, &price);
+		point[points++] = (struct canvas_point){ x_of(scales, bytes), y_of(scales, bound < 0 ? 0 : (double)bound) };
+	}
+	point[points] = (struct canvas_point){ LEFT + scales->span, TOP + PLOT };
+	point[points + 1] = (struct canvas_point){ x_of(scales, first), TOP + PLOT };
+	canvas_path(&scales->canvas, point, points + 2, GREY, NULL);
+	canvas_path(&scales->canvas, point, points, NULL, &line);
+}
+
+static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
+{
+	struct canvas_point point[SLOWDOWN_PLANS + 1];
+	const struct canvas_line line = { BLUE, 1.2, false };
+	size_t points = 0;
+	point[points++] = (struct canvas_point){ x_of(scales, (double)slowdown->most), y_of(scales, 0) };
+	for (uint32_t i = 0; i < slowdown->plans; i++)
+		point[points++] = (struct canvas_point){ x_of(scales, (double)slowdown->plan[i].bytes), y_of(scales, (double)slowdown->plan[i].extra) };
+	canvas_path(&scales->canvas, point, points, NULL, &line);
+	for (size_t i = 0; i < points; i++)
+		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
+}
+
+/* Knapsack's points have their share alone for a name. */
+static void draw_strategies(struct scales *scales, const struct slowdown *slowdown)
+{
+	for (uint32_t i = 0; i < slowdown->strategies; i++) {
+		const struct slowdown_point *point = &slowdown->strategy[i];
+		const char *number = strchr(point->name, ':');
+		bool knapsack = number && point->name[strlen(point->name) - 1] == '%';
+		double x = x_of(scales, (double)point->bytes), y = y_of(scales, (double)point->extra);
+		if (x < LEFT || x > LEFT + scales->span)
+			continue;
+		canvas_box(&scales->canvas, x - MARK, y - MARK, 2 * MARK, 2 * MARK, knapsack ? GREEN : ORANGE, NULL, point->name);
+		bool again = i > 0 && point->bytes == point[-1].bytes && point->extra == point[-1].extra, end = x > LEFT + scales->span - 60;
+		if (again)
+			continue;
+		canvas_text(&scales->canvas, end ? x - 5 : x + 5, y - (knapsack ? 3 : -SMALL), SMALL - 1, end ? ANCHOR_END : ANCHOR_START, false, INK, knapsack ? number + 1 : point->name);
+	}
+}
+
+static void draw_present(struct scales *scales, const struct plan *plan)
+{
+	const struct canvas_line line = { INK, 1.5, false };
+	const struct fitted *fitted = plan->transformed->fitted;
+	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, fitted ? (double)fitted->extra : 0);
+	if (x < LEFT || x > LEFT + scales->span)
+		return;
+	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y - 4 }, { x + 4, y + 4 } }, 2, NULL, &line);
+	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y + 4 }, { x + 4, y - 4 } }, 2, NULL, &line);
+}
+
+enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	const struct canvas_key key[] = { { GREY, "no plan in any order: proved" }, { BLUE, "plans found" }, { ORANGE, "strategies" }, { GREEN, "knapsack at % of saved bytes" } };
+	struct scales scales = { .span = paper.width - LEFT - RIGHT, .left = (double)left_of(slowdown), .top = slowdown_top(slowdown),
+		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
+	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
+	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
+	if (canvas_open(&scales.canvas, paper.kind, paper.width, TOP + PLOT + BELOW) != OK)
+		return fail_memory(error);
+	draw_bound(&scales, slowdown);
+	draw_axes(&scales, plan);
+	draw_plans(&scales, slowdown);
+	draw_strategies(&scales, slowdown);
+	draw_present(&scales, plan);
+	canvas_legend(&scales.canvas, LEFT, TOP + PLOT + 42, scales.span, SMALL, 11, INK, key, sizeof key / sizeof *key);
+	return canvas_close(&scales.canvas, stream, error);
+}

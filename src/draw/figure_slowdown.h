@@ -1,0 +1,14 @@
+/* figure_slowdown.h: extra time over memory as a figure of a paper's width. */
+#ifndef TIDEMARK_DRAW_FIGURE_SLOWDOWN_H
+#define TIDEMARK_DRAW_FIGURE_SLOWDOWN_H
+
+#include "figure.h"
+#include "src/plan/slowdown.h"
+
+/* The bound as an area that no plan reaches, plans as a line, strategies as marks with their words, the plan itself as a cross. */
+enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* Percent of the step at the upper end of the axis: all plans, and strategies not far above them. */
+double slowdown_top(const struct slowdown *slowdown);
+
+#endif

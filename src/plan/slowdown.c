@@ -1,0 +1,222 @@
+/* slowdown.c: how much longer a step takes the less memory it has. */
+#include <math.h>
+#include <string.h>
+
+#include "fit_stage.h"
+#include "slowdown.h"
+#include "solver/fit/baselines.h"
+#include "src/read/rules_file.h"
+#include "strategy_stage.h"
+
+#define PRICE_LEAST 0.01       /* picoseconds a byte */
+#define PRICE_MOST  1e5
+#define PLAN_TICKS UINT64_C(8000000)
+
+struct drawing {
+	const struct plan *plan;
+	struct stage_context stage;
+	struct fitted *fitted;
+	struct activations activations;
+	struct slowdown *slowdown;
+	const struct slowdown_watch *watch;
+	struct error *error;
+};
+
+static void tell(const struct drawing *drawing)
+{
+	if (drawing->watch)
+		drawing->watch->found(drawing->watch->context, drawing->slowdown);
+}
+
+/* ---- the bound ------------------------------------------------------------------------------------------------------------- */
+
+int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *price)
+{
+	int64_t best = 0;
+	*price = 0;
+	if (cap < slowdown->least)
+		return -1;
+	for (uint32_t i = 0; i < slowdown->lines; i++) {
+		int64_t value = fit_line_at(&slowdown->line[i], cap);
+		if (value > best) {
+			best = value;
+			*price = (double)slowdown->line[i].price / (double)FIT_PRICE_UNIT;
+		}
+	}
+	return best;
+}
+
+/* The best moment at the middle of the range, and lines at prices that rise by a constant factor. */
+static enum status find_bound(struct drawing *drawing, struct fit_solver *solver)
+{
+	struct slowdown *slowdown = drawing->slowdown;
+	struct control *control = drawing->stage.control;
+	double slope, factor = pow(PRICE_MOST / PRICE_LEAST, 1.0 / (SLOWDOWN_LINES - 1)), price = PRICE_LEAST;
+	int64_t bound, low = solver->step.persistent, high = slowdown->most;
+	enum status status = OK;
+	while (status == OK && high - low > 1 + slowdown->most / 4096) {   /* what fits at all */
+		int64_t middle = low + (high - low) / 2;
+		status = fit_bound(&solver->bounds, middle, control, &bound, &slope, NULL);
+		*(status == INFEASIBLE ? &low : &high) = middle;
+		status = status == INFEASIBLE ? OK : status;
+	}
+	slowdown->least = low;
+	if (status == OK)
+		status = fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL);
+	for (; slowdown->lines < SLOWDOWN_LINES && status == OK; price *= factor) {
+		status = fit_bound_line(&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
+		slowdown->lines += status == OK;
+	}
+	return status;
+}
+
+/* ---- strategies -------------------------------------------------------------------------------------------------------------- */
+
+/* The peak of a graph's program order. */
+static enum status program_peak_of(const struct drawing *drawing, const struct graph *graph, int64_t *peak)
+{
+	struct problem problem;
+	enum status status = scenario_problem(graph, &drawing->plan->scenario, &problem, drawing->error);
+	if (status == OK) {
+		*peak = problem_peak(&problem, problem.program, NULL, NULL);
+		problem_free(&problem);
+	}
+	return status;
+}
+
+/* A strategy that can't be played here is left out. */
+static enum status add_strategy(struct drawing *drawing, const char *word)
+{
+	struct slowdown *slowdown = drawing->slowdown;
+	struct graph *step = drawing->fitted->step, *graph = NULL;
+	struct slowdown_point *point = &slowdown->strategy[slowdown->strategies];
+	struct error why = { 0 };
+	int64_t value;
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	if (!drop || knob_parse(K_recompute, word, &value, drawing->error) != OK) {
+		mem_free(drop);
+		return NO_MEMORY;
+	}
+	struct recompute_options options = { .mode = (enum recompute)knob_choice(value), .number = knob_number(K_recompute, value) };
+	if (options.mode > RECOMPUTE_AUTO) {
+		graph = strategy_apply(&drawing->stage, &drawing->fitted->input, &drawing->activations, &options, &why);
+	} else {
+		recompute_choose(step, &drawing->activations, &options, drop);
+		graph = recompute_apply(step, &drawing->activations, drop, NULL, 0, &why);
+	}
+	mem_free(drop);
+	snprintf(point->name, sizeof point->name, "%s", word);
+	enum status status = graph ? program_peak_of(drawing, graph, &point->bytes) : why.status == BAD_INPUT ? OK : why.status;
+	if (graph && status == OK) {
+		point->extra = fitted_extra(drawing->fitted, graph);
+		slowdown->strategies++;
+	}
+	graph_release(graph);
+	return status;
+}
+
+static enum status find_strategies(struct drawing *drawing)
+{
+	static const char *const words[] = { "selective", "full", "sqrt", "layers:2", "knapsack:0%", "knapsack:10%", "knapsack:25%", "knapsack:40%", "knapsack:50%",
+		"knapsack:60%", "knapsack:75%", "knapsack:90%", "knapsack:100%" };
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++)
+		status = add_strategy(drawing, words[i]);
+	return status;
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------------------------- */
+
+static enum status find_plans(struct drawing *drawing, struct fit_solver *solver)
+{
+	struct slowdown *slowdown = drawing->slowdown;
+	struct fit_options options = { .ticks = PLAN_TICKS };
+	uint8_t *start = NULL;
+	enum status status = fit_baselines(&solver->step, &drawing->activations, &start, &options.starts);
+	options.start = start;
+	for (int i = 1; i <= SLOWDOWN_PLANS && status == OK; i++) {
+		int64_t cap = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * i;
+		struct fit_plan plan = { 0 };
+		status = fit_solve(solver, cap, &options, drawing->stage.control, &plan);
+		if (status == OK && plan.extra < INT64_MAX) {
+			slowdown->plan[slowdown->plans++] = (struct slowdown_point){ .bytes = plan.peak, .extra = plan.extra };
+			tell(drawing);
+		}
+		fit_plan_free(&plan);
+	}
+	mem_free(start);
+	return status;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------------------------------- */
+
+static enum status find_all(struct drawing *drawing)
+{
+	struct slowdown *slowdown = drawing->slowdown;
+	struct fit_solver solver;
+	enum status status = fit_solver_new(&drawing->fitted->input, &solver);
+	slowdown->total = drawing->fitted->total;
+	status = status == OK ? program_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
+	status = status == OK ? find_bound(drawing, &solver) : status;
+	if (status == OK) {
+		tell(drawing);
+		status = find_strategies(drawing);
+	}
+	if (status == OK) {
+		tell(drawing);
+		status = find_plans(drawing, &solver);
+	}
+	fit_solver_free(&solver);
+	return status;
+}
+
+/* The step before anything was computed again, with the times of its ops; NULL with the error. */
+static struct fitted *step_of(const struct plan *plan, const struct rules *rules, struct error *error)
+{
+	const struct transformed *transformed = plan->transformed;
+	bool fixed = plan->scenario.value[K_recompute] != RECOMPUTE_NONE && plan->scenario.value[K_recompute] != RECOMPUTE_AUTO;
+	if (transformed->pipelined || (transformed->sharded && fixed)) {
+		fail(error, BAD_INPUT, transformed->pipelined ? "a pipeline has no curve of time over memory"
+			: "on a step that is split over devices this curve needs recompute=none or auto");
+		return NULL;
+	}
+	if (transformed->fitted)
+		return fitted_retain(transformed->fitted);
+	struct fitted *fitted = fitted_of_step(plan->graph, &plan->scenario, transformed->sharded, rules);
+	if (!fitted)
+		fail_memory(error);
+	return fitted;
+}
+
+enum status slowdown_find(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, const struct slowdown_watch *watch, struct slowdown *slowdown,
+	struct error *error)
+{
+	struct rules *rules = rules_load(rules_file, error);
+	struct control control = { .cancel = cancel };
+	struct drawing drawing = { .plan = plan, .stage = { .rules = rules, .control = &control }, .slowdown = slowdown, .watch = watch, .error = error };
+	*slowdown = (struct slowdown){ .fingerprint = slowdown_fingerprint(plan) };
+	if (!rules)
+		return error->status;
+	drawing.fitted = step_of(plan, rules, error);
+	enum status status = drawing.fitted ? activations_find(drawing.fitted->step, rules, &drawing.activations, error) : error->status;
+	if (status == OK) {
+		status = find_all(&drawing);
+		activations_free(&drawing.activations);
+	}
+	fitted_release(drawing.fitted);
+	rules_free(rules);
+	if (status != OK && !*error->text)
+		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+	return status;
+}
+
+uint64_t slowdown_fingerprint(const struct plan *plan)
+{
+	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency,
+		K_alignment, K_workspace, K_random };
+	const struct transformed *transformed = plan->transformed;
+	uint64_t fingerprint = hash_join(transformed->pipelined != NULL, transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
+	return fingerprint;
+}
