@@ -357,6 +357,8 @@ static void anneal(struct solving *solving)
 	fit_search_begin(search, &solver->base[number], solving->cap);
 	fit_try(search, solving->plan->state);
 	fit_allow(search, solving->ticks / 2);
+	if (!is_near(solving, 0, 0))
+		fit_enumerate(search);
 	if (!is_near(solving, 0.02, 5e-4))
 		fit_refine(search);
 	take_best(solving, number);
@@ -386,6 +388,11 @@ static enum status search_all(struct solving *solving)
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
 	begin_part(solving, 3);
+	if (solving->plan->impossible) {          /* what is lowest is shown, not searched for */
+		solving->solver->search.end = solving->control->ticks + solving->ticks / 8;
+		on_base(solving, 0, false);
+		return search->status;
+	}
 	for (uint32_t i = 0; i < OWN_BASES && search->status == OK; i++) {
 		on_base(solving, i, false);
 		if (is_near(solving, 0.01, 1e-4))
@@ -403,13 +410,13 @@ static enum status search_all(struct solving *solving)
 		on_base(solving, i, true);
 	bool small = solving->solver->base[0].actives < SMALL_STEP;
 	begin_part(solving, 2);
-	if (search->status == OK && !solving->plan->impossible && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
+	if (search->status == OK && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
 		descend(solving);
 	begin_part(solving, 2);
-	if (search->status == OK && !solving->plan->impossible)
+	if (search->status == OK)
 		anneal(solving);
 	begin_part(solving, 1);
-	if (search->status == OK && !solving->plan->impossible && solving->options->orderer)
+	if (search->status == OK && solving->options->orderer)
 		search->status = order_starts(solving);
 	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
 		int64_t extra = solving->plan->extra;

@@ -6,6 +6,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     fit         a cap in, a plan and its bound out
+ *     curve       several caps, a pool of plans
  *     step        what of a step can be dropped, and what makes and reads it
  *     network     what to keep at given prices: a minimum cut
  *     base_order  orders that recomputation is decided along
@@ -57,7 +58,7 @@ struct fit_solver {
 };
 
 struct fit_plan {
-	int64_t extra, peak;       /* picoseconds; bytes as replayed. extra is INT64_MAX where nothing fits: then state is of the lowest peak that was seen */
+	int64_t extra, peak;       /* picoseconds; bytes as replayed, or in the orderer's order where that alone fits. extra is INT64_MAX where nothing fits: then state is of the lowest peak that was seen */
 	int64_t bound;             /* picoseconds: no plan under the cap takes less */
 	bool proved;               /* extra == bound */
 	bool impossible;           /* proved that nothing fits */
@@ -75,6 +76,10 @@ void fit_solver_free(struct fit_solver *solver);
  * alone. Free with fit_plan_free() in any case. */
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 void fit_plan_free(struct fit_plan *plan);
+
+/* The same for several caps: plan [caps]. A plan found for a cap is one for all larger caps, so that none is slower than one of a smaller cap. Free all
+ * plans in any case. */
+enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t caps, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 
 /* The plan's graph: fit_apply(). */
 struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error);

@@ -105,6 +105,47 @@ void fit_refine(struct fit_search *search)
 	}
 }
 
+/* ---- all of few ---------------------------------------------------------------------------------------------------- */
+
+/* The states that a storage may have here; what is never worth keeping is not kept. */
+static uint32_t choices(const struct fit_search *search, uint32_t storage, uint8_t *choice)
+{
+	uint32_t count = 0;
+	if (search->step->fixed[storage] != FIT_DROPPED && !search->base->dominated[storage])
+		choice[count++] = FIT_KEEP;
+	choice[count++] = FIT_HOLD;
+	choice[count++] = FIT_EACH;
+	return count;
+}
+
+void fit_enumerate(struct fit_search *search)
+{
+	const struct fit_step *step = search->step;
+	uint64_t plays = 1, each = search->replay->length + search->replay->instances + 1, most = (search->limit - search->control->ticks) / each;
+	uint32_t count = 0, turn = 0, index[FIT_FEW] = { 0 };
+	uint8_t choice[3];
+	for (uint32_t s = 0; s < step->storages && plays <= most; s++) {
+		search->state[s] = FIT_KEEP;
+		if (!step->droppable[s])
+			continue;
+		if (count == FIT_FEW)
+			return;
+		plays *= choices(search, s, choice);
+		search->state[s] = choice[0];
+		search->list[count++] = s;
+	}
+	while (plays <= most && turn < count && fit_goes_on(search)) {
+		fit_try(search, search->state);
+		for (turn = 0; turn < count; turn++) {
+			uint32_t some = choices(search, search->list[turn], choice);
+			index[turn] = (index[turn] + 1) % some;
+			search->state[search->list[turn]] = choice[index[turn]];
+			if (index[turn] > 0)
+				break;
+		}
+	}
+}
+
 /* ---- swap --------------------------------------------------------------------------------------------------------- */
 
 /* Drops one storage, then keeps others as long as that fits; false where the result is no better. */

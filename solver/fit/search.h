@@ -6,6 +6,7 @@
 #include "fold.h"
 #include "replay.h"
 
+#define FIT_FEW 16
 #define FIT_SMALL 4096     /* bytes: storages below are left to the cuts */
 
 struct fit_search {
@@ -61,6 +62,8 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual);
 void fit_repair(struct fit_search *search, const uint8_t *start);
 /* Storages back to kept, or from again to held, while that fits: most time for a byte first. */
 void fit_fill(struct fit_search *search);
+/* All choices of keep, hold and each where they are few enough to be played in what is allowed: at most FIT_FEW storages. */
+void fit_enumerate(struct fit_search *search);
 /* Any other state for a storage, or for all equal ones, while that fits and is faster. */
 void fit_refine(struct fit_search *search);
 /* One kept storage dropped and others kept in its place. */

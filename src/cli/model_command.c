@@ -26,16 +26,24 @@ struct request {
 
 enum { CURVE_MAX = 1000 };
 
-/* A row: the program-order peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an A100. */
-static enum status print_point(struct fit_solver *solver, int64_t all, int64_t cap, struct error *error)
+/* A row each: the peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an A100. */
+static enum status print_points(struct fit_solver *solver, int64_t all, int64_t least, int count, struct error *error)
 {
 	struct control control = { 0 };
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 8 };
-	struct fit_plan plan;
-	enum status status = fit_solve(solver, cap, &options, &control, &plan);
-	if (status == OK && plan.extra < INT64_MAX)
-		printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan.peak, (long long)(all - plan.peak), (double)plan.extra / 1e12, (double)plan.bound / 1e12, plan.proved);
-	fit_plan_free(&plan);
+	struct fit_plan *plan = mem_alloc((size_t)count, sizeof *plan);
+	int64_t *cap = mem_alloc((size_t)count, sizeof *cap);
+	for (int i = 0; i < count && cap; i++)
+		cap[i] = all - (all - least) / (count - 1) * i;
+	enum status status = plan && cap ? fit_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
+	for (int i = 0; i < count && status == OK; i++)
+		if (plan[i].extra < INT64_MAX)
+			printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan[i].peak, (long long)(all - plan[i].peak), (double)plan[i].extra / 1e12, (double)plan[i].bound / 1e12,
+				plan[i].proved);
+	for (int i = 0; i < count && plan; i++)
+		fit_plan_free(&plan[i]);
+	mem_free(plan);
+	mem_free(cap);
 	return status == OK ? OK : fail_memory(error);
 }
 
@@ -61,8 +69,8 @@ static enum status print_curve(const struct graph *step, int count, struct error
 		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
 	if (status == OK)
 		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
-	for (int i = 0; i < count && status == OK; i++)
-		status = print_point(&solver, all, all - (all - least) / (count - 1) * i, error);
+	if (status == OK)
+		status = print_points(&solver, all, least, count, error);
 	fit_solver_free(&solver);
 	mem_free(time);
 	mem_free(traits);

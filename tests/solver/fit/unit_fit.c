@@ -163,6 +163,35 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+Test(fit, a_larger_cap_is_never_slower_along_a_curve)
+{
+	enum { CAPS = 9 };
+	struct graph *graph = some_step(3);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 100 };
+	struct control control = { 0 };
+	struct fit_solver solver;
+	struct fit_plan plan[CAPS];
+	int64_t cap[CAPS], top = whole_program_peak(graph), floor = 0;
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	for (uint32_t k = 0; k < solver.step.ops; k++)
+		floor = solver.base[0].fixed[k] > floor ? solver.base[0].fixed[k] : floor;
+	for (int k = 0; k < CAPS; k++)
+		cap[k] = top - (top - floor) * ((k * 4) % CAPS) / CAPS;
+	cr_assert_eq(fit_curve(&solver, cap, CAPS, &options, &control, plan), OK);
+	for (int i = 0; i < CAPS; i++)
+		for (int k = 0; k < CAPS; k++) {
+			cr_assert(cap[i] < cap[k] || plan[i].extra <= plan[k].extra, "%ld bytes: slower than at %ld", (long)cap[i], (long)cap[k]);
+			cr_assert(plan[i].extra == INT64_MAX || (plan[i].peak <= cap[i] && plan[i].bound <= plan[i].extra));
+		}
+	for (int k = 0; k < CAPS; k++)
+		fit_plan_free(&plan[k]);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
 {
 	struct graph *graph = some_step(0);
