@@ -14,6 +14,7 @@
  *     power    min-plus powers: walks of a given length
  *     front    elimination with sets of cost and usage
  *     walk     powers of such sets
+ *     weigh    a price put on the model, and the plan of least weight
  *     splice   a plan between two, from both
  *     search   what the steps that close the gap share
  *     runs     copies as few runs: a problem of fixed size

@@ -8,77 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device_graph.h"
-#include "solver/cost/reshard_memo.h"
+#include "device_walk.h"
 
 #define ANY_PHASE PHASE_COUNT
-#define NAME_LENGTH 320
-
-/* Memory that holds a tensor: the homes of all storages come first, then copies in other placements. */
-struct holder {
-	uint32_t source;           /* a copy: of this tensor */
-	uint32_t storage, version;
-	uint32_t name;             /* a copy: the draft's tensor */
-	uint32_t base;             /* a slice that is a view: the holder whose memory it is; else NONE */
-	uint32_t next;             /* the next copy of the same source */
-	struct placement at;
-	uint8_t phase;             /* readers of other phases don't use it; ANY_PHASE */
-};
-
-struct walk {
-	const struct units *units;
-	const struct graph *graph;
-	const struct sharding *sharding;
-	const struct mesh *mesh;
-	uint32_t number;             /* of the device */
-	struct draft *draft;
-	enum status status;
-	struct error *error;
-	struct holder *holder;
-	uint32_t holders;
-	size_t room;
-	uint32_t *name;            /* [tensors] the draft's latest name of a tensor where it rests */
-	uint32_t *where;           /* [tensors] the holder there */
-	struct placement *place;   /* [tensors] the placement there */
-	uint32_t *copies;          /* [tensors] its first copy, or NONE */
-	uint32_t *version;         /* [storages] writes so far */
-	uint32_t *newest;          /* [storages] the holder of the last write */
-	uint32_t *made;            /* [ops] the draft's op */
-	uint32_t *read_start;      /* [tensors + 1] readers of a tensor in program order: */
-	uint32_t *reader, *read;   /* their op, and its place in graph->reads.item */
-	uint32_t now;              /* the op of the input that is being made */
-	const char *module;        /* of the collectives to come */
-	struct reshard_memo memo;
-	struct arena arena;
-};
-
-static void stop(struct walk *walk, enum status status)
-{
-	if (walk->status == OK && status != OK)
-		walk->status = status == NO_MEMORY ? fail_memory(walk->error) : status;
-}
-
-/* ---- texts -------------------------------------------------------------------------------------------------------- */
-
-static bool all_whole(struct placement placement)
-{
-	for (int a = 0; a < MESH_AXES; a++)
-		if (placement.on[a] != PLACE_WHOLE)
-			return false;
-	return true;
-}
-
-/* ["S(0)","R"], one for each axis, for messages. */
-static void place_list(const struct walk *walk, uint32_t tensor, struct placement placement, char *text, size_t size)
-{
-	size_t used = (size_t)snprintf(text, size, "[");
-	for (uint32_t a = 0; a < walk->mesh->axes; a++) {
-		char one[40];
-		used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", a ? "," : "",
-			placement_text(walk->units, tensor, placement.on[a], one, sizeof one));
-	}
-	snprintf(text + used, size - used, "]");
-}
 
 static void describe(struct walk *walk)
 {
@@ -92,407 +24,7 @@ static void describe(struct walk *walk)
 			about.axis[a].size = walk->mesh->axis[a].size;
 		}
 	}
-	stop(walk, draft_describe(walk->draft, graph->name, graph->source, graph->extra, &about));
-}
-
-/* ---- tensors and collectives --------------------------------------------------------------------------------------- */
-
-/* A tensor of the input in a placement: its local extents and bytes. */
-static uint32_t local_tensor(struct walk *walk, uint32_t of, const char *name, struct placement placement, uint32_t alias)
-{
-	int64_t shape[DIMS_MAX];
-	struct tensor tensor = walk->graph->tensor[of];
-	struct axis_places places = placement_said(walk->units, walk->mesh, of, placement);
-	if (walk->status != OK)
-		return NONE;
-	if (tensor.shape) {
-		placement_shape(walk->units, walk->mesh, of, placement, shape);
-		tensor.shape = shape;
-	}
-	tensor.bytes = placement_bytes(walk->units, walk->mesh, of, placement);
-	if (!all_whole(placement))
-		tensor.places = &places;
-	tensor.alias = alias;
-	if (name) {                /* a copy */
-		tensor.name = name;
-		if (kind_persistent(tensor.kind) || tensor.kind == KIND_OUTPUT)
-			tensor.kind = KIND_TEMPORARY;
-		tensor.line = 0;
-	}
-	uint32_t id = walk->status == OK ? draft_tensor(walk->draft, &tensor) : NONE;
-	if (id == NONE)
-		stop(walk, NO_MEMORY);
-	return id;
-}
-
-/* "wte.weight.all_gather.dp", with a number where that is taken. */
-static void name_move(const struct walk *walk, uint32_t tensor, const struct reshard_move *move, char *name)
-{
-	int used = snprintf(name, NAME_LENGTH, "%.240s.%s.%.7s", walk->graph->tensor[tensor].name, collective_names[move->collective],
-		walk->mesh->axis[move->axis].name);
-	for (uint32_t n = 2; draft_find_op(walk->draft, name) != NONE || draft_find_tensor(walk->draft, name) != NONE
-		|| graph_find_op(walk->graph, name) != NONE; n++)
-		snprintf(name + used, (size_t)(NAME_LENGTH - used), ".%u", n);
-}
-
-/* The lowest device of the group that a device belongs to on an axis. */
-static uint32_t group_of(const struct mesh *mesh, uint32_t device, uint32_t axis)
-{
-	uint32_t stride = 1;
-	for (uint32_t a = axis + 1; a < mesh->axes; a++)
-		stride *= mesh->axis[a].size;
-	return device - mesh_coordinate(mesh, device, axis) * stride;
-}
-
-/* Where the result of a collective goes: fresh memory, or in place: a name for what `into` is (a view: of the operand). */
-enum target { FRESH, VIEW, INTO };
-
-/* One collective on a tensor of the input: from is the draft's tensor. Returns the draft's result. */
-static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, const struct reshard_move *move,
-	enum target target, uint32_t into)
-{
-	char name[NAME_LENGTH];
-	const struct mesh_axis *axis = &walk->mesh->axis[move->axis];
-	if (walk->status != OK)
-		return NONE;
-	name_move(walk, tensor, move, name);
-	struct collective said = { .size = axis->size, .group = group_of(walk->mesh, walk->number, move->axis), .rank = NONE,
-		.moved = collective_bytes(axis, move->collective, move->bytes), .from = placement_said(walk->units, walk->mesh, tensor, at),
-		.to = placement_said(walk->units, walk->mesh, tensor, move->to) };
-	memcpy(said.axis, axis->name, sizeof said.axis);
-	bool keeps_one = move->to.on[move->axis] == PLACE_PARTIAL;
-	struct op op = { .name = name, .type = collective_types[keeps_one ? COLLECTIVE_KEEP_ONE : move->collective], .module = walk->module,
-		.collective = &said, .phase = PHASE_COMMUNICATION, .has_phase = true,
-		.has_module = *walk->module != '\0' };
-	uint32_t id = draft_op(walk->draft, &op);
-	uint32_t result = id == NONE ? NONE : local_tensor(walk, tensor, name, move->to, target == FRESH ? NONE : target == VIEW ? from : into);
-	if (result == NONE || draft_read(walk->draft, id, from) != OK || draft_write(walk->draft, id, result) != OK
-		|| (target == INTO && draft_inplace(walk->draft, id, result, into) != OK))
-		stop(walk, NO_MEMORY);
-	return result;
-}
-
-static enum status find_chain(struct walk *walk, uint32_t tensor, struct placement from, struct placement to, struct reshard *chain)
-{
-	const struct reshard *found;
-	enum status status = reshard_memo_find(&walk->memo, tensor, from, to, &found);
-	if (status == OK)
-		*chain = *found;
-	if (status == INFEASIBLE) {
-		char a[MESH_AXES * 48], b[MESH_AXES * 48];
-		place_list(walk, tensor, from, a, sizeof a);
-		place_list(walk, tensor, to, b, sizeof b);
-		status = fail(walk->error, BAD_INPUT, "tensor \"%.100s\" can't be brought from %s to %s", walk->graph->tensor[tensor].name, a, b);
-	}
-	stop(walk, status);
-	return walk->status;
-}
-
-/* ---- versions ---------------------------------------------------------------------------------------------------------- */
-
-static bool is_home(const struct walk *walk, uint32_t holder)
-{
-	return holder < walk->graph->storages;
-}
-
-static bool is_current(const struct walk *walk, uint32_t holder)
-{
-	const struct holder *at = &walk->holder[holder];
-	if (at->version == walk->version[at->storage])
-		return true;
-	return at->base != NONE && is_current(walk, at->base);
-}
-
-/* Writes `from`, the content of a tensor, over `into` by a chain of collectives. Returns the new name of into. */
-static uint32_t overwrite(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, uint32_t into, struct placement to)
-{
-	struct reshard chain;
-	if (find_chain(walk, tensor, at, to, &chain) != OK)
-		return NONE;
-	for (uint32_t i = 0; i < chain.moves; i++) {
-		from = collect(walk, tensor, from, at, &chain.move[i], i + 1 == chain.moves ? INTO : FRESH, into);
-		at = chain.move[i].to;
-	}
-	return from;
-}
-
-/* Brings the newest copy's content back to where its source rests. */
-static void write_back(struct walk *walk, uint32_t holder)
-{
-	const struct holder copy = walk->holder[holder];
-	uint32_t target = walk->where[copy.source];
-	walk->name[copy.source] = overwrite(walk, copy.source, copy.name, copy.at, walk->name[copy.source], walk->place[copy.source]);
-	walk->holder[target].version = copy.version;
-	walk->newest[copy.storage] = target;
-}
-
-/* Makes a holder's content the latest: upwards from the newest holder to the home, then down to this one. */
-static void bring_up(struct walk *walk, uint32_t holder)
-{
-	const struct holder at = walk->holder[holder];
-	if (walk->status != OK || is_current(walk, holder))
-		return;
-	while (!is_home(walk, walk->newest[at.storage]) && walk->newest[at.storage] != holder && walk->status == OK)
-		write_back(walk, walk->newest[at.storage]);
-	if (walk->status != OK || is_current(walk, holder))
-		return;
-	bring_up(walk, walk->where[at.source]);
-	if (walk->status != OK)
-		return;
-	uint32_t name = overwrite(walk, at.source, walk->name[at.source], walk->place[at.source], at.name, at.at);
-	walk->holder[holder].name = name;
-	walk->holder[holder].version = walk->version[at.storage];
-}
-
-/* ---- copies ---------------------------------------------------------------------------------------------------------------- */
-
-/* Where a tensor is at hand, and the chain from there. */
-struct source { uint32_t copy, name; struct placement at; struct reshard chain; };
-
-static bool serves(const struct walk *walk, uint32_t copy, uint8_t phase)
-{
-	uint8_t of = walk->holder[copy].phase;
-	return (of == ANY_PHASE || of == phase) && is_current(walk, copy);
-}
-
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
-/* The first op after `op` that writes a storage in place, or NONE. */
-static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t op)
-{
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->users.item[i] > op && writes_in_place(graph, graph->users.item[i], storage))
-			return graph->users.item[i];
-	return NONE;
-}
-
-/* A copy in a place that a chain leads to is of use in all phases: nothing on the way is gathered anew in each. */
-static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struct reshard *chain)
-{
-	bool persistent = walk->graph->storage[walk->graph->tensor[tensor].storage].persistent;
-	for (uint32_t i = 0; i < chain->moves; i++)
-		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER && (!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
-			return false;
-	return true;
-}
-
-/* The chain to a place from where a tensor rests goes by way of a place that a later reader needs, for which the same copy serves, where
- * that makes both together cheaper. */
-static void pass_by_others(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct reshard *chain)
-{
-	const struct graph *graph = walk->graph;
-	uint32_t last = next_write(graph, graph->tensor[tensor].storage, walk->now);
-	const struct reshard direct = *chain;
-	int64_t saved = 0;
-	for (uint32_t i = walk->read_start[tensor]; i < walk->read_start[tensor + 1] && walk->status == OK; i++) {
-		struct placement by = walk->sharding->needed[walk->read[i]];
-		struct reshard there, on, back;
-		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last);
-		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor])
-			|| find_chain(walk, tensor, walk->place[tensor], by, &there) != OK
-			|| (graph->op[walk->reader[i]].phase != phase && !for_all_phases(walk, tensor, &there)) || find_chain(walk, tensor, by, to, &on) != OK
-			|| find_chain(walk, tensor, to, by, &back) != OK || there.moves + on.moves > RESHARD_MOVES)
-			continue;
-		int64_t saves = direct.time + (there.time < back.time ? there.time : back.time) - there.time - on.time;
-		if (saves <= saved)
-			continue;
-		saved = saves;
-		*chain = there;
-		memcpy(chain->move + there.moves, on.move, on.moves * sizeof *on.move);
-		chain->moves += on.moves;
-		chain->time += on.time;
-		chain->sent += on.sent;
-	}
-}
-
-/* The cheapest way to a placement from where the tensor rests or from a copy; of equals the first. copy: NONE where it rests. */
-static enum status find_source(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, struct source *best)
-{
-	bool any = false;
-	for (uint32_t copy = walk->copies[tensor]; copy != NONE && walk->status == OK; copy = walk->holder[copy].next) {
-		struct source at = { .copy = copy, .name = walk->holder[copy].name, .at = walk->holder[copy].at };
-		if (!serves(walk, copy, phase) || find_chain(walk, tensor, at.at, to, &at.chain) != OK)
-			continue;
-		if (!any || at.chain.time < best->chain.time)
-			*best = at;
-		any = true;
-	}
-	if (!any)
-		bring_up(walk, walk->where[tensor]);
-	if (walk->status != OK || !is_current(walk, walk->where[tensor]))
-		return walk->status;
-	struct source rest = { .copy = NONE, .name = walk->name[tensor], .at = walk->place[tensor] };
-	if (find_chain(walk, tensor, rest.at, to, &rest.chain) == OK && (!any || rest.chain.time <= best->chain.time)) {
-		*best = rest;
-		pass_by_others(walk, tensor, to, phase, &best->chain);
-	}
-	return walk->status;
-}
-
-/* A slice of memory that stays anyway is a view where it is in one piece: the part is the outermost that is left. */
-static bool slices_view(const struct walk *walk, uint32_t tensor, struct placement at, const struct reshard_move *move)
-{
-	const struct units *units = walk->units;
-	int8_t on = move->to.on[move->axis];
-	if (move->collective != COLLECTIVE_SLICE || on < 0 || !walk->graph->storage[walk->graph->tensor[tensor].storage].persistent)
-		return false;
-	for (int8_t i = 0; i < on; i++) {
-		int64_t left = units->part[units->part_start[tensor] + (uint32_t)i].size;
-		for (uint32_t a = 0; a < walk->mesh->axes; a++)
-			if (at.on[a] == i)
-				left = (left + walk->mesh->axis[a].size - 1) / walk->mesh->axis[a].size;
-		if (left > 1)
-			return false;
-	}
-	return true;
-}
-
-/* Gathered tensors are gathered anew in another phase: passing ones always, parameters on the axes that say so. */
-static uint8_t phase_of_copy(const struct walk *walk, uint32_t tensor, const struct source *source, const struct reshard_move *move, uint8_t phase)
-{
-	const struct storage *storage = &walk->graph->storage[walk->graph->tensor[tensor].storage];
-	if (source->copy != NONE && walk->holder[source->copy].phase != ANY_PHASE)
-		return walk->holder[source->copy].phase;
-	if (move->collective != COLLECTIVE_ALL_GATHER || (storage->persistent && !(walk->sharding->regather_axes >> move->axis & 1)))
-		return ANY_PHASE;
-	return phase;
-}
-
-static uint32_t add_holder(struct walk *walk, struct holder holder)
-{
-	if (walk->status == OK && !mem_reserve(&walk->holder, &walk->room, walk->holders + 1, sizeof *walk->holder))
-		stop(walk, NO_MEMORY);
-	if (walk->status != OK)
-		return NONE;
-	walk->holder[walk->holders] = holder;
-	return walk->holders++;
-}
-
-/* Takes the next move of a source's chain; the source is then the copy that it made. */
-static void take_move(struct walk *walk, uint32_t tensor, struct source *source, const struct reshard_move *move, uint8_t phase)
-{
-	bool view = slices_view(walk, tensor, source->at, move);
-	struct holder copy = {
-		.source = tensor, .storage = walk->graph->tensor[tensor].storage, .at = move->to, .next = walk->copies[tensor],
-		.base = view ? (source->copy == NONE ? walk->where[tensor] : source->copy) : NONE,
-		.phase = phase_of_copy(walk, tensor, source, move, phase),
-	};
-	copy.version = walk->version[copy.storage];
-	copy.name = collect(walk, tensor, source->name, source->at, move, view ? VIEW : FRESH, NONE);
-	uint32_t holder = add_holder(walk, copy);
-	if (holder == NONE)
-		return;
-	walk->copies[tensor] = holder;
-	source->copy = holder;
-	source->name = copy.name;
-	source->at = copy.at;
-}
-
-/* The draft's tensor with a tensor's content in a placement, and its holder. */
-static uint32_t reach(struct walk *walk, uint32_t tensor, struct placement to, uint8_t phase, uint32_t *holder)
-{
-	struct source source = { .copy = NONE };
-	*holder = walk->where[tensor];
-	if (placement_equal(walk->place[tensor], to)) {
-		bring_up(walk, *holder);
-		return walk->name[tensor];
-	}
-	if (walk->status != OK || find_source(walk, tensor, to, phase, &source) != OK)
-		return NONE;
-	const struct reshard chain = source.chain;
-	for (uint32_t i = 0; i < chain.moves && walk->status == OK; i++)
-		take_move(walk, tensor, &source, &chain.move[i], phase);
-	if (source.copy != NONE)
-		*holder = source.copy;
-	return source.name;
-}
-
-/* ---- reductions, as soon as there is a partial sum ------------------------------------------------------------------------------ */
-
-static bool is_reduction(const struct reshard_move *move)
-{
-	return move->collective == COLLECTIVE_ALL_REDUCE || move->collective == COLLECTIVE_REDUCE_SCATTER;
-}
-
-/* An all-reduce may overwrite the partial sum where all that comes later reads this tensor, and reads the sum, or reads what
- * is made of it then. */
-static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axis, uint32_t op)
-{
-	const struct graph *graph = walk->graph;
-	uint32_t storage = graph->tensor[tensor].storage;
-	if (graph->storage[storage].live_out)
-		return false;
-	FOR_ROW(u, &graph->users, storage) {
-		uint32_t user = graph->users.item[u];
-		bool reads = false;
-		if (user <= op)
-			continue;
-		FOR_ROW(i, &graph->reads, user)
-			if (graph->tensor[graph->reads.item[i]].storage == storage) {
-				uint32_t read = graph->reads.item[i], writer = graph->tensor[read].writer;
-				bool later = writer != NONE && writer > op;
-				if (!later && (read != tensor || walk->sharding->needed[i].on[axis] == PLACE_PARTIAL))
-					return false;
-				reads = true;
-			}
-		if (!reads)
-			return false;
-	}
-	return true;
-}
-
-/* Reductions wait for a late axis where the reader is an update. */
-static uint32_t early_moves(const struct walk *walk, const struct reshard *chain, uint8_t phase)
-{
-	uint32_t early = 0;
-	for (uint32_t i = 0; i < chain->moves; i++) {
-		bool late = walk->sharding->late_axes >> chain->move[i].axis & 1
-			|| (walk->sharding->late_sums && chain->move[i].collective == COLLECTIVE_ALL_REDUCE);
-		if (is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && late)
-			break;
-		if (is_reduction(&chain->move[i]))
-			early = i + 1;
-	}
-	return early;
-}
-
-/* The reductions that one reader needs, right after the op that wrote the tensor. */
-static void reduce_for(struct walk *walk, uint32_t tensor, uint32_t op, struct placement to, uint8_t phase)
-{
-	struct source source = { .copy = NONE };
-	if (placement_equal(walk->place[tensor], to) || find_source(walk, tensor, to, phase, &source) != OK)
-		return;
-	const struct reshard chain = source.chain;
-	uint32_t early = early_moves(walk, &chain, phase);
-	for (uint32_t i = 0; i < early && walk->status == OK; i++) {
-		const struct reshard_move *move = &chain.move[i];
-		if (move->collective == COLLECTIVE_ALL_REDUCE && source.copy == NONE && sums_in_place(walk, tensor, move->axis, op)) {
-			walk->name[tensor] = source.name = collect(walk, tensor, source.name, source.at, move, INTO, source.name);
-			walk->place[tensor] = source.at = move->to;
-		} else {
-			take_move(walk, tensor, &source, move, phase);
-		}
-	}
-}
-
-static void reduce_results(struct walk *walk, uint32_t op)
-{
-	const struct graph *graph = walk->graph;
-	FOR_ROW(w, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[w], last = next_write(graph, graph->tensor[tensor].storage, op);
-		bool partial = false;
-		for (int a = 0; a < MESH_AXES; a++)
-			partial |= walk->place[tensor].on[a] == PLACE_PARTIAL;
-		for (uint32_t i = walk->read_start[tensor]; partial && i < walk->read_start[tensor + 1] && walk->status == OK; i++)
-			if (walk->reader[i] > op && (last == NONE || walk->reader[i] <= last))
-				reduce_for(walk, tensor, op, walk->sharding->needed[walk->read[i]], graph->op[walk->reader[i]].phase);
-	}
+	walk_stop(walk, draft_describe(walk->draft, graph->name, graph->source, graph->extra, &about));
 }
 
 /* ---- ops of the input ----------------------------------------------------------------------------------------------------------- */
@@ -505,7 +37,7 @@ static bool find_operands(struct walk *walk, uint32_t op, struct operands *opera
 	const struct graph *graph = walk->graph;
 	uint32_t first = graph->reads.start[op];
 	FOR_ROW(i, &graph->reads, op)
-		operands->name[i - first] = reach(walk, graph->reads.item[i], walk->sharding->needed[i], graph->op[op].phase, &operands->holder[i - first]);
+		operands->name[i - first] = walk_reach(walk, graph->reads.item[i], walk->sharding->needed[i], graph->op[op].phase, &operands->holder[i - first]);
 	return walk->status == OK;
 }
 
@@ -540,7 +72,7 @@ static uint32_t written_operand(struct walk *walk, uint32_t op, const struct ope
 		*holder = operands->holder[k];
 		return operands->name[k];
 	}
-	return reach(walk, in, walk->place[in], walk->graph->op[op].phase, holder);
+	return walk_reach(walk, in, walk->place[in], walk->graph->op[op].phase, holder);
 }
 
 /* A result that shares an operand's memory. */
@@ -558,12 +90,12 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 		name = operands->name[k];
 		holder = operands->holder[k];
 	} else {
-		name = reach(walk, graph->tensor[tensor].alias, walk->place[graph->tensor[tensor].alias], graph->op[op].phase, &holder);
+		name = walk_reach(walk, graph->tensor[tensor].alias, walk->place[graph->tensor[tensor].alias], graph->op[op].phase, &holder);
 	}
 	if (walk->status != OK)
 		return;
 	walk->where[tensor] = holder;
-	if (!is_home(walk, holder) || walk->where[graph->tensor[tensor].alias] != holder)
+	if (!walk_home(walk, holder) || walk->where[graph->tensor[tensor].alias] != holder)
 		draft_tensor_at(walk->draft, tensor)->alias = name;
 }
 
@@ -577,15 +109,15 @@ static void note_writes(struct walk *walk, uint32_t op, const struct operands *o
 		uint32_t name = written_operand(walk, op, operands, pair->in, &holder);
 		struct placement at = k == NONE ? walk->place[pair->in] : walk->sharding->needed[graph->reads.start[op] + k];
 		if (pair->out != NONE && !placement_equal(at, walk->sharding->produced[pair->out]))
-			stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads", graph->op[op].name,
+			walk_stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads", graph->op[op].name,
 				graph->tensor[pair->in].name));
 		if (walk->status == OK && draft_inplace(walk->draft, walk->made[op], pair->out, name) != OK)
-			stop(walk, NO_MEMORY);
+			walk_stop(walk, NO_MEMORY);
 		bool again = false;    /* another write of this op to the same storage */
 		for (uint32_t j = graph->inplace_start[op]; j < i; j++)
 			again |= graph->tensor[graph->inplace[j].in].storage == storage;
 		if (walk->status == OK && again && walk->newest[storage] != holder)
-			stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
+			walk_stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
 		if (walk->status != OK)
 			return;
 		walk->version[storage] += !again;
@@ -612,7 +144,7 @@ static void copy_op(struct walk *walk, uint32_t id, struct operands *operands)
 		status = status == OK ? draft_read(walk->draft, made, operands->name[i - graph->reads.start[id]]) : status;
 	FOR_ROW(i, &graph->writes, id)
 		status = status == OK ? draft_write(walk->draft, made, graph->writes.item[i]) : status;
-	stop(walk, status);
+	walk_stop(walk, status);
 	note_writes(walk, id, operands);
 }
 
@@ -623,7 +155,7 @@ static void finish_storages(struct walk *walk, uint32_t op)
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t storage = graph->touches.item[i];
 		if (graph->storage[storage].live_out && graph->users.item[graph->users.start[storage + 1] - 1] == op)
-			bring_up(walk, storage);
+			walk_bring_up(walk, storage);
 	}
 }
 
@@ -667,14 +199,14 @@ static bool start(struct walk *walk)
 		return false;
 	describe(walk);
 	for (uint32_t s = 0; s < graph->storages; s++) {
-		add_holder(walk, (struct holder) { .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
+		walk_add_holder(walk, (struct holder) { .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
 		walk->newest[s] = s;
 	}
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		walk->place[t] = walk->sharding->produced[t];
 		walk->where[t] = graph->tensor[t].storage;
 		walk->copies[t] = NONE;
-		walk->name[t] = local_tensor(walk, t, NULL, walk->place[t], graph->tensor[t].alias);
+		walk->name[t] = walk_tensor(walk, t, NULL, walk->place[t], graph->tensor[t].alias);
 	}
 	return walk->status == OK;
 }
@@ -687,17 +219,17 @@ static void walk_ops(struct walk *walk)
 		most = csr_length(&graph->reads, op) > most ? csr_length(&graph->reads, op) : most;
 	struct operands operands = { arena_alloc(&walk->arena, most, sizeof *operands.name), arena_alloc(&walk->arena, most, sizeof *operands.holder) };
 	if (!operands.name || !operands.holder)
-		stop(walk, NO_MEMORY);
+		walk_stop(walk, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && walk->status == OK; op++) {
 		walk->now = op;
 		copy_op(walk, op, &operands);
-		reduce_results(walk, op);
+		walk_reduce(walk, op);
 		finish_storages(walk, op);
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->after, op)
 			if (walk->status == OK)
-				stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
+				walk_stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
 }
 
 struct graph *device_graph_build(const struct units *units, const struct sharding *sharding, uint32_t device, struct error *error)
@@ -705,7 +237,7 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
 	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .number = device, .error = error };
 	struct graph *result = NULL;
 	if (!start(&walk))
-		stop(&walk, NO_MEMORY);
+		walk_stop(&walk, NO_MEMORY);
 	else
 		walk_ops(&walk);
 	if (error_set(error, walk.status) == OK)

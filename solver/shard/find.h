@@ -14,6 +14,8 @@
  *     tap               TAP's patterns of weights
  *     cost              the cost of a sharding, summed independently
  *     device_graph      the graph that one device runs
+ *     device_walk       its walk over the program
+ *     device_copies     copies of tensors, and the collectives between them
  *     device_check      checks that graph
  */
 #ifndef TIDEMARK_SHARD_FIND_H

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "device_members.h"
 #include "native.h"
 #include "src/base/json_memory.h"
 
@@ -126,17 +127,6 @@ static const char *skip_value(const char *text)
 	}
 }
 
-/* Keys of a record that have a place in the graph: those of every record, and others of this one. */
-#define KEYS 24
-struct keys {
-	const char *key[KEYS];
-	uint32_t count;
-};
-
-static void know(struct keys *keys, const char *key)
-{
-	keys->key[keys->count++] = key;
-}
 
 static bool listed(const struct keys *keys, const char *key, size_t length)
 {
@@ -282,101 +272,6 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	return OK;
 }
 
-/* ---- members of device graphs: what isn't as Tidemark writes it stays among the unknown keys ----------------------- */
-
-/* The number that a member holds, if it is one from least to most. */
-static bool whole_number(const json_t *record, const char *key, int64_t least, int64_t most, int64_t *number)
-{
-	const json_t *value = json_object_get(record, key);
-	*number = json_integer_value(value);
-	return json_is_integer(value) && *number >= least && *number <= most;
-}
-
-/* "R", "P", "S(1)", "S(1:3)": just what axis_place_text() writes. */
-static bool read_place(const char *text, struct axis_place *place)
-{
-	char again[40];
-	int dim = 0;
-	long long blocks = 1;
-	if (!text)
-		return false;
-	if (strcmp(text, "R") == 0 || strcmp(text, "P") == 0)
-		dim = *text == 'R' ? PLACE_WHOLE : PLACE_PARTIAL;
-	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= DIMS_MAX)
-		return false;
-	*place = (struct axis_place){ (int8_t)dim, blocks };
-	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
-}
-
-static bool read_places(const json_t *list, struct axis_places *places)
-{
-	bool fine = json_is_array(list) && json_array_size(list) > 0 && json_array_size(list) <= MESH_AXES;
-	*places = (struct axis_places){ 0 };
-	for (uint32_t a = 0; fine && a < json_array_size(list); a++, places->axes++)
-		fine = read_place(json_string_value(json_array_get(list, a)), &places->on[a]);
-	if (!fine)
-		places->axes = 0;
-	return fine;
-}
-
-static void read_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known)
-{
-	const char *axis = json_string_value(json_object_get(record, "axis"));
-	const char *end = kind == COLLECTIVE_SEND ? "to" : kind == COLLECTIVE_RECEIVE ? "from" : "rank";
-	int64_t number;
-	if (axis && *axis && strlen(axis) < sizeof said->axis) {
-		memcpy(said->axis, axis, strlen(axis) + 1);
-		know(known, "axis");
-	}
-	if (whole_number(record, "size", 1, UINT32_MAX, &number)) {
-		said->size = (uint32_t)number;
-		know(known, "size");
-	}
-	if (whole_number(record, "group", 0, NONE - 1, &number)) {
-		said->group = (uint32_t)number;
-		know(known, "group");
-	}
-	if (whole_number(record, "moved", 0, INT64_MAX, &said->moved))
-		know(known, "moved");
-	else
-		said->moved = -1;
-	if (read_places(json_object_get(record, "from"), &said->from))
-		know(known, "from");
-	if (read_places(json_object_get(record, "to"), &said->to))
-		know(known, "to");
-	if (whole_number(record, end, 0, NONE - 1, &number)) {
-		said->rank = (uint32_t)number;
-		know(known, end);
-	}
-}
-
-/* The op that "NAME.again" or "NAME.again2" runs again; NULL where the name doesn't tell, or memory runs out. */
-static const char *original(struct reader *reader, const char *name)
-{
-	static const char ending[] = ".again";
-	size_t length = strlen(name);
-	while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
-		length--;
-	size_t tail = sizeof ending - 1;
-	if (length <= tail || memcmp(name + length - tail, ending, tail) != 0)
-		return NULL;
-	return arena_text(&reader->names, name, length - tail);
-}
-
-static void read_origin(struct reader *reader, const json_t *record, struct op *op, struct keys *known)
-{
-	int64_t number;
-	op->recomputed = json_is_true(json_object_get(record, "recomputed"));
-	if (op->recomputed) {
-		op->of = original(reader, op->name);
-		know(known, "recomputed");
-	}
-	if (whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
-		op->in_flight = (uint32_t)number;
-		know(known, "in_flight");
-	}
-}
-
 /* ---- records ------------------------------------------------------------------------------------ */
 
 static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
@@ -388,9 +283,9 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	const char *alias = NULL;
 	char *extra;
 	struct axis_places places;
-	if (read_places(json_object_get(record, "placement"), &places)) {
+	if (record_places(json_object_get(record, "placement"), &places)) {
 		tensor.places = &places;
-		know(&known, "placement");
+		keys_add(&known, "placement");
 	}
 	enum status status = name_member(reader, record, &tensor.name);
 	if (status == OK)
@@ -480,9 +375,9 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	if (status == OK)
 		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
 	if (status == OK)
-		read_origin(reader, record, &op, &known);
+		record_origin(&reader->names, record, &op, &known);
 	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
-		read_collective(record, collective_of_type(op.type), &said, &known);
+		record_collective(record, collective_of_type(op.type), &said, &known);
 		op.collective = &said;
 	}
 	if (status == OK)
@@ -509,123 +404,6 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
 }
 
-/* A size of the step, or null where it has none. */
-static int64_t read_size(const json_t *record, const char *key, struct keys *known)
-{
-	int64_t number = -1;
-	if (!json_is_null(json_object_get(record, key)) && !whole_number(record, key, 1, INT64_MAX, &number))
-		return 0;
-	know(known, key);
-	return number;
-}
-
-/* The grid: axes with their sizes, and the device. */
-static void read_grid(const json_t *record, struct about *about, struct keys *known)
-{
-	json_t *grid = json_object_get(record, "mesh"), *size;
-	const char *name;
-	int64_t number;
-	bool fine = json_is_object(grid) && json_object_size(grid) > 0 && json_object_size(grid) <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
-	if (!fine)
-		return;
-	about->device = (uint32_t)number;
-	json_object_foreach(grid, name, size) {
-		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && json_is_integer(size) && json_integer_value(size) > 0
-			&& json_integer_value(size) <= UINT32_MAX;
-		if (fine) {
-			memcpy(about->axis[about->axes].name, name, strlen(name) + 1);
-			about->axis[about->axes++].size = (uint32_t)json_integer_value(size);
-		}
-	}
-	about->axes = fine ? about->axes : 0;
-	if (fine) {
-		know(known, "mesh");
-		know(known, "rank");
-	}
-}
-
-static bool read_opaque(struct reader *reader, const json_t *list, struct about *about)
-{
-	size_t count = json_array_size(list);
-	const char **type = count > 0 && count <= UINT32_MAX ? arena_alloc(&reader->names, count, sizeof *type) : NULL;
-	bool fine = type != NULL;
-	for (size_t i = 0; fine && i < count; i++)
-		fine = (type[i] = json_string_value(json_array_get(list, i))) != NULL;
-	about->opaque = type;
-	about->opaques = fine ? (uint32_t)count : 0;
-	return fine;
-}
-
-/* The lines of a list of texts, joined; NULL where it is none, or has line ends in it. */
-static const char *read_lines(struct reader *reader, const json_t *list)
-{
-	size_t size = 1, used = 0;
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *text = json_string_value(json_array_get(list, i));
-		if (!text || !*text || strchr(text, '\n') || strlen(text) >= 1000)
-			return NULL;
-		size += strlen(text) + 1;
-	}
-	char *lines = size > 1 ? arena_alloc(&reader->names, size, 1) : NULL;
-	for (size_t i = 0; lines && i < json_array_size(list); i++) {
-		const char *text = json_string_value(json_array_get(list, i));
-		used += (size_t)snprintf(lines + used, size - used, "%s%s", i ? "\n" : "", text);
-	}
-	return lines;
-}
-
-/* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
-static void read_intake(struct reader *reader, const json_t *record, struct intake *intake, struct keys *known)
-{
-	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by" };
-	json_t *read = json_object_get(record, "read");
-	int64_t inferred = 0, missing = 0;
-	size_t found = 0;
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		found += json_object_get(read, members[i]) != NULL;
-	bool fine = json_is_object(read) && found == json_object_size(read);
-	struct intake got = { .said = true, .derived = json_object_get(read, "derived") != NULL };
-	fine = fine && (got.format = json_string_value(json_object_get(read, "format"))) != NULL && strlen(got.format) == json_string_length(json_object_get(read, "format"));
-	for (int i = 0; i < 3; i++) {
-		const char *key = (const char *const[]){ "version", "advice", "peak_by" }[i];
-		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by }[i];
-		const json_t *value = json_object_get(read, key);
-		*text = json_string_value(value);
-		fine = fine && (!value || (*text && strlen(*text) == json_string_length(value)));
-	}
-	fine = fine && (!json_object_get(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
-		&& (!json_object_get(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
-		&& (!json_object_get(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
-		&& (!got.derived || json_is_true(json_object_get(read, "derived")))
-		&& (!json_object_get(read, "assumed") || (got.assumed = read_lines(reader, json_object_get(read, "assumed"))) != NULL);
-	if (!fine)
-		return;
-	got.inferred = (uint32_t)inferred;
-	got.missing = (uint32_t)missing;
-	*intake = got;
-	know(known, "read");
-}
-
-/* Texts are the record's. */
-static void read_about(struct reader *reader, const json_t *record, struct about *about, struct keys *known)
-{
-	const json_t *pipeline = json_object_get(record, "pipeline");
-	int64_t ranks, rank;
-	about->batch = read_size(record, "batch", known);
-	about->sequence = read_size(record, "seq", known);
-	if ((about->synthesised = json_string_value(json_object_get(record, "synthesised"))))
-		know(known, "synthesised");
-	if (read_opaque(reader, json_object_get(record, "opaque_ops"), about))
-		know(known, "opaque_ops");
-	read_grid(record, about, known);
-	read_intake(reader, record, &about->intake, known);
-	if (json_object_size(pipeline) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
-		about->ranks = (uint32_t)ranks;
-		about->rank = (uint32_t)rank;
-		know(known, "pipeline");
-	}
-}
-
 static enum status read_header(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
 	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
@@ -642,7 +420,7 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = text_member(reader, record, "source", &source);
 	if (status == OK)
-		read_about(reader, record, &about, &known);
+		record_about(&reader->names, record, &about, &known);
 	if (status == OK)
 		status = unknown_members(reader, line, length, &known, &extra);
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)

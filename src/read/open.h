@@ -6,6 +6,7 @@
  *     detect        what a file is, by its content
  *     card          what was got of a file
  *     native        reads the native format
+ *     device_members  what only device graphs have in it
  *     dot_child     runs tidemark-dot, which reads DOT
  *     hlo           modules of XLA HLO; shapes
  *     hlo_text      reads their text

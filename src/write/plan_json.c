@@ -16,6 +16,21 @@ static const char *strategy_word(const struct plan *plan, enum knob_id knob, cha
 	return knob_text(knob, plan->scenario.value[knob], text, 64);
 }
 
+/* Begins the object of what a solver found, with what is proved of it. */
+static void open_result(const struct plan *plan, const char *key, enum knob_id strategy, const char *winner, const char *unit, const struct proof *proof,
+	struct json *json)
+{
+	char word[64];
+	json_new_line(json, 1);
+	json_open_object(json, key);
+	json_write_text(json, "strategy", strategy_word(plan, strategy, word));
+	json_write_text(json, "winner", winner);
+	json_write_integer(json, unit, proof->value);
+	json_write_integer(json, "bound_bytes", proof->bound);
+	json_write_bool(json, "proved", proof_closed(proof));
+	json_new_line(json, 2);
+}
+
 static const char *storage_name(const struct plan *plan, uint32_t storage)
 {
 	return plan->graph->tensor[plan->graph->storage[storage].root].name;
@@ -147,15 +162,7 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 
 static void write_order(const struct plan *plan, struct json *json)
 {
-	char word[64];
-	json_new_line(json, 1);
-	json_open_object(json, "order");
-	json_write_text(json, "strategy", strategy_word(plan, K_order, word));
-	json_write_text(json, "winner", plan->ordered->result.winner);
-	json_write_integer(json, "peak_bytes", plan_peak(plan));
-	json_write_integer(json, "bound_bytes", plan->ordered->result.proof.bound);
-	json_write_bool(json, "proved", proof_closed(&plan->ordered->result.proof));
-	json_new_line(json, 2);
+	open_result(plan, "order", K_order, plan->ordered->result.winner, "peak_bytes", &plan->ordered->result.proof, json);
 	write_order_certificate(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "ops");
@@ -207,15 +214,7 @@ static void open_buffer(struct json *json, const char *tensor, int64_t offset, i
 
 static void write_layout(const struct plan *plan, struct json *json)
 {
-	char word[64];
-	json_new_line(json, 1);
-	json_open_object(json, "layout");
-	json_write_text(json, "strategy", strategy_word(plan, K_layout, word));
-	json_write_text(json, "winner", plan->laid_out->layout.strategy);
-	json_write_integer(json, "arena_bytes", plan_arena(plan));
-	json_write_integer(json, "bound_bytes", plan->laid_out->layout.proof.bound);
-	json_write_bool(json, "proved", proof_closed(&plan->laid_out->layout.proof));
-	json_new_line(json, 2);
+	open_result(plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
 	json_write_integer(json, "caching_allocator_bytes", plan->laid_out->caching);
 	json_new_line(json, 2);

@@ -1,0 +1,138 @@
+/* weigh.c: weighs a chain's model at a price, and reads the plan of least weight from what that leaves. */
+#include <string.h>
+
+#include "search.h"
+
+/* ---- choices --------------------------------------------------------------------------------------------------- */
+
+void chain_choice_free(struct chain_choice *choice)
+{
+	arena_free(&choice->arena);
+	*choice = (struct chain_choice) { 0 };
+}
+
+static void sum_factors(const struct chain_graph *graph, const uint32_t *value, int64_t times, struct chain_choice *choice)
+{
+	for (uint32_t i = 0; i < graph->factors; i++) {
+		const struct chain_factor *factor = &graph->factor[i];
+		size_t entry = 0;
+		if (factor->weight)
+			continue;
+		for (uint32_t j = 0; j < factor->count; j++)
+			entry = entry * graph->domain[factor->var[j]] + value[factor->var[j]];
+		choice->cost += times * factor->cost[entry];
+		choice->usage += factor->usage ? times * factor->usage[entry] : 0;
+	}
+}
+
+void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice)
+{
+	choice->cost = choice->usage = 0;
+	sum_factors(&model->core, choice->core, 1, choice);
+	for (uint32_t i = 0; i < model->links; i++)
+		for (uint32_t kind = 0; kind < choice->path[i].kinds; kind++) {
+			int64_t times = 0;
+			for (uint32_t copy = 0; copy < model->link[i].length; copy++)
+				times += choice->path[i].arc[copy] == kind;
+			sum_factors(&model->link[i].graph, choice->path[i].value[kind], times, choice);
+		}
+}
+
+/* ---- weighing -------------------------------------------------------------------------------------------------- */
+
+void chain_weigh(struct chain_search *search, int64_t alpha, int64_t beta)
+{
+	for (uint32_t i = 0; i < search->model->links; i++) {
+		const struct chain_link *link = &search->model->link[i];
+		struct chain_copy *copy = &search->copy[i];
+		size_t square = (size_t)link->states * link->states;
+		chain_tree_up(&copy->tree, alpha, beta, search->control);
+		for (uint32_t block = 0; block < link->blocks; block++) {
+			struct chain_power *power = &copy->power[block];
+			memcpy(power->square[0], copy->tree.bucket[copy->tree.buckets - 1].table + block * square, square * sizeof(int64_t));
+			chain_power_run(power, search->control);
+			memcpy(search->model->core.factor[link->factor].weight + block * square, power->product[power->products - 1],
+				square * sizeof(int64_t));
+		}
+	}
+	search->weight = chain_tree_up(&search->core, alpha, beta, search->control);
+	search->weighed = true;
+	search->alpha = alpha;
+	search->beta = beta;
+}
+
+/* What is around every bucket of every tree, as far as it is part of a plan of at most most weight. least: min-marginals of all variables, of the core and of each link; NULL: not wanted. */
+void chain_weigh_around(struct chain_search *search, int64_t most, int64_t ***least)
+{
+	chain_tree_down(&search->core, NULL, most, least ? least[0] : NULL);
+	for (uint32_t i = 0; i < search->core.buckets; i++)
+		for (uint32_t j = 0; j < search->core.bucket[i].parts; j++) {
+			const struct chain_part *part = &search->core.bucket[i].part[j];
+			for (uint32_t k = 0; part->child == NONE && k < search->model->links; k++)
+				if (search->model->link[k].factor == part->factor)
+					chain_tree_around(&search->core, &search->core.bucket[i], part, search->copy[k].around);
+		}
+	for (uint32_t i = 0; i < search->model->links; i++) {
+		const struct chain_link *link = &search->model->link[i];
+		struct chain_copy *copy = &search->copy[i];
+		size_t square = (size_t)link->states * link->states;
+		for (uint32_t block = 0; block < link->blocks; block++)
+			chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
+		chain_tree_down(&copy->tree, copy->arc, most, least ? least[1 + i] : NULL);
+	}
+}
+
+/* The walk between the states that the core's values say. */
+static enum status decode_path(const struct chain_search *search, uint32_t number, struct chain_choice *choice)
+{
+	const struct chain_link *link = &search->model->link[number];
+	const struct chain_copy *copy = &search->copy[number];
+	const struct chain_factor *factor = &search->model->core.factor[link->factor];
+	struct chain_path *path = &choice->path[number];
+	struct arena arena = { 0 };
+	size_t entry = 0, square = (size_t)link->states * link->states, block;
+	for (uint32_t i = 0; i < factor->count; i++)
+		entry = entry * search->model->core.domain[factor->var[i]] + choice->core[factor->var[i]];
+	block = entry / square;
+	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
+	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
+	path->arc = arena_alloc(&choice->arena, link->length, sizeof *path->arc);
+	path->value = arena_alloc(&choice->arena, link->length < square ? link->length : square, sizeof *path->value);
+	enum status status = state && kind && path->arc && path->value ? OK : NO_MEMORY;
+	if (status == OK)
+		chain_power_walk(&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
+	for (uint32_t i = 0; i < link->length && status == OK; i++) {
+		size_t arc = (size_t)state[i] * link->states + state[i + 1];
+		if (!kind[arc]) {
+			uint32_t *value = arena_alloc(&choice->arena, link->graph.vars, sizeof *value);
+			if (!value) {
+				status = NO_MEMORY;
+				break;
+			}
+			chain_tree_digits(&copy->tree, &copy->tree.bucket[copy->tree.buckets - 1], block * square + arc, value);
+			chain_tree_decode(&copy->tree, value);
+			path->value[path->kinds++] = value;
+			kind[arc] = path->kinds;
+		}
+		path->arc[i] = kind[arc] - 1;
+	}
+	arena_free(&arena);
+	return status;
+}
+
+enum status chain_decode(const struct chain_search *search, struct chain_choice *choice)
+{
+	*choice = (struct chain_choice) { 0 };
+	choice->core = arena_alloc(&choice->arena, search->model->core.vars, sizeof *choice->core);
+	choice->path = arena_alloc(&choice->arena, search->model->links, sizeof *choice->path);
+	enum status status = choice->core && choice->path ? OK : NO_MEMORY;
+	if (status == OK)
+		chain_tree_decode(&search->core, choice->core);
+	for (uint32_t i = 0; i < search->model->links && status == OK; i++)
+		status = decode_path(search, i, choice);
+	if (status == OK)
+		chain_choice_sum(search->model, choice);
+	else
+		chain_choice_free(choice);
+	return status;
+}

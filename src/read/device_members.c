@@ -1,0 +1,220 @@
+/* device_members.c: members of records that only device graphs have. What isn't as Tidemark writes it stays among the unknown keys. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device_members.h"
+
+void keys_add(struct keys *keys, const char *key)
+{
+	keys->key[keys->count++] = key;
+}
+
+/* The number that a member holds, if it is one from least to most. */
+static bool whole_number(const json_t *record, const char *key, int64_t least, int64_t most, int64_t *number)
+{
+	const json_t *value = json_object_get(record, key);
+	*number = json_integer_value(value);
+	return json_is_integer(value) && *number >= least && *number <= most;
+}
+
+/* "R", "P", "S(1)", "S(1:3)": just what axis_place_text() writes. */
+static bool read_place(const char *text, struct axis_place *place)
+{
+	char again[40];
+	int dim = 0;
+	long long blocks = 1;
+	if (!text)
+		return false;
+	if (strcmp(text, "R") == 0 || strcmp(text, "P") == 0)
+		dim = *text == 'R' ? PLACE_WHOLE : PLACE_PARTIAL;
+	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= DIMS_MAX)
+		return false;
+	*place = (struct axis_place){ (int8_t)dim, blocks };
+	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
+}
+
+bool record_places(const json_t *list, struct axis_places *places)
+{
+	bool fine = json_is_array(list) && json_array_size(list) > 0 && json_array_size(list) <= MESH_AXES;
+	*places = (struct axis_places){ 0 };
+	for (uint32_t a = 0; fine && a < json_array_size(list); a++, places->axes++)
+		fine = read_place(json_string_value(json_array_get(list, a)), &places->on[a]);
+	if (!fine)
+		places->axes = 0;
+	return fine;
+}
+
+void record_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known)
+{
+	const char *axis = json_string_value(json_object_get(record, "axis"));
+	const char *end = kind == COLLECTIVE_SEND ? "to" : kind == COLLECTIVE_RECEIVE ? "from" : "rank";
+	int64_t number;
+	if (axis && *axis && strlen(axis) < sizeof said->axis) {
+		memcpy(said->axis, axis, strlen(axis) + 1);
+		keys_add(known, "axis");
+	}
+	if (whole_number(record, "size", 1, UINT32_MAX, &number)) {
+		said->size = (uint32_t)number;
+		keys_add(known, "size");
+	}
+	if (whole_number(record, "group", 0, NONE - 1, &number)) {
+		said->group = (uint32_t)number;
+		keys_add(known, "group");
+	}
+	if (whole_number(record, "moved", 0, INT64_MAX, &said->moved))
+		keys_add(known, "moved");
+	else
+		said->moved = -1;
+	if (record_places(json_object_get(record, "from"), &said->from))
+		keys_add(known, "from");
+	if (record_places(json_object_get(record, "to"), &said->to))
+		keys_add(known, "to");
+	if (whole_number(record, end, 0, NONE - 1, &number)) {
+		said->rank = (uint32_t)number;
+		keys_add(known, end);
+	}
+}
+
+/* The op that "NAME.again" or "NAME.again2" runs again; NULL where the name doesn't tell, or memory runs out. */
+static const char *original(struct arena *names, const char *name)
+{
+	static const char ending[] = ".again";
+	size_t length = strlen(name);
+	while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
+		length--;
+	size_t tail = sizeof ending - 1;
+	if (length <= tail || memcmp(name + length - tail, ending, tail) != 0)
+		return NULL;
+	return arena_text(names, name, length - tail);
+}
+
+void record_origin(struct arena *names, const json_t *record, struct op *op, struct keys *known)
+{
+	int64_t number;
+	op->recomputed = json_is_true(json_object_get(record, "recomputed"));
+	if (op->recomputed) {
+		op->of = original(names, op->name);
+		keys_add(known, "recomputed");
+	}
+	if (whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
+		op->in_flight = (uint32_t)number;
+		keys_add(known, "in_flight");
+	}
+}
+
+/* A size of the step, or null where it has none. */
+static int64_t read_size(const json_t *record, const char *key, struct keys *known)
+{
+	int64_t number = -1;
+	if (!json_is_null(json_object_get(record, key)) && !whole_number(record, key, 1, INT64_MAX, &number))
+		return 0;
+	keys_add(known, key);
+	return number;
+}
+
+/* The grid: axes with their sizes, and the device. */
+static void read_grid(const json_t *record, struct about *about, struct keys *known)
+{
+	json_t *grid = json_object_get(record, "mesh"), *size;
+	const char *name;
+	int64_t number;
+	bool fine = json_is_object(grid) && json_object_size(grid) > 0 && json_object_size(grid) <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
+	if (!fine)
+		return;
+	about->device = (uint32_t)number;
+	json_object_foreach(grid, name, size) {
+		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && json_is_integer(size) && json_integer_value(size) > 0
+			&& json_integer_value(size) <= UINT32_MAX;
+		if (fine) {
+			memcpy(about->axis[about->axes].name, name, strlen(name) + 1);
+			about->axis[about->axes++].size = (uint32_t)json_integer_value(size);
+		}
+	}
+	about->axes = fine ? about->axes : 0;
+	if (fine) {
+		keys_add(known, "mesh");
+		keys_add(known, "rank");
+	}
+}
+
+static bool read_opaque(struct arena *names, const json_t *list, struct about *about)
+{
+	size_t count = json_array_size(list);
+	const char **type = count > 0 && count <= UINT32_MAX ? arena_alloc(names, count, sizeof *type) : NULL;
+	bool fine = type != NULL;
+	for (size_t i = 0; fine && i < count; i++)
+		fine = (type[i] = json_string_value(json_array_get(list, i))) != NULL;
+	about->opaque = type;
+	about->opaques = fine ? (uint32_t)count : 0;
+	return fine;
+}
+
+/* The lines of a list of texts, joined; NULL where it is none, or has line ends in it. */
+static const char *read_lines(struct arena *names, const json_t *list)
+{
+	size_t size = 1, used = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		if (!text || !*text || strchr(text, '\n') || strlen(text) >= 1000)
+			return NULL;
+		size += strlen(text) + 1;
+	}
+	char *lines = size > 1 ? arena_alloc(names, size, 1) : NULL;
+	for (size_t i = 0; lines && i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		used += (size_t)snprintf(lines + used, size - used, "%s%s", i ? "\n" : "", text);
+	}
+	return lines;
+}
+
+/* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
+static void read_intake(struct arena *names, const json_t *record, struct intake *intake, struct keys *known)
+{
+	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by" };
+	json_t *read = json_object_get(record, "read");
+	int64_t inferred = 0, missing = 0;
+	size_t found = 0;
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		found += json_object_get(read, members[i]) != NULL;
+	bool fine = json_is_object(read) && found == json_object_size(read);
+	struct intake got = { .said = true, .derived = json_object_get(read, "derived") != NULL };
+	fine = fine && (got.format = json_string_value(json_object_get(read, "format"))) != NULL && strlen(got.format) == json_string_length(json_object_get(read, "format"));
+	for (int i = 0; i < 3; i++) {
+		const char *key = (const char *const[]){ "version", "advice", "peak_by" }[i];
+		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by }[i];
+		const json_t *value = json_object_get(read, key);
+		*text = json_string_value(value);
+		fine = fine && (!value || (*text && strlen(*text) == json_string_length(value)));
+	}
+	fine = fine && (!json_object_get(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
+		&& (!json_object_get(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
+		&& (!json_object_get(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
+		&& (!got.derived || json_is_true(json_object_get(read, "derived")))
+		&& (!json_object_get(read, "assumed") || (got.assumed = read_lines(names, json_object_get(read, "assumed"))) != NULL);
+	if (!fine)
+		return;
+	got.inferred = (uint32_t)inferred;
+	got.missing = (uint32_t)missing;
+	*intake = got;
+	keys_add(known, "read");
+}
+
+/* Texts are the record's. */
+void record_about(struct arena *names, const json_t *record, struct about *about, struct keys *known)
+{
+	const json_t *pipeline = json_object_get(record, "pipeline");
+	int64_t ranks, rank;
+	about->batch = read_size(record, "batch", known);
+	about->sequence = read_size(record, "seq", known);
+	if ((about->synthesised = json_string_value(json_object_get(record, "synthesised"))))
+		keys_add(known, "synthesised");
+	if (read_opaque(names, json_object_get(record, "opaque_ops"), about))
+		keys_add(known, "opaque_ops");
+	read_grid(record, about, known);
+	read_intake(names, record, &about->intake, known);
+	if (json_object_size(pipeline) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
+		about->ranks = (uint32_t)ranks;
+		about->rank = (uint32_t)rank;
+		keys_add(known, "pipeline");
+	}
+}

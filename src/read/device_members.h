@@ -1,0 +1,23 @@
+/* device_members.h: members of records that only device graphs have: placements, collectives, what ops come from, meshes and pipelines. */
+#ifndef TIDEMARK_READ_DEVICE_MEMBERS_H
+#define TIDEMARK_READ_DEVICE_MEMBERS_H
+
+#include <jansson.h>
+
+#include "solver/graph/graph.h"
+
+/* Keys of a record that have a place in the graph: those of every record, and others of this one. */
+#define KEYS 24
+struct keys {
+	const char *key[KEYS];
+	uint32_t count;
+};
+void keys_add(struct keys *keys, const char *key);
+
+/* Each reads what is as Tidemark writes it, and adds its keys to those that are known. Texts are the record's or in the arena. */
+bool record_places(const json_t *list, struct axis_places *places);
+void record_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known);
+void record_origin(struct arena *names, const json_t *record, struct op *op, struct keys *known);
+void record_about(struct arena *names, const json_t *record, struct about *about, struct keys *known);
+
+#endif
