@@ -1,7 +1,6 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
 #include <jansson.h>
 #include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -13,7 +12,6 @@
 #include "solver/base/milp.h"
 #include "src/scenario/nearest.h"
 #include "src/session/log.h"
-#include "src/cli/subcommands.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
@@ -21,42 +19,46 @@
 #include "ui/app/screenshot.h"
 #include "src/cli/options.h"
 
-static int print_help(void)
+static void print_help(void)
 {
 	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
 	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
 	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
 	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
-	for (int i = 0; i < subcommand_count; i++)
-		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].synopsis, subcommands[i].help);
-	fputs("\n  help [COMMAND]     how a command is used\n\n  -h, --help         this text\n  -V, --version      version of the program and its libraries\n"
-	      "  --resume[=FILE]    take up the last session, or that of a session file, in the explorer\n"
-	      "  --rules=FILE       rules of operators of your own\n"
-	      "  --theme=NAME       colours: ansi, dark, light or mono\n  --ascii            draw with ASCII\n"
-	      "  --no-mouse         leave the mouse to the terminal\n\n"
-	      "GRAPH is a graph in the native format or DOT, or XLA HLO as text or proto; gz or not, or - for standard\n"
-	      "input; a sample where there is none. --fusions=open makes an op of each instruction in an HLO fusion. See tidemark(1) and tidemark(5).\n", stdout);
-	return EXIT_FINE;
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
+		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].operands, subcommands[i].help);
+	fputs("\n  help [COMMAND]     how a command is used, with its options\n\n", stdout);
+	command_line_help(SUBCOMMAND_explore);
+	fputs("\nGRAPH is a graph in the native format or DOT, or XLA HLO as text or proto; gz or not, or - for standard\n"
+	      "input; a sample where there is none. See tidemark(1) and tidemark(5).\n", stdout);
 }
 
 /* "; the nearest is plan" for "plna". */
 static char *nearest_command(const char *word, char *text, size_t size)
 {
 	struct nearest nearest = { .wanted = word };
-	for (int i = 0; i < subcommand_count; i++)
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
 		nearest_consider(&nearest, subcommands[i].name);
 	return nearest_text(&nearest, "", text, size);
+}
+
+static int no_command(const char *word)
+{
+	char text[120];
+	return usage_error("", "there is no command %s%s", word, nearest_command(word, text, sizeof text));
 }
 
 /* "help", and "help COMMAND" for COMMAND --help. */
 static int help(int argc, char **argv)
 {
 	static char option[] = "--help";
-	char text[120];
-	for (int i = 0; argc == 2 && i < subcommand_count; i++)
+	for (int i = 0; argc == 2 && i < SUBCOMMAND_COUNT; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
-	return argc == 1 ? print_help() : usage_error("", "there is no command %s%s", argv[argc - 1], nearest_command(argv[argc - 1], text, sizeof text));
+	if (argc > 1)
+		return no_command(argv[argc - 1]);
+	print_help();
+	return EXIT_FINE;
 }
 
 static int print_version(void)
@@ -67,9 +69,9 @@ static int print_version(void)
 
 /* What the command line asks for beside a subcommand. */
 struct invocation {
-	const char *path, *resume, *rules_file;
+	struct command_line line;
+	const char *resume;
 	struct explore_options options;
-	bool done;                  /* --help and the like: nothing left to do */
 };
 
 /* Runs the explorer on a session, from a session file or from the graph alone. */
@@ -84,7 +86,7 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	invocation->options.no_mouse |= config.no_mouse;
 	invocation->options.config = &config;
 	struct session *session = session_new(graph, path, &config.scenario, 
-		&(struct session_options){ .interactive = true, .rules_file = invocation->rules_file }, &error);
+		&(struct session_options){ .interactive = true, .rules_file = invocation->line.rules_file }, &error);
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
 		struct source source = input_source(log);
@@ -134,7 +136,7 @@ static const char *sample_path(char *path, size_t size)
 static int open_graph(struct invocation *invocation)
 {
 	char sample[4096];
-	const char *path = invocation->path ? invocation->path : sample_path(sample, sizeof sample);
+	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(sample, sizeof sample);
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
 	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
@@ -152,81 +154,22 @@ static int open_graph(struct invocation *invocation)
 	return explore_graph(graph, path, NULL, invocation);
 }
 
-static const struct option long_options[] = {
-	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { "resume", optional_argument, NULL, 'r' },
-	{ "theme", required_argument, NULL, 't' }, { "rules", required_argument, NULL, 'R' }, { "ascii", no_argument, NULL, 'a' }, { "no-mouse", no_argument, NULL, 'm' }, { "tables", required_argument, NULL, 'T' },
-	{ NULL, 0, NULL, 0 },
-};
-
-static int take_option(struct invocation *invocation, int letter)
+static int take_option(void *context, int row, const char *value)
 {
-	switch (letter) {
-	case 'r': invocation->resume = optarg ? optarg : ""; return EXIT_FINE;
-	case 't':
-		invocation->options.theme = optarg;
-		return theme_find(optarg) != THEME_COUNT ? EXIT_FINE : usage_error("", "--theme %s: expected ansi, dark, light or mono", optarg);
-	case 'R': invocation->rules_file = optarg; return EXIT_FINE;
-	case 'a': invocation->options.ascii = true; return EXIT_FINE;
-	case 'm': invocation->options.no_mouse = true; return EXIT_FINE;
+	struct invocation *invocation = context;
+	int theme;
+	switch (row) {
+	case OPTION_resume_session: invocation->resume = value ? value : ""; return EXIT_FINE;
+	case OPTION_theme:
+		invocation->options.theme = value;
+		return option_word(&invocation->line, row, value, theme_names, THEME_COUNT, &theme);
+	case OPTION_ascii: invocation->options.ascii = true; return EXIT_FINE;
+	case OPTION_no_mouse: invocation->options.no_mouse = true; return EXIT_FINE;
 	}
-	invocation->done = true;
-	switch (letter) {
-	case 'h': return print_help();
-	case 'V': return print_version();
-	case 'T': return tables_write(optarg, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
-	default: return EXIT_USAGE;   /* option_next() has said why */
-	}
-}
-
-/* The value of "--name VALUE" or "--name=VALUE" at argv[i], NULL where it is another word. */
-static const char *reading_option(int argc, char **argv, int i, const char *name, int *words)
-{
-	size_t length = strlen(name);
-	if (strncmp(argv[i], name, length) != 0)
-		return NULL;
-	*words = argv[i][length] == '=' ? 1 : 2;
-	return argv[i][length] == '=' ? argv[i] + length + 1 : argv[i][length] == '\0' && i + 1 < argc ? argv[i + 1] : NULL;
-}
-
-/* One of the options that say how a graph is read; *words is how many words it takes, 0: it is none of them. */
-static int take_reading(int argc, char **argv, int i, int *words)
-{
-	const char *value;
-	*words = 0;
-	if ((value = reading_option(argc, argv, i, "--fusions", words))) {
-		read_options.open_fusions = strcmp(value, "open") == 0;
-		return read_options.open_fusions || strcmp(value, "closed") == 0 ? EXIT_FINE : usage_error("", "--fusions %.60s: expected open or closed", value);
-	}
-	if ((value = reading_option(argc, argv, i, "--graph", words))) {
-		read_options.graph = (uint32_t)strtoul(value, NULL, 10);
-		return read_options.graph > 0 ? EXIT_FINE : usage_error("", "--graph %.60s: expected a number from 1", value);
-	}
-	if ((value = reading_option(argc, argv, i, "--dim", words))) {
-		if (read_options.dims == sizeof read_options.dim / sizeof *read_options.dim || !strchr(value, '=') || strtoll(strchr(value, '=') + 1, NULL, 10) < 1)
-			return usage_error("", "--dim %.60s: expected NAME=SIZE, at most %zu times", value, sizeof read_options.dim / sizeof *read_options.dim);
-		read_options.dim[read_options.dims++] = value;
-		return EXIT_FINE;
-	}
-	*words = 0;
-	return EXIT_FINE;
-}
-
-/* Takes them out of the command line, wherever they stand: every command that reads a graph has them. */
-static int take_readings(int *argc, char **argv)
-{
-	int left = 1, words, code;
-	for (int i = 1; i < *argc; i += words ? words : 1) {
-		if (strcmp(argv[i], "--") == 0 || (code = take_reading(*argc, argv, i, &words)) == EXIT_FINE) {
-			if (strcmp(argv[i], "--") == 0)
-				words = 0;
-			if (words == 0)
-				argv[left++] = argv[i];
-			continue;
-		}
-		return code;
-	}
-	argv[*argc = left] = NULL;
-	return EXIT_FINE;
+	invocation->line.helped = true;
+	if (row == OPTION_version)
+		return print_version();
+	return tables_write(value, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
 }
 
 /* A single word that is no file and looks like a command. */
@@ -238,29 +181,22 @@ static bool is_misspelt_command(const char *word)
 
 int main(int argc, char **argv)
 {
-	char text[120];
-	struct invocation invocation = { 0 };
-	int letter;
+	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = take_option, .context = &invocation, .help = print_help } };
 	json_memory_watch();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
-	int reading = take_readings(&argc, argv);
-	if (reading != EXIT_FINE)
-		return reading;
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "help") == 0)
 		return help(argc - 1, argv + 1);
-	for (int i = 0; argc > 1 && i < subcommand_count; i++)
+	for (int i = 0; argc > 1 && i < SUBCOMMAND_COUNT; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
-	while ((letter = option_next("", argc, argv, ":hV", long_options)) != -1) {
-		int code = take_option(&invocation, letter);
-		if (code != EXIT_FINE || invocation.done)
-			return code;
-	}
-	invocation.path = argv[optind];
-	if (optind + 1 < argc || (invocation.path && is_misspelt_command(invocation.path)))
-		return usage_error("", "there is no command %s%s", argv[optind], nearest_command(argv[optind], text, sizeof text));
+	int code = command_line_parse(&invocation.line, argc, argv);
+	if (code != EXIT_FINE || invocation.line.helped)
+		return code;
+	char **word = invocation.line.operand;
+	if (*word && (word[1] || is_misspelt_command(*word)))
+		return no_command(*word);
 	return invocation.resume ? resume(&invocation) : open_graph(&invocation);
 }

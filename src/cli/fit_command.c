@@ -8,13 +8,12 @@
 #include "src/base/safe_text.h"
 #include "src/configs/fit_list.h"
 #include "options.h"
-#include "subcommands.h"
 
 struct request {
+	struct command_line line;
 	struct scenario scenario;
-	const char *path, *output, *rules_file;
 	int64_t devices;
-	bool json, helped, smallest;
+	bool smallest;
 	enum knob_id most;          /* --max; KNOB_COUNT: not asked for */
 };
 
@@ -34,50 +33,35 @@ static int set_devices(struct request *request, const char *text)
 	return knob_parse(K_devices, text, &request->devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
 }
 
-static int set_most(struct request *request, const char *text)
+static int set_most(struct request *request, int row, const char *value)
 {
-	request->most = strcmp(text, "batch") == 0 ? K_batch : strcmp(text, "seq") == 0 || strcmp(text, "sequence") == 0 ? K_seq : KNOB_COUNT;
-	return request->most != KNOB_COUNT ? EXIT_FINE : usage_error("fit", "--max %s: expected batch or sequence", text);
+	static const char *const words[] = { "batch", "sequence", "seq" };
+	int word = 0, code = option_word(&request->line, row, value, words, 3, &word);
+	request->most = word == 0 ? K_batch : K_seq;
+	return code;
 }
 
-static int take_option(struct request *request, int letter)
+static int take_option(void *context, int row, const char *value)
 {
-	switch (letter) {
-	case 's': return batch_set(&request->scenario, optarg);
-	case 'p': return batch_pin(&request->scenario, optarg);
-	case 'm': return set_memory(request, optarg);
-	case 'n': return set_devices(request, optarg);
-	case 'x': return set_most(request, optarg);
-	case 'd': request->smallest = true; return EXIT_FINE;
-	case 'r': request->rules_file = optarg; return EXIT_FINE;
-	case 'j': request->json = true; return EXIT_FINE;
-	case 'o': request->output = optarg; return EXIT_FINE;
-	case 'h':
-		request->helped = true;
-		return subcommand_usage("fit");
-	default: return EXIT_USAGE;   /* option_next() has said why */
+	struct request *request = context;
+	switch (row) {
+	case OPTION_memory: return set_memory(request, value);
+	case OPTION_devices: return set_devices(request, value);
+	case OPTION_max: return set_most(request, row, value);
+	default: request->smallest = true; return EXIT_FINE;
 	}
 }
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = { { "memory", required_argument, NULL, 'm' }, { "devices", required_argument, NULL, 'n' },
-		{ "max", required_argument, NULL, 'x' }, { "smallest-device", no_argument, NULL, 'd' },
-		{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "rules", required_argument, NULL, 'r' },
-		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
-	int letter, code = EXIT_FINE;
-	optind = 1;
-	while (code == EXIT_FINE && !request->helped && (letter = option_next("fit", argc, argv, ":m:n:s:p:jo:h", options)) != -1)
-		code = take_option(request, letter);
-	if (code != EXIT_FINE || request->helped)
+	request->line = (struct command_line){ .command = SUBCOMMAND_fit, .scenario = &request->scenario, .take = take_option, .context = request };
+	int code = command_line_parse(&request->line, argc, argv);
+	if (code != EXIT_FINE || request->line.helped)
 		return code;
-	if (optind + 1 != argc)
-		return usage_error("fit", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
 	if (request->smallest && request->most != KNOB_COUNT)
 		return usage_error("fit", "--max and --smallest-device are two questions");
 	if (scenario_budget(&request->scenario) < 0 && !request->smallest)
 		return usage_error("fit", "into how much? --memory 24GiB, or --set device=PRESET");
-	request->path = argv[optind];
 	return EXIT_FINE;
 }
 
@@ -217,9 +201,9 @@ static int write_list(const struct request *request, const struct fit_list *list
 {
 	struct output output;
 	struct error error = { 0 };
-	enum status status = output_open(&output, request->output, true, &error);
+	enum status status = output_open(&output, request->line.output, true, &error);
 	if (status == OK) {
-		if (request->json)
+		if (request->line.json)
 			write_json(output.stream, list);
 		else
 			print_text(output.stream, list);
@@ -235,14 +219,14 @@ static int serve(const struct request *request)
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	struct fit_list list = { 0 };
-	struct graph *graph = batch_open(request->path, &code);
+	struct graph *graph = batch_open(*request->line.operand, &code);
 	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;
-	struct planner planner = { .store = store_new(), .rules_file = request->rules_file, .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .rules_file = request->line.rules_file, .control = { .cancel = batch_cancel() } };
 	batch_progress(&planner.control);
 	if (request->smallest || request->most != KNOB_COUNT) {
-		struct most_request most = { request->smallest ? KNOB_COUNT : request->most, request->json, request->path, request->output };
+		struct most_request most = { request->smallest ? KNOB_COUNT : request->most, request->line.json, *request->line.operand, request->line.output };
 		code = planner.store ? fit_most_serve(&most, &planner, graph, &request->scenario) : complain(NULL, &error, fail_memory(&error));
 		planner_done(&planner);
 		graph_release(graph);
@@ -253,7 +237,7 @@ static int serve(const struct request *request)
 	if (status == OK)
 		code = write_list(request, &list);
 	else
-		code = batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
+		code = batch_signal() && status == CANCELLED ? batch_signal() : complain(*request->line.operand, &error, status);
 	fit_list_free(&list);
 	planner_done(&planner);
 	graph_release(graph);
@@ -265,7 +249,7 @@ int fit_command(int argc, char **argv)
 	struct request request = { .devices = 1, .most = KNOB_COUNT };
 	scenario_init(&request.scenario);
 	int code = parse(&request, argc, argv);
-	if (code == EXIT_FINE && !request.helped)
+	if (code == EXIT_FINE && !request.line.helped)
 		code = serve(&request);
 	scenario_done(&request.scenario);
 	return code;

@@ -2,20 +2,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 
+#include "batch.h"
 #include "src/read/buffers_csv.h"
-#include "src/base/complain.h"
 #include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "solver/layout/pools/pools.h"
-#include "subcommands.h"
 #include "layout_snapshot.h"
 #include "src/read/detect.h"
 #include "src/read/input.h"
@@ -25,38 +21,10 @@
 #define COMMAND_EFFORT LAYOUT_EFFORT(5)
 #define INPUT_MOST ((size_t)1 << 30)
 
-static const char usage[] =
-	"usage: tidemark layout FILE [--capacity N | --pool NAME[:N]...] [--strategy S] [--alignment N] [--time S] [--json] [-o F]\n"
-	"\n"
-	"Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
-	"with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
-	"Columns group, inplace, pool and spill_cost: see tidemark(5).\n"
-	"Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what\n"
-	"they were given and what they need; the CSV is written only with -o.\n"
-	"\n"
-	"  -c, --capacity N    stop at the first layout within N bytes; exit status 1 where there is none\n"
-	"  -p, --pool NAME[:N] a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next\n"
-	"  -s, --strategy S    how offsets are chosen (default best; help lists them)\n"
-	"  -a, --alignment N   round sizes and offsets up to multiples of N (default 1; of snapshots 512)\n"
-	"  -d, --device N      the device of a snapshot (default: the one with the most events)\n"
-	"  -t, --time S        improve for up to S seconds, then write the best so far\n"
-	"  -j, --json          print a JSON object; the CSV is written only with -o\n"
-	"  -o, --output F      where the CSV goes\n";
-
-static atomic_bool stop;             /* polled by the solver */
-static volatile sig_atomic_t signal_number;
-
-static void on_signal(int number)
-{
-	signal_number = number;
-	atomic_store(&stop, true);
-}
-
 struct request {
-	const char *path, *output;
+	struct command_line line;
+	const char *path;
 	struct layout_options options;
-	double time;                 /* seconds, 0: none given */
-	bool json;
 	struct slice pool[POOLS_MOST]; /* names */
 	int64_t room[POOLS_MOST];    /* their capacities, 0: none */
 	uint32_t pools;
@@ -64,6 +32,15 @@ struct request {
 	bool snapshot;               /* it was read from one */
 	struct snapshot_facts facts; /* of it */
 };
+
+static void print_more(void)
+{
+	puts("\nGives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
+	     "with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
+	     "Columns group, inplace, pool and spill_cost: see tidemark(5).\n"
+	     "Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what\n"
+	     "they were given and what they need. With --json, and of snapshots, the CSV is written only with -o.");
+}
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
@@ -110,71 +87,34 @@ static bool parse_pool(struct request *request, const char *text)
 	return !colon ? request->pools++ < POOLS_MOST : parse_bytes(colon + 1, &request->room[request->pools++]);
 }
 
-static bool parse_option(struct request *request, int option)
+static int take_option(void *context, int row, const char *value)
 {
-	char *end;
+	struct request *request = context;
+	bool fine = true;
 	int strategy;
-	switch (option) {
-	case 'c':
-		return parse_bytes(optarg, &request->options.capacity);
-	case 'a':
-		return parse_bytes(optarg, &request->options.alignment);
-	case 's':
-		strategy = parse_strategy(optarg);
-		request->options.strategy = (enum layout_strategy)strategy;
-		return strategy >= 0;
-	case 't':
-		request->time = strtod(optarg, &end);
-		return *optarg && !*end && isfinite(request->time) && request->time > 0;
-	case 'd':
-		request->device = strtol(optarg, &end, 10);
-		return *optarg && !*end && request->device >= 0 && request->device < UINT32_MAX;
-	case 'p':
-		return parse_pool(request, optarg);
-	case 'j':
-		request->json = true;
-		return true;
-	case 'o':
-		request->output = optarg;
-		return true;
+	switch (row) {
+	case OPTION_capacity: fine = parse_bytes(value, &request->options.capacity); break;
+	case OPTION_alignment: fine = parse_bytes(value, &request->options.alignment); break;
+	case OPTION_pool: fine = parse_pool(request, value); break;
+	case OPTION_device_number: return option_number(&request->line, row, value, 0, UINT32_MAX - 1, &request->device);
 	default:
-		return false;
+		strategy = parse_strategy(value);
+		request->options.strategy = (enum layout_strategy)strategy;
+		return strategy < 0 ? EXIT_USAGE : EXIT_FINE;
 	}
+	return fine ? EXIT_FINE : usage_error("layout", "--%s: bad value %s", option_rows[row].name, value);
 }
 
-/* EXIT_FINE when there is something to solve, -1 when help was printed, else the exit status. */
 static int parse_arguments(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "capacity", required_argument, NULL, 'c' }, { "strategy", required_argument, NULL, 's' },
-		{ "alignment", required_argument, NULL, 'a' }, { "time", required_argument, NULL, 't' },
-		{ "pool", required_argument, NULL, 'p' }, { "device", required_argument, NULL, 'd' },
-		{ "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 }
-	};
-	int option;
-	optind = 1;
-	while ((option = option_next("layout", argc, argv, ":c:s:a:t:p:d:jo:h", options)) != -1) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return -1;
-		}
-		if (!parse_option(request, option)) {
-			if (option != '?' && option != 's')
-				complain_line("layout: bad value %s", optarg);
-			return EXIT_USAGE;
-		}
-	}
-	if (optind != argc - 1) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	if (request->pools && request->options.capacity) {
-		complain_line("layout: pools have their own capacities: --pool NAME:N");
-		return EXIT_USAGE;
-	}
-	request->path = argv[optind];
-	request->options.effort = request->time > 0 ? UINT64_MAX : COMMAND_EFFORT;
+	request->line = (struct command_line){ .command = SUBCOMMAND_layout, .take = take_option, .context = request, .help = print_more };
+	int code = command_line_parse(&request->line, argc, argv);
+	if (code != EXIT_FINE || request->line.helped)
+		return code;
+	if (request->pools && request->options.capacity)
+		return usage_error("layout", "pools have their own capacities: --pool NAME:N");
+	request->path = *request->line.operand;
+	request->options.effort = request->line.seconds > 0 ? UINT64_MAX : COMMAND_EFFORT;
 	return EXIT_FINE;
 }
 
@@ -226,21 +166,6 @@ static double seconds(void)
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* From here on the time limit and signals end the solver, not the program. */
-static void arm(double time)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGALRM, &action, NULL);
-	double whole;
-	double part = modf(time < 1e9 ? time : 1e9, &whole);
-	struct itimerval timer = { .it_value = { (time_t)whole, (suseconds_t)(part * 1e6) } };
-	if (time > 0)
-		setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* Offsets of the file's buffers. */
@@ -347,9 +272,9 @@ static bool write_csv(const struct request *request, const struct buffers_csv *c
 {
 	struct output output;
 	struct error error = { 0 };
-	if (!request->output && (request->json || request->snapshot))
+	if (!request->line.output && (request->line.json || request->snapshot))
 		return true;
-	enum status status = output_open(&output, request->output, true, &error);
+	enum status status = output_open(&output, request->line.output, true, &error);
 	if (status == OK) {
 		buffers_csv_write(csv, result, output.stream);
 		status = output_close(&output, OK, &error);
@@ -436,16 +361,16 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 	if (offsets(result)) {
 		bool limited = status == CANCELLED || status == LIMIT;
 		struct buffers_result written = { offsets(result), result->donor, NULL };
-		bool card = request->snapshot && !request->json && !(request->output && strcmp(request->output, "-") == 0);
+		bool card = request->snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
 		if (card)
 			snapshot_print(&request->facts, request->options.alignment, &result->layout, stdout);
 		if (card && !flush_json(true))
 			return EXIT_LIMIT;
-		if ((request->json && !flush_json(print_json(request, csv, result, limited, time))) || !write_csv(request, csv, &written))
+		if ((request->line.json && !flush_json(print_json(request, csv, result, limited, time))) || !write_csv(request, csv, &written))
 			return EXIT_LIMIT;
 	}
-	if (signal_number && signal_number != SIGALRM)
-		return 128 + signal_number;
+	if (batch_signal())
+		return batch_signal();
 	if (status == INFEASIBLE) {
 		say_why(request->path, csv, result, error);
 		say_core(request, csv, result);
@@ -510,11 +435,11 @@ static int report_pools(const struct request *request, const struct buffers_csv 
 			const struct error *error, double time)
 {
 	struct buffers_result written = { result->offset, result->donor, result->pool };
-	if (result->offset && ((request->json && !flush_json(print_pools(request, csv, result, status == CANCELLED, time)))
+	if (result->offset && ((request->line.json && !flush_json(print_pools(request, csv, result, status == CANCELLED, time)))
 			       || !write_csv(request, csv, &written)))
 		return EXIT_LIMIT;
-	if (signal_number && signal_number != SIGALRM)
-		return 128 + signal_number;
+	if (batch_signal())
+		return batch_signal();
 	if (result->offset)
 		return EXIT_FINE;
 	complain_line("%s: %s", request->path, error->text);
@@ -528,7 +453,7 @@ static int report_pools(const struct request *request, const struct buffers_csv 
 
 static int solve_pools(const struct request *request, const struct buffers_csv *csv)
 {
-	struct control control = { .cancel = &stop };
+	struct control control = { .cancel = batch_cancel() };
 	struct pooled_layout result;
 	struct error error = { 0 };
 	int64_t *room = mem_alloc(csv->pools, sizeof *room);
@@ -565,7 +490,7 @@ static enum status confirm(const struct request *request, const struct buffers_c
 
 static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
 {
-	struct control control = { .cancel = &stop };
+	struct control control = { .cancel = batch_cancel() };
 	if (csv->links.behind || csv->links.donors.start)
 		return layout_solve_linked(&csv->buffers, &csv->links, &request->options, &control, result, error);
 	enum status status = layout_solve(&csv->buffers, &request->options, &control, &result->layout, error);
@@ -597,8 +522,8 @@ int layout_command(int argc, char **argv)
 	struct buffers_csv csv = { 0 };
 	struct error error = { 0 };
 	int exit_status = parse_arguments(&request, argc, argv);
-	if (exit_status != EXIT_FINE)
-		return exit_status < 0 ? EXIT_FINE : exit_status;
+	if (exit_status != EXIT_FINE || request.line.helped)
+		return exit_status;
 	enum status status = read_buffers(&request, &csv, &error);
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);
@@ -606,7 +531,7 @@ int layout_command(int argc, char **argv)
 		complain_line("%s: pools have their own capacities: --pool NAME:N", request.path);
 		exit_status = EXIT_USAGE;
 	} else {
-		arm(request.time);
+		batch_limit(request.line.seconds);
 		exit_status = csv.pools ? solve_pools(&request, &csv) : solve_one(&request, &csv);
 	}
 	buffers_csv_free(&csv);

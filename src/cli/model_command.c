@@ -10,18 +10,15 @@
 #include "solver/cost/op_time.h"
 #include "solver/fit/fit.h"
 #include "src/scenario/devices.h"
-#include "subcommands.h"
 #include "options.h"
-
-enum { SIZE_OPTION = 256 };   /* getopt values of the sizes: behind the letters */
 
 struct request {
 	struct model_config config;
 	struct model_training training;
-	const char *name, *output;
+	struct command_line line;
+	const char *name;
 	struct hugging_face file;   /* where the model comes from a config.json */
 	int curve;             /* points of the curve to print instead of the step, or 0 */
-	bool helped;
 };
 
 enum { CURVE_MAX = 1000 };
@@ -97,121 +94,58 @@ static int64_t *size_field(struct model_config *config, int index, const char **
 	return NULL;
 }
 
-static int set_size(struct request *request, int index, const char *text)
+static int set_size(struct request *request, int row, const char *text)
 {
 	const char *name = "";
-	int64_t least = 0, most = 0, *field = size_field(&request->config, index, &name, &least, &most);
-	char *end;
-	long long value = strtoll(text, &end, 10);
-	if (!field || end == text || *end || value < least || value > most)
-		return usage_error("model", "--%s %s: expected a number from %lld to %lld", name, text, (long long)least, (long long)most);
-	*field = value;
-	return EXIT_FINE;
+	int64_t least = 0, most = 0, *field = size_field(&request->config, row - OPTION_COUNT, &name, &least, &most);
+	return option_number(&request->line, row, text, least, most, field);
 }
 
-static int set_curve(struct request *request, const char *text)
-{
-	char *end;
-	long points = strtol(text, &end, 10);
-	if (end == text || *end || points < 2 || points > CURVE_MAX)
-		return usage_error("model", "--curve %s: expected 2 to %d points", text, CURVE_MAX);
-	request->curve = (int)points;
-	return EXIT_FINE;
-}
-
-/* The index of a word in a table, or -1 after complaining. */
-static int word_of(const char *const *words, int count, const char *option, const char *text, int *code)
-{
-	int index = name_index(words, count, text);
-	if (index < 0)
-		*code = usage_error("model", "--%s %s: no such choice, see --help", option, text);
-	return index < 0 ? 0 : index;
-}
-
-static int take_option(struct request *request, int letter)
+static int take_option(void *context, int row, const char *value)
 {
 	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" };
+	struct request *request = context;
 	struct model_training *training = &request->training;
-	int code = EXIT_FINE;
-	switch (letter) {
-	case 'p': training->precision = (enum precision)word_of(precision_names, PRECISION_COUNT, "precision", optarg, &code); break;
-	case 'O': training->optimizer = (enum optimizer)word_of(optimizer_names, OPTIMIZER_COUNT, "optimizer", optarg, &code); break;
-	case 'r': training->recompute = (enum recompute)word_of(recompute_names, RECOMPUTE_AUTO, "recompute", optarg, &code); break;
-	case 'P': training->policy = word_of(policies, 2, "policy", optarg, &code) ? GRADIENT_IDEAL : GRADIENT_EAGER; break;
-	case 'a': request->config.flash = word_of(attentions, 2, "attention", optarg, &code) == 1; break;
-	case 'c':
-		code = set_curve(request, optarg);
+	int64_t points = 0;
+	int word = 0, code = EXIT_FINE;
+	switch (row) {
+	case OPTION_precision:
+		code = option_word(&request->line, row, value, precision_names, PRECISION_COUNT, &word);
+		training->precision = (enum precision)word;
 		break;
-	case 'd': request->config.dropout = false; break;
-	case 'f': training->forward_only = true; break;
-	case 'A': training->accumulate = true; break;
-	case 'o': request->output = optarg; break;
-	case 'h': request->helped = true; break;
-	default: code = set_size(request, letter - SIZE_OPTION, optarg); break;
+	case OPTION_optimizer:
+		code = option_word(&request->line, row, value, optimizer_names, OPTIMIZER_COUNT, &word);
+		training->optimizer = (enum optimizer)word;
+		break;
+	case OPTION_recompute:
+		code = option_word(&request->line, row, value, recompute_names, RECOMPUTE_AUTO, &word);
+		training->recompute = (enum recompute)word;
+		break;
+	case OPTION_policy:
+		code = option_word(&request->line, row, value, policies, 2, &word);
+		training->policy = word == 1 ? GRADIENT_IDEAL : GRADIENT_EAGER;
+		break;
+	case OPTION_attention:
+		code = option_word(&request->line, row, value, attentions, 2, &word);
+		request->config.flash = word == 1;
+		break;
+	case OPTION_curve:
+		code = option_number(&request->line, row, value, 2, CURVE_MAX, &points);
+		request->curve = (int)points;
+		break;
+	case OPTION_no_dropout: request->config.dropout = false; break;
+	case OPTION_forward: training->forward_only = true; break;
+	case OPTION_accumulate: training->accumulate = true; break;
+	default: code = set_size(request, row, value);
 	}
 	return code;
 }
 
-static const char *dashed(const char *name, char *text, size_t size)
+static void print_names(void)
 {
-	snprintf(text, size, "%s", name);
-	for (char *at = text; *at; at++)
-		*at = *at == '_' ? '-' : *at;
-	return text;
-}
-
-static int print_help(void)
-{
-	char text[32];
-	subcommand_usage("model");
 	puts("\nNAME:");
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
 		printf("  %-16s %s\n", preset->name, preset->help);
-	puts("\nSizes, where the model has them:");
-#define X(field, least, most, help) printf("  --%-14s %s\n", dashed(#field, text, sizeof text), help);
-	MODEL_SIZES(X)
-#undef X
-	puts("\nTraining:\n"
-	     "  --precision P    fp32, bf16, fp16 or mixed (fp16 with f32 master weights and loss scaling); as given: fp32\n"
-	     "  --optimizer O    none, sgd, momentum, adam (the default), adamw or adafactor\n"
-	     "  --recompute R    none, selective (attention scores) or full (every layer)\n"
-	     "  --policy P       what backward keeps: eager (as PyTorch, the default) or ideal\n"
-	     "  --attention A    math (keeps the scores) or flash (one kernel that doesn't)\n"
-	     "  --no-dropout     leave dropout layers out\n"
-	     "  --accumulate     add gradients to buffers that live from step to step\n"
-	     "  --forward        the forward pass alone\n"
-	     "  --curve N        print N points of peak memory against the fewest FLOPs run again, as CSV\n"
-	     "  -o, --output F   the file to write, - for standard output (the default)");
-	return EXIT_FINE;
-}
-
-#define X(field, least, most, help) { #field, required_argument, NULL, 0 },
-static const struct option size_options[] = { MODEL_SIZES(X) };
-#undef X
-#define SIZES (sizeof size_options / sizeof *size_options)
-
-static int parse(int argc, char **argv, struct request *request)
-{
-	static const struct option others[] = {
-		{ "precision", required_argument, NULL, 'p' }, { "optimizer", required_argument, NULL, 'O' },
-		{ "recompute", required_argument, NULL, 'r' }, { "policy", required_argument, NULL, 'P' },
-		{ "attention", required_argument, NULL, 'a' }, { "no-dropout", no_argument, NULL, 'd' },
-		{ "curve", required_argument, NULL, 'c' },
-		{ "accumulate", no_argument, NULL, 'A' }, { "forward", no_argument, NULL, 'f' },
-		{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
-	};
-	struct option options[SIZES + sizeof others / sizeof *others];
-	char names[SIZES][32];
-	for (size_t i = 0; i < SIZES; i++) {
-		options[i] = size_options[i];
-		options[i].name = dashed(size_options[i].name, names[i], sizeof names[i]);
-		options[i].val = SIZE_OPTION + (int)i;
-	}
-	memcpy(options + SIZES, others, sizeof others);
-	int letter, code = EXIT_FINE;
-	while (code == EXIT_FINE && !request->helped && (letter = option_next("model", argc, argv, ":o:h", options)) != -1)
-		code = letter == '?' ? EXIT_USAGE : take_option(request, letter);
-	return code;
 }
 
 /* A preset, or the config.json of a Hugging Face model. */
@@ -234,34 +168,34 @@ static int find_model(struct request *request, const char *name)
 	return EXIT_FINE;
 }
 
+/* The model's own sizes are there before options change them: its name is looked for first. */
+static const char *first_operand(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
+			return NULL;
+	return argc > 1 ? argv[1] : NULL;
+}
+
 int model_command(int argc, char **argv)
 {
-	struct request request = { .training = { .optimizer = OPTIMIZER_ADAM } };
-	if (argc < 2)
-		return usage_error("model", "which model? see --help");
-	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
-		return print_help();
+	struct request request = { .training = { .optimizer = OPTIMIZER_ADAM },
+		.line = { .command = SUBCOMMAND_model, .take = take_option, .context = &request, .help = print_names } };
+	const char *name = first_operand(argc, argv);
 	struct error error = { 0 };
-	int code = find_model(&request, argv[1]);
+	int code = name ? find_model(&request, name) : EXIT_FINE;
 	if (code == EXIT_FINE)
-		code = parse(argc - 1, argv + 1, &request);
-	if (code != EXIT_FINE)
+		code = command_line_parse(&request.line, argc, argv);
+	if (code != EXIT_FINE || request.line.helped)
 		return code;
-	if (request.helped)
-		return print_help();
-	if (optind < argc - 1)
-		return usage_error("model", "what is \"%s\"?", argv[1 + optind]);
 	if (hugging_face_fits(&request.file, request.config.seq, &error) != OK)
 		return usage_error("model", "%s", error.text);
 	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
 	if (!plan.graph)
 		return complain(NULL, &error, error.status);
 	struct export_options options = { 0 };
-	enum status status;
-	if (request.curve)
-		status = print_curve(plan.graph, request.curve, &error);
-	else
-		status = export_to(EXPORT_native, &plan, &options, request.output, true, &error);
+	enum status status = request.curve ? print_curve(plan.graph, request.curve, &error)
+		: export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);
 	graph_release(plan.graph);
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }

@@ -1,49 +1,236 @@
-/* options.c: what is wrong with an option is said as everything else is. */
-#include "options.h"
-
+/* options.c: command lines: one table of options, one parser. */
+#include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "src/base/complain.h"
+#include "batch.h"
+#include "options.h"
+#include "src/read/input.h"
 #include "src/scenario/nearest.h"
 
+const struct option_row option_rows[] = {
+#define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },
+	OPTIONS(X)
+#undef X
+#define X(field, least, most, help) { #field, 0, "N", BY(model), help },
+	MODEL_SIZES(X)
+#undef X
+};
+const int option_row_count = sizeof option_rows / sizeof *option_rows;
+
+enum { ROWS_MOST = sizeof option_rows / sizeof *option_rows, NAME_SIZE = 24, FIRST_VALUE = 256 };
+
+/* The options of one command, as getopt_long() wants them; an option's value is its row's number behind FIRST_VALUE. */
+struct taken {
+	struct option option[ROWS_MOST + 1];
+	char name[ROWS_MOST][NAME_SIZE], letters[2 * ROWS_MOST + 2];
+	int count;
+};
+
+char *option_name(const struct option_row *row, char *text, size_t size)
+{
+	snprintf(text, size, "%s", row->name);
+	for (char *at = text; *at; at++)
+		*at = *at == '_' ? '-' : *at;
+	return text;
+}
+
+static void collect(enum subcommand_id command, struct taken *taken)
+{
+	size_t used = 0;
+	taken->count = 0;
+	taken->letters[used++] = ':';
+	for (int i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		if (!(row->commands >> command & 1))
+			continue;
+		option_name(row, taken->name[taken->count], NAME_SIZE);
+		taken->option[taken->count] = (struct option){ taken->name[taken->count], !row->value ? no_argument : *row->value == '=' ? optional_argument : required_argument,
+			NULL, FIRST_VALUE + i };
+		taken->count++;
+		if (row->letter)
+			taken->letters[used++] = row->letter;
+		if (row->letter && row->value)
+			taken->letters[used++] = ':';
+	}
+	taken->letters[used] = '\0';
+	taken->option[taken->count] = (struct option){ 0 };
+}
+
+/* ---- what is wrong ------------------------------------------------------------------------------------- */
+
+static const char *command_name(enum subcommand_id command)
+{
+	return command == SUBCOMMAND_explore ? "" : command == SUBCOMMAND_screen ? "export" : subcommands[command].name;
+}
+
 /* Says that there is no such option, and which comes nearest: "--vieuw". */
-static void say_unknown(const char *command, const char *word, const struct option *options)
+static int say_unknown(const char *command, const char *word, const struct taken *taken)
 {
 	char name[64], text[120];
 	struct nearest nearest = { .wanted = name };
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-	for (const struct option *option = options; option->name; option++)
-		nearest_consider(&nearest, option->name);
-	usage_error(command, "--%s: there is no such option%s", name, nearest_text(&nearest, "--", text, sizeof text));
+	for (int i = 0; i < taken->count; i++)
+		nearest_consider(&nearest, taken->option[i].name);
+	return usage_error(command, "--%s: there is no such option%s", name, nearest_text(&nearest, "--", text, sizeof text));
 }
 
 /* How many options begin with the word, up to its '='. */
-static int beginnings(const char *word, const struct option *options)
+static int beginnings(const char *word, const struct taken *taken)
 {
 	size_t length = strcspn(word, "=");
 	int count = 0;
-	for (const struct option *option = options; option->name; option++)
-		count += strncmp(option->name, word, length) == 0;
+	for (int i = 0; i < taken->count; i++)
+		count += strncmp(taken->option[i].name, word, length) == 0;
 	return count;
 }
 
-int option_next(const char *command, int argc, char **argv, const char *letters, const struct option *options)
+/* letter: ':' or '?', as getopt_long() says what is wrong with a word. */
+static int say_wrong(const char *command, int letter, const char *word, const struct taken *taken)
 {
-	opterr = 0;
-	int letter = getopt_long(argc, argv, letters, options, NULL);
-	if (letter != ':' && letter != '?')
-		return letter;
-	const char *word = argv[optind - 1];
 	bool is_long = strncmp(word, "--", 2) == 0;
 	if (letter == ':')
-		usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1, is_long ? word : (char[]){ (char)optopt, '\0' });
-	else if (!is_long)
-		usage_error(command, "-%c: there is no such option", optopt);
-	else if (optopt != 0)
-		usage_error(command, "%.60s: the option takes no value", word);
-	else if (beginnings(word + 2, options) > 1)
-		usage_error(command, "%.60s: several options begin so", word);
-	else
-		say_unknown(command, word + 2, options);
-	return '?';
+		return usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1, is_long ? word : (char[]){ (char)optopt, '\0' });
+	if (!is_long)
+		return usage_error(command, "-%c: there is no such option", optopt);
+	if (optopt != 0)
+		return usage_error(command, "%.60s: the option takes no value", word);
+	if (beginnings(word + 2, taken) > 1)
+		return usage_error(command, "%.60s: several options begin so", word);
+	return say_unknown(command, word + 2, taken);
+}
+
+/* ---- help ------------------------------------------------------------------------------------------------ */
+
+void command_line_help(enum subcommand_id command)
+{
+	char name[NAME_SIZE], text[2 * NAME_SIZE + 8], letter[8];
+	for (int i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		if (!(row->commands >> command & 1) || !row->help)
+			continue;
+		snprintf(letter, sizeof letter, row->letter ? "-%c, " : "    ", row->letter);
+		bool optional = row->value && *row->value == '=';
+		snprintf(text, sizeof text, "--%s%s%s%s", option_name(row, name, sizeof name), optional ? "[" : row->value ? " " : "", row->value ? row->value : "",
+			optional ? "]" : "");
+		printf("  %s%-18s %s\n", letter, text, row->help);
+	}
+}
+
+static void print_help(const struct command_line *line)
+{
+	const struct subcommand *subcommand = &subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command];
+	printf("usage: tidemark %s %s [OPTION]...\n%s\n\n", subcommand->name, subcommand->operands, subcommand->help);
+	command_line_help((enum subcommand_id)(subcommand - subcommands));
+	if (line->help)
+		line->help();
+}
+
+/* ---- parsing ------------------------------------------------------------------------------------------------ */
+
+/* How a graph is read: every command that reads one has these. */
+static int take_reading(const struct command_line *line, int row, const char *value)
+{
+	static const char *const fusions[] = { "closed", "open" };
+	int64_t number = 0;
+	int word = 0, code = EXIT_FINE;
+	if (row == OPTION_fusions) {
+		code = option_word(line, row, value, fusions, 2, &word);
+		read_options.open_fusions = word == 1;
+	} else if (row == OPTION_graph) {
+		code = option_number(line, row, value, 1, UINT32_MAX, &number);
+		read_options.graph = (uint32_t)number;
+	} else if (read_options.dims == sizeof read_options.dim / sizeof *read_options.dim || !strchr(value, '=') || strtoll(strchr(value, '=') + 1, NULL, 10) < 1) {
+		code = usage_error(command_name(line->command), "--dim %.60s: expected NAME=SIZE, at most %zu times", value, sizeof read_options.dim / sizeof *read_options.dim);
+	} else {
+		read_options.dim[read_options.dims++] = value;
+	}
+	return code;
+}
+
+static int take(struct command_line *line, int row, const char *value)
+{
+	if (row == OPTION_help) {
+		line->helped = true;
+		if (line->command != SUBCOMMAND_explore)
+			print_help(line);
+		else if (line->help)
+			line->help();
+		return EXIT_FINE;
+	}
+	if (line->scenario && row == OPTION_set)
+		return batch_set(line->scenario, value);
+	if (line->scenario && row == OPTION_pin)
+		return batch_pin(line->scenario, value);
+	switch (row) {
+	case OPTION_fusions: case OPTION_graph: case OPTION_dim: return take_reading(line, row, value);
+	case OPTION_rules: line->rules_file = value; return EXIT_FINE;
+	case OPTION_output: line->output = value; return EXIT_FINE;
+	case OPTION_json: line->json = true; return EXIT_FINE;
+	case OPTION_time: return batch_seconds(command_name(line->command), value, &line->seconds);
+	default: return line->take(line->context, row, value);
+	}
+}
+
+/* As many operands as the words that name them. */
+static int check_operands(struct command_line *line, int count, char **operand)
+{
+	const char *names = subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command].operands, *command = command_name(line->command);
+	int wanted = 0;
+	for (const char *at = names; *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		if (wanted++ == count)
+			return usage_error(command, "which %.*s?", (int)length, at);
+		at += length;
+	}
+	line->operand = operand;
+	return count == wanted ? EXIT_FINE : wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", operand[wanted]);
+}
+
+int command_line_parse(struct command_line *line, int argc, char **argv)
+{
+	struct taken taken;
+	int value, code = EXIT_FINE;
+	collect(line->command, &taken);
+	optind = 1;
+	opterr = 0;
+	while (code == EXIT_FINE && !line->helped && (value = getopt_long(argc, argv, taken.letters, taken.option, NULL)) != -1) {
+		if (value == ':' || value == '?')
+			return say_wrong(command_name(line->command), value, argv[optind - 1], &taken);
+		int row = value - FIRST_VALUE;
+		for (int i = 0; value < FIRST_VALUE && i < option_row_count; i++)
+			if (option_rows[i].letter == value && option_rows[i].commands >> line->command & 1)
+				row = i;
+		code = take(line, row, optarg);
+	}
+	if (code != EXIT_FINE || line->helped)
+		return code;
+	if (line->command != SUBCOMMAND_explore)
+		return check_operands(line, argc - optind, argv + optind);
+	line->operand = argv + optind;
+	return EXIT_FINE;
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+int option_number(const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number)
+{
+	char *end, name[NAME_SIZE];
+	long long got = strtoll(value, &end, 10);
+	if (end == value || *end || got < least || got > most)
+		return usage_error(command_name(line->command), "--%s %s: expected a number from %lld to %lld", option_name(&option_rows[row], name, sizeof name),
+			value, (long long)least, (long long)most);
+	*number = got;
+	return EXIT_FINE;
+}
+
+int option_word(const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index)
+{
+	char text[200] = "", name[NAME_SIZE];
+	size_t used = 0;
+	if ((*index = name_index(words, count, value)) >= 0)
+		return EXIT_FINE;
+	for (int i = 0; i < count && used < sizeof text; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+	return usage_error(command_name(line->command), "--%s %s: expected %s", option_name(&option_rows[row], name, sizeof name), value, text);
 }

@@ -1,11 +1,119 @@
-/* options.h: getopt_long() with messages of ours: "tidemark: --nonsense: plan has no such option; the nearest is --json". */
+/* options.h: the table of options, and the one parser of command lines. --help and the manual are made from it. */
 #ifndef TIDEMARK_CLI_OPTIONS_H
 #define TIDEMARK_CLI_OPTIONS_H
 
-#include <getopt.h>
+#include "src/models/models.h"
+#include "src/scenario/scenario.h"
+#include "subcommands.h"
 
-/* The next option's letter, as getopt_long() returns it, and -1 after the last one. letters begins with ':'. '?' after saying on standard error
- * which option is unknown, ambiguous or lacks its value; the caller returns EXIT_USAGE. command: "plan"; "" where there is none. */
-int option_next(const char *command, int argc, char **argv, const char *letters, const struct option *options);
+#define BY(name) (1u << SUBCOMMAND_##name)
+#define BY_PLANNERS (BY(plan) | BY(export) | BY(screen) | BY(sweep) | BY(fit))
+#define BY_READERS (BY_PLANNERS | BY(check) | BY(search) | BY(explore))
+#define BY_ALL (~0u)
+
+/* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of different commands. */
+#define OPTIONS(X) \
+	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search), "set a knob; @FILE: those in a file, one a line") \
+	X(pin, "pin", 'p', "PIN", BY_PLANNERS, "add a constraint: \"pin op A before B\"") \
+	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep), "try these values of a knob, with all values of the others that vary") \
+	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
+	X(devices, "devices", 'n', "N", BY(search) | BY(fit), "as --set devices=N; of fit: the most that changes may use") \
+	X(memory, "memory", 'm', "BYTES", BY(search) | BY(fit), "as --set memory=BYTES") \
+	X(batch, "batch", 'b', "SAMPLES", BY(search), "as --set batch=SAMPLES") \
+	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a result; closed (the default), the fusion is one op") \
+	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
+	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
+	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
+	X(as, "as", 'a', "KIND", BY(plan) | BY(export), "what to write, see the list of kinds") \
+	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit), "write a JSON object") \
+	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
+	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names; --resume takes it up, too") \
+	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
+	X(text, "text", 0, NULL, BY(plan), "as --as text") \
+	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
+	X(width, "width", 'w', "POINTS", BY(plan) | BY(export), "width of a figure") \
+	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device runs (the default)") \
+	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
+	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \
+	X(screen_as, "as", 'a', "KIND", BY(screen), "text, ansi or svg") \
+	X(size, "size", 'z', "WxH", BY(screen), "columns and rows") \
+	X(screen_view, "view", 'v', "N", BY(screen), "the view to begin with, by its number") \
+	X(keys, "keys", 'k', "KEYS", BY(screen), "what is typed: names of keys, and words") \
+	X(resume_session, "resume", 0, "=SESSION", BY(explore), "take up the last session, or the one that is named") \
+	X(theme, "theme", 't', "NAME", BY(explore) | BY(screen), "colours: ansi, dark, light or mono") \
+	X(ascii, "ascii", 0, NULL, BY(explore) | BY(screen), "draw with ASCII, whatever the locale says") \
+	X(no_mouse, "no-mouse", 0, NULL, BY(explore), "leave the mouse to the terminal, to select text; the key m does so for a while") \
+	X(jobs, "jobs", 'j', "N", BY(sweep), "processes at once") \
+	X(part, "part", 0, "I/N", BY(sweep), "plan every N-th scenario, from number I on") \
+	X(shard, "shard", 0, "I/N", BY(sweep), "the older name of --part") \
+	X(resume, "resume", 0, NULL, BY(sweep), "go on with what --output holds") \
+	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
+	X(pool, "pool", 'p', "NAME[:N]", BY(layout), "a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next") \
+	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
+	X(alignment, "alignment", 'a', "N", BY(layout), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
+	X(device_number, "device", 'd', "N", BY(layout), "the device of a snapshot (the one with the most events)") \
+	X(verify, "verify", 0, "F", BY(shard), "re-sum the solution of such a file and re-verify its bound, in integers, without the solver") \
+	X(planned, "planned", 0, NULL, BY(check), "GRAPH may be the graph as planned") \
+	X(numbers, "numbers", 0, NULL, BY(check), "don't plan again") \
+	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
+	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, instead of changes") \
+	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
+	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of balancing them") \
+	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
+	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
+	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
+	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (fp16 with f32 master weights and loss scaling); as given: fp32") \
+	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw or adafactor") \
+	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
+	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
+	X(attention, "attention", 0, "A", BY(model), "math (keeps the scores) or flash (one kernel that doesn't)") \
+	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
+	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
+	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
+	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as CSV") \
+	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(layout) | BY(shard), "stop after S seconds with the best so far; a plan that was cut short says so") \
+	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all; -: standard output") \
+	X(version, "version", 'V', NULL, BY(explore), "version of the program and its libraries") \
+	X(tables, "tables", 0, "NAME", BY(explore), NULL) \
+	X(help, "help", 'h', NULL, BY_ALL, "this text")
+
+#define X(id, name, letter, value, commands, help) OPTION_##id,
+enum option_id { OPTIONS(X) OPTION_COUNT };
+#undef X
+
+struct option_row {
+	const char *name;           /* of a model's sizes, which come behind the others, with _ for - */
+	char letter;
+	const char *value;          /* "=NAME": may be left out */
+	unsigned commands;          /* a bit each */
+	const char *help;           /* NULL: not for people */
+};
+extern const struct option_row option_rows[];
+extern const int option_row_count;
+
+/* The parts of a command line that commands share; what is zero is not there. */
+struct command_line {
+	enum subcommand_id command;
+	struct scenario *scenario;  /* takes --set and --pin; NULL: the command does itself */
+	/* The command's other options, by row; a status of exit. May be NULL where it has none. */
+	int (*take)(void *context, int row, const char *value);
+	void *context;
+	void (*help)(void);         /* printed behind the options; may be NULL */
+	const char *rules_file, *output;
+	double seconds;
+	bool json, helped;          /* helped: --help was printed, nothing is left to do */
+	char **operand;             /* as many as the command's row names */
+};
+
+/* Reads argv from the command's name on. EXIT_FINE, or the status after saying what is wrong, and which option is nearest to one that isn't there. */
+int command_line_parse(struct command_line *line, int argc, char **argv);
+/* What a command does, and its options. */
+void command_line_help(enum subcommand_id command);
+/* "q-rank" of q_rank. Returns text. */
+char *option_name(const struct option_row *row, char *text, size_t size);
+
+/* Values. Each is EXIT_FINE, or EXIT_USAGE after saying what the option expects. */
+int option_number(const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number);
+int option_word(const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index);
 
 #endif

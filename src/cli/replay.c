@@ -1,21 +1,19 @@
 /* replay.c: `tidemark replay`: runs a session file without a terminal. */
-#include <string.h>
-
 #include "batch.h"
 #include "src/read/input.h"
 #include "src/session/session.h"
-#include "subcommands.h"
+#include "options.h"
 
 int replay_command(int argc, char **argv)
 {
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		return subcommand_usage("replay");
-	if (argc != 2)
-		return usage_error("replay", "replay takes one SESSION.tide");
+	struct command_line line = { .command = SUBCOMMAND_replay };
 	struct error error = { 0 };
-	struct input *input = input_open(argv[1], &error);
+	int code = command_line_parse(&line, argc, argv);
+	if (code != EXIT_FINE || line.helped)
+		return code;
+	struct input *input = input_open(*line.operand, &error);
 	if (!input)
-		return complain(argv[1], &error, BAD_INPUT);
+		return complain(*line.operand, &error, BAD_INPUT);
 	struct scenario scenario;
 	struct session_options options = { .interactive = false };
 	scenario_init(&scenario);
@@ -27,5 +25,5 @@ int replay_command(int argc, char **argv)
 	}
 	session_free(session);
 	input_close(input);
-	return status == OK ? EXIT_FINE : complain(argv[1], &error, status);
+	return status == OK ? EXIT_FINE : complain(*line.operand, &error, status);
 }

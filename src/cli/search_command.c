@@ -9,7 +9,6 @@
 #include "src/base/output.h"
 #include "src/configs/calibrate.h"
 #include "src/scenario/devices.h"
-#include "subcommands.h"
 #include "options.h"
 
 #define TOP 10
@@ -18,9 +17,10 @@
 struct search {
 	struct scenario scenario;
 	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
-	const char *name, *output;
+	struct command_line line;
+	const char *name;
 	uint32_t top;
-	bool json, helped, even;
+	bool even;
 	struct overheads overheads;
 	const char *measurements, *constants;
 	struct model_source source;
@@ -225,29 +225,19 @@ static enum status print_json(const struct search *search, FILE *file, const str
 
 /* ---- options -------------------------------------------------------------------------------------------------------------------- */
 
-static int print_help(void)
+static void print_more(void)
 {
-	subcommand_usage("search");
 	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
 	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
 	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n"
 	     "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0.\n\n"
-	     "  --devices N, --device PRESET, --memory BYTES, --batch SAMPLES   as --set devices=N ...\n"
-	     "  --set K=V       a knob: devices_per_node, seq, dp, tp, pp, cp, ep, sp, zero, microbatches, schedule, recompute, intra_bandwidth ...\n"
-	     "  --top N         how many to print (10)\n"
-	     "  --json          print a JSON object\n"
-	     "  --even          cut pipelines into equal numbers of layers, as launchers do, instead of balancing them\n"
-	     "  --overhead X    what is counted beside saved activations and states: context=BYTES of each device, communication=BYTES of\n"
-	     "                  buffers for every degree above 1, bucket=BYTES of gradients (two of them), workspace=BYTES that kernels keep,\n"
-	     "                  fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived tensors; on), small (statistics\n"
-	     "                  of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks; on), cached (a\n"
-	     "                  weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
-	     "                  pass hides gradients (80%)\n"
-	     "  --calibrate F   fit the machine to measured steps first: CSV with the columns devices, seconds and, where they are not 1 or none,\n"
-	     "                  model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute\n"
-	     "  --constants F   write what --calibrate finds, for --set @F of any subcommand\n"
-	     "  -o, --output F  the file to write");
-	return EXIT_FINE;
+	     "X is one of: context=BYTES of each device, communication=BYTES of buffers for every degree above 1, bucket=BYTES of gradients (two of\n"
+	     "them), workspace=BYTES that kernels keep, fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived\n"
+	     "tensors; on), small (statistics of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks;\n"
+	     "on), cached (a weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
+	     "pass hides gradients (80%)\n\n"
+	     "--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, dp, tp, pp, cp, ep, sp,\n"
+	     "zero, chunks, schedule, recompute.");
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -306,41 +296,32 @@ static int set_overhead(struct search *search, const char *text)
 	return EXIT_FINE;
 }
 
+static int take_option(void *context, int row, const char *value)
+{
+	struct search *search = context;
+	int64_t number = 0;
+	int code = EXIT_FINE;
+	switch (row) {
+	case OPTION_set: return set_knob(search, NULL, value);
+	case OPTION_devices: case OPTION_device: case OPTION_memory: case OPTION_batch: return set_knob(search, option_rows[row].name, value);
+	case OPTION_overhead: return set_overhead(search, value);
+	case OPTION_top:
+		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
+		search->top = (uint32_t)number;
+		return code;
+	case OPTION_calibrate: search->measurements = value; return EXIT_FINE;
+	case OPTION_constants: search->constants = value; return EXIT_FINE;
+	default: search->even = true; return EXIT_FINE;
+	}
+}
+
 static int parse(struct search *search, int argc, char **argv)
 {
-	static const struct option options[] = { { "set", required_argument, NULL, 's' }, { "devices", required_argument, NULL, 'n' },
-		{ "device", required_argument, NULL, 'd' }, { "memory", required_argument, NULL, 'm' }, { "batch", required_argument, NULL, 'b' },
-		{ "top", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "calibrate", required_argument, NULL, 'c' }, { "constants", required_argument, NULL, 'k' },
-		{ "overhead", required_argument, NULL, 'v' }, { "even", no_argument, NULL, 'e' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
-	int letter, code = EXIT_FINE;
-	char *end;
-	while (code == EXIT_FINE && (letter = option_next("search", argc, argv, ":s:n:d:m:b:t:jo:h", options)) != -1)
-		switch (letter) {
-		case 's': code = set_knob(search, NULL, optarg); break;
-		case 'n': code = set_knob(search, "devices", optarg); break;
-		case 'd': code = set_knob(search, "device", optarg); break;
-		case 'm': code = set_knob(search, "memory", optarg); break;
-		case 'b': code = set_knob(search, "batch", optarg); break;
-		case 't':
-			search->top = (uint32_t)strtoul(optarg, &end, 10);
-			code = end == optarg || *end ? usage_error("search", "--top %s: expected a number", optarg) : EXIT_FINE;
-			break;
-		case 'j': search->json = true; break;
-		case 'o': search->output = optarg; break;
-		case 'v': code = set_overhead(search, optarg); break;
-		case 'e': search->even = true; break;
-		case 'c': search->measurements = optarg; break;
-		case 'k': search->constants = optarg; break;
-		case 'h': search->helped = true; break;
-		default: code = EXIT_USAGE; break;   /* option_next() has said why */
-		}
-	if (code == EXIT_FINE && !search->helped && optind != argc - 1)
-		code = usage_error("search", "one model or graph is expected, see --help");
-	if (code == EXIT_FINE && !search->helped && search->constants && !search->measurements)
-		code = usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
-	if (code == EXIT_FINE && !search->helped)
-		search->name = argv[optind];
+	search->line = (struct command_line){ .command = SUBCOMMAND_search, .take = take_option, .context = search, .help = print_more };
+	int code = command_line_parse(&search->line, argc, argv);
+	if (code == EXIT_FINE && search->constants && !search->measurements)
+		return usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
+	search->name = code == EXIT_FINE && !search->line.helped ? *search->line.operand : NULL;
 	return code;
 }
 
@@ -365,7 +346,7 @@ static int calibrate(struct search *search)
 	if (status == OK)
 		status = calibration_fit(&calibration, &search->request.machine, &search->request.overheads, &error);
 	if (status == OK)
-		calibration_print(&calibration, search->json ? stderr : stdout);
+		calibration_print(&calibration, search->line.json ? stderr : stdout);
 	int code = status == OK ? EXIT_FINE : complain(search->measurements, &error, status);
 	if (status == OK && search->constants)
 		code = save_constants(search, &calibration);
@@ -379,18 +360,18 @@ static int run(struct search *search)
 	struct config_list list;
 	struct error error = { 0 };
 	struct output output;
-	enum status status = output_open(&output, search->output, true, &error);
+	enum status status = output_open(&output, search->line.output, true, &error);
 	if (status != OK)
 		return complain(NULL, &error, status);
 	FILE *file = output.stream;
 	status = config_search(&search->request, &control, &list, &error);
 	int code = EXIT_FINE;
 	if (status == OK) {
-		if (search->json)
+		if (search->line.json)
 			status = print_json(search, file, &list);
 		else
 			print_text(search, file, &list);
-		if (status == OK && list.fitting == 0 && !search->json)
+		if (status == OK && list.fitting == 0 && !search->line.json)
 			status = print_way_out(search, file, &list, &control, &error);
 		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 		config_list_free(&list);
@@ -404,9 +385,7 @@ int search_command(int argc, char **argv)
 	struct search search = { .top = TOP, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
-	if (code == EXIT_FINE && search.helped)
-		code = print_help();
-	else if (code == EXIT_FINE && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
+	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;

@@ -9,62 +9,27 @@
 #include "src/base/output.h"
 #include "src/read/input.h"
 #include "src/read/problem_json.h"
-#include "subcommands.h"
 #include "options.h"
 #include "src/base/json_memory.h"
 
 #define INPUT_MOST ((size_t)2 << 30)
 
-static const char usage[] =
-	"usage: tidemark shard PROBLEM.json [--time S] [--json] [-o F] [--verify F]\n"
-	"\n"
-	"Chooses a strategy for every node of a sharding problem (\"-\": standard input; gz or not) at the least total cost\n"
-	"within its memory limit, and proves a lower bound.\n"
-	"\n"
-	"  -t, --time S      improve for up to S seconds, then give the best so far\n"
-	"  -j, --json        print a JSON object\n"
-	"  -o, --output F    write the JSON object to F, with the certificate's multipliers and messages\n"
-	"      --verify F    re-sum the solution of such a file and re-verify its bound, in integers, without the solver\n";
-
 struct request {
-	const char *problem, *output, *verify;
-	double seconds;
-	bool json, helped;
+	struct command_line line;
+	const char *problem, *verify;
 };
 
-/* ---- arguments ---------------------------------------------------------------------------------------------- */
-
-static int take_option(struct request *request, int letter)
+static int take_option(void *context, int row, const char *value)
 {
-	switch (letter) {
-	case 't': return batch_seconds("shard", optarg, &request->seconds);
-	case 'j': request->json = true; return EXIT_FINE;
-	case 'o': request->output = optarg; return EXIT_FINE;
-	case 'v': request->verify = optarg; return EXIT_FINE;
-	case 'h':
-		request->helped = true;
-		fputs(usage, stdout);
-		return EXIT_FINE;
-	default: return EXIT_USAGE;   /* option_next() has said why */
-	}
+	(void)row;
+	((struct request *)context)->verify = value;
+	return EXIT_FINE;
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static void print_more(void)
 {
-	static const struct option options[] = {
-		{ "time", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' }, { "output", required_argument, NULL, 'o' },
-		{ "verify", required_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
-	};
-	int letter, code = EXIT_FINE;
-	optind = 1;
-	while (code == EXIT_FINE && !request->helped && (letter = option_next("shard", argc, argv, ":t:jo:h", options)) != -1)
-		code = take_option(request, letter);
-	if (code != EXIT_FINE || request->helped)
-		return code;
-	if (optind + 1 != argc)
-		return usage_error("shard", "%s", optind == argc ? "which PROBLEM.json?" : "more than one PROBLEM.json");
-	request->problem = argv[optind];
-	return EXIT_FINE;
+	puts("\nChooses a strategy for every node of a sharding problem (\"-\": standard input) at the least total cost within its memory\n"
+	     "limit, and proves a lower bound. A file written by --output has the certificate's multipliers and messages, too.");
 }
 
 static enum status read_problem(const char *path, struct shard_problem *problem, struct error *error)
@@ -172,10 +137,10 @@ static int report(const struct request *request, const struct shard_problem *pro
 		  double seconds)
 {
 	struct error error = { 0 };
-	enum status status = request->json ? write_json(plan_json(problem, plan, limited, seconds, false), NULL, &error)
+	enum status status = request->line.json ? write_json(plan_json(problem, plan, limited, seconds, false), NULL, &error)
 		: write_text(problem, plan, seconds, &error);
-	if (status == OK && request->output)
-		status = write_json(plan_json(problem, plan, limited, seconds, true), request->output, &error);
+	if (status == OK && request->line.output)
+		status = write_json(plan_json(problem, plan, limited, seconds, true), request->line.output, &error);
 	if (status != OK)
 		return complain(NULL, &error, status);
 	if (batch_signal())
@@ -191,7 +156,7 @@ static int solve(const struct request *request, const struct shard_problem *prob
 	struct error error = { 0 };
 	struct shard_plan plan;
 	struct control control = { .cancel = batch_cancel() };
-	struct shard_options options = { .effort = request->seconds > 0 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT };
+	struct shard_options options = { .effort = request->line.seconds > 0 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT };
 	double start = now();
 	batch_progress(&control);
 	enum status status = shard_solve(problem, &options, &control, &plan, &error);
@@ -328,15 +293,16 @@ static int verify(const struct request *request, const struct shard_problem *pro
 
 int shard_command(int argc, char **argv)
 {
-	struct request request = { 0 };
+	struct request request = { .line = { .command = SUBCOMMAND_shard, .take = take_option, .context = &request, .help = print_more } };
 	struct shard_problem problem;
 	struct error error = { 0 };
-	int code = parse(&request, argc, argv);
-	if (code != EXIT_FINE || request.helped)
+	int code = command_line_parse(&request.line, argc, argv);
+	if (code != EXIT_FINE || request.line.helped)
 		return code;
+	request.problem = *request.line.operand;
 	/* While a problem is read, signals end the program at once: there is nothing yet that could be printed. */
 	enum status status = read_problem(request.problem, &problem, &error);
-	batch_limit(request.seconds);
+	batch_limit(request.line.seconds);
 	if (status == OK)
 		code = request.verify ? verify(&request, &problem) : solve(&request, &problem);
 	else

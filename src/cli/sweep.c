@@ -15,7 +15,6 @@
 
 #include "batch.h"
 #include "src/read/native.h"
-#include "subcommands.h"
 #include "sweep_row.h"
 #include "options.h"
 
@@ -37,8 +36,8 @@ struct sweep {
 	uint64_t total;
 	uint64_t part, parts;
 	int jobs, descriptor;
-	bool resume, helped;
-	const char *path, *output, *rules_file;
+	bool resume;
+	struct command_line line;
 	bool *done;             /* [total]: already in the output */
 	struct graph *graph;
 };
@@ -100,57 +99,34 @@ static int part(struct sweep *sweep, const char *text)
 	return EXIT_FINE;
 }
 
-static int jobs(struct sweep *sweep, const char *text)
+static int take_option(void *context, int row, const char *value)
 {
-	uint64_t n;
-	const char *end;
-	if (!number(text, '\0', &n, &end) || n < 1 || n > 1024)
-		return usage_error("sweep", "--jobs %s: expected a number from 1 to 1024", text);
-	sweep->jobs = (int)n;
-	return EXIT_FINE;
-}
-
-static const struct option long_options[] = {
-	{ "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' }, { "vary", required_argument, NULL, 'v' },
-	{ "jobs", required_argument, NULL, 'j' }, { "part", required_argument, NULL, 'S' }, { "shard", required_argument, NULL, 'S' } /* its older name */, { "csv", no_argument, NULL, 'c' }, { "table", no_argument, NULL, 't' }, { "resume", no_argument, NULL, 'r' }, { "rules", required_argument, NULL, 'R' },
-	{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
-};
-
-static int take_option(struct sweep *sweep, int letter)
-{
-	switch (letter) {
-	case 's': return batch_set(&sweep->base, optarg);
-	case 'p': return batch_pin(&sweep->base, optarg);
-	case 'v': return vary(sweep, optarg);
-	case 'j': return jobs(sweep, optarg);
-	case 'S': return part(sweep, optarg);
-	case 'c': sweep->form = SWEEP_CSV; return EXIT_FINE;
-	case 't': sweep->form = SWEEP_TABLE; return EXIT_FINE;
-	case 'r': sweep->resume = true; return EXIT_FINE;
-	case 'R': sweep->rules_file = optarg; return EXIT_FINE;
-	case 'o': sweep->output = optarg; return EXIT_FINE;
-	case 'h':
-		sweep->helped = true;
-		return subcommand_usage("sweep");
-	default: return EXIT_USAGE;
+	struct sweep *sweep = context;
+	int64_t number = sweep->jobs;
+	int code = EXIT_FINE;
+	switch (row) {
+	case OPTION_vary: return vary(sweep, value);
+	case OPTION_jobs:
+		code = option_number(&sweep->line, row, value, 1, 1024, &number);
+		sweep->jobs = (int)number;
+		return code;
+	case OPTION_sweep_csv: sweep->form = SWEEP_CSV; return EXIT_FINE;
+	case OPTION_table: sweep->form = SWEEP_TABLE; return EXIT_FINE;
+	case OPTION_resume: sweep->resume = true; return EXIT_FINE;
+	default: return part(sweep, value);
 	}
 }
 
 static int parse(struct sweep *sweep, int argc, char **argv)
 {
-	int letter, code = EXIT_FINE;
-	optind = 1;
-	while (code == EXIT_FINE && !sweep->helped && (letter = option_next("sweep", argc, argv, ":j:o:h", long_options)) != -1)
-		code = take_option(sweep, letter);
-	if (code != EXIT_FINE || sweep->helped)
+	sweep->line = (struct command_line){ .command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = take_option, .context = sweep };
+	int code = command_line_parse(&sweep->line, argc, argv);
+	if (code != EXIT_FINE || sweep->line.helped)
 		return code;
-	if (optind + 1 != argc)
-		return usage_error("sweep", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
-	if (sweep->resume && !sweep->output)
+	if (sweep->resume && !sweep->line.output)
 		return usage_error("sweep", "--resume needs -o FILE");
 	if (sweep->resume && sweep->form == SWEEP_TABLE)
 		return usage_error("sweep", "--table is for people: --resume takes up JSON or --csv");
-	sweep->path = argv[optind];
 	sweep->total = 1;
 	for (int i = 0; i < sweep->count; i++)
 		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)
@@ -207,7 +183,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			fclose(line);
 		}
 		if (!line || !write_whole(sweep->descriptor, text, size))
-			code = complain(sweep->output, &(struct error){ .text = "can't write" }, LIMIT);
+			code = complain(sweep->line.output, &(struct error){ .text = "can't write" }, LIMIT);
 		free(text);
 	}
 	plan_release(plan);
@@ -232,7 +208,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 /* One job: takes runs of neighbouring scenarios until there are none. */
 static int work(const struct sweep *sweep, struct shared *shared)
 {
-	struct planner planner = { .store = store_new(), .rules_file = sweep->rules_file, .control = { .cancel = batch_cancel() } };
+	struct planner planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : EXIT_LIMIT;
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);
@@ -282,9 +258,9 @@ static int run_jobs(const struct sweep *sweep)
 /* Marks what the output holds already and cuts off a torn last line. */
 static int read_finished(struct sweep *sweep)
 {
-	FILE *file = fopen(sweep->output, "r+e");
+	FILE *file = fopen(sweep->line.output, "r+e");
 	if (!file)
-		return errno == ENOENT ? EXIT_FINE : complain(sweep->output, &(struct error){ .text = "can't read" }, BAD_INPUT);
+		return errno == ENOENT ? EXIT_FINE : complain(sweep->line.output, &(struct error){ .text = "can't read" }, BAD_INPUT);
 	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
 	char *line = NULL;
 	size_t capacity = 0;
@@ -294,7 +270,7 @@ static int read_finished(struct sweep *sweep)
 	while ((length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
 		uint64_t k;
 		if (!sweep_row_number(&row, line, &k) || (k != NONE && k >= sweep->total)) {
-			code = complain(sweep->output, &(struct error){ .text = "is not the output of this sweep" }, BAD_INPUT);
+			code = complain(sweep->line.output, &(struct error){ .text = "is not the output of this sweep" }, BAD_INPUT);
 			break;
 		}
 		if (k != NONE)
@@ -302,7 +278,7 @@ static int read_finished(struct sweep *sweep)
 		whole += length;
 	}
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
-		code = complain(sweep->output, &(struct error){ .text = "can't cut off the torn last line" }, LIMIT);
+		code = complain(sweep->line.output, &(struct error){ .text = "can't cut off the torn last line" }, LIMIT);
 	free(line);
 	fclose(file);
 	return code;
@@ -311,14 +287,14 @@ static int read_finished(struct sweep *sweep)
 static int open_output(struct sweep *sweep)
 {
 	sweep->descriptor = STDOUT_FILENO;
-	if (!sweep->output || strcmp(sweep->output, "-") == 0)
+	if (!sweep->line.output || strcmp(sweep->line.output, "-") == 0)
 		return EXIT_FINE;
 	int code = sweep->resume ? read_finished(sweep) : EXIT_FINE;
 	if (code != EXIT_FINE)
 		return code;
-	sweep->descriptor = open(sweep->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (sweep->resume ? 0 : O_TRUNC), 0666);
+	sweep->descriptor = open(sweep->line.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (sweep->resume ? 0 : O_TRUNC), 0666);
 	if (sweep->descriptor < 0)
-		return complain(sweep->output, &(struct error){ .text = "can't be written" }, LIMIT);
+		return complain(sweep->line.output, &(struct error){ .text = "can't be written" }, LIMIT);
 	return EXIT_FINE;
 }
 
@@ -337,7 +313,7 @@ static int write_names(const struct sweep *sweep)
 	}
 	bool written = line && write_whole(sweep->descriptor, text, size);
 	free(text);
-	return written ? EXIT_FINE : complain(sweep->output, &(struct error){ .text = "can't write" }, LIMIT);
+	return written ? EXIT_FINE : complain(sweep->line.output, &(struct error){ .text = "can't write" }, LIMIT);
 }
 
 int sweep_command(int argc, char **argv)
@@ -345,9 +321,9 @@ int sweep_command(int argc, char **argv)
 	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
 	scenario_init(&sweep.base);
 	int code = parse(&sweep, argc, argv);
-	if (code == EXIT_FINE && !sweep.helped) {
+	if (code == EXIT_FINE && !sweep.line.helped) {
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
-		sweep.graph = sweep.done ? batch_open(sweep.path, &code) : NULL;
+		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &code) : NULL;
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)
 			code = open_output(&sweep);

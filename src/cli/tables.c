@@ -3,7 +3,7 @@
 
 #include "src/session/commands.h"
 #include "src/write/export.h"
-#include "subcommands.h"
+#include "options.h"
 #include "tables.h"
 
 /* Text as mdoc takes it: no macro at the beginning of a line, backslashes and quotes escaped. */
@@ -148,12 +148,53 @@ static void write_views(FILE *stream)
 static void write_subcommands(FILE *stream)
 {
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < subcommand_count; i++) {
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
 		fprintf(stream, ".It Nm Cm %s Ar ", subcommands[i].name);
-		roff(subcommands[i].synopsis, stream);
+		roff(subcommands[i].operands, stream);
 		fputs("\n", stream);
 		roff(subcommands[i].help, stream);
 		fputs(".\n", stream);
+	}
+	fputs(".El\n", stream);
+}
+
+/* "plan, export, sweep": who takes an option. Returns text. */
+static char *takers(const struct option_row *row, char *text, size_t size)
+{
+	size_t used = 0;
+	*text = '\0';
+	for (int i = 0; i <= SUBCOMMAND_explore && used < size; i++)
+		if (row->commands >> i & 1)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+				i == SUBCOMMAND_screen ? "export --screen" : i == SUBCOMMAND_explore ? "the explorer" : subcommands[i].name);
+	return text;
+}
+
+static void write_options(FILE *stream)
+{
+	char text[200];
+	fputs(".Bl -tag -width Ds\n", stream);
+	for (int i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		if (!row->help)
+			continue;
+		fputs(".It Fl ", stream);
+		if (row->letter)
+			fprintf(stream, "%c , Fl ", row->letter);
+		fputs("\\-", stream);
+		roff(option_name(row, text, sizeof text), stream);
+		if (row->value) {
+			fputs(*row->value == '=' ? " Ns Op = Ns Ar " : " Ar ", stream);
+			roff(row->value + (*row->value == '='), stream);
+		}
+		fputs("\n", stream);
+		roff(row->help, stream);
+		fputs(".\n", stream);
+		if (i != OPTION_help) {
+			fputs("Of ", stream);
+			roff(takers(row, text, sizeof text), stream);
+			fputs(".\n", stream);
+		}
 	}
 	fputs(".El\n", stream);
 }
@@ -162,7 +203,7 @@ bool tables_write(const char *table, FILE *stream)
 {
 	static const struct { const char *name; void (*write)(FILE *stream); } tables[] = {
 		{ "knobs", write_knobs }, { "commands", write_commands }, { "pins", write_pins }, { "exports", write_exports }, { "views", write_views },
-		{ "subcommands", write_subcommands },
+		{ "subcommands", write_subcommands }, { "options", write_options },
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
 		if (strcmp(tables[i].name, table) == 0) {

@@ -8,25 +8,17 @@
 #include "ui/screen/picture.h"
 #include "ui/screen/screen.h"
 #include "src/cli/batch.h"
-#include "src/cli/subcommands.h"
 #include "src/cli/options.h"
 
 enum { SIZE_MAX_CELLS = 1000 };
 
 struct shot {
+	struct command_line line;
 	struct scenario scenario;
-	const char *graph, *output, *kind, *keys, *rules_file;
+	const char *kind, *keys;
 	enum theme theme;
 	int width, height, view;
-	bool ascii, helped;
-};
-
-static const struct option long_options[] = {
-	{ "screen", no_argument, NULL, 'X' }, { "as", required_argument, NULL, 'a' }, { "size", required_argument, NULL, 'z' },
-	{ "view", required_argument, NULL, 'v' }, { "keys", required_argument, NULL, 'k' }, { "theme", required_argument, NULL, 't' },
-	{ "ascii", no_argument, NULL, 'A' }, { "set", required_argument, NULL, 's' }, { "pin", required_argument, NULL, 'p' },
-	{ "rules", required_argument, NULL, 'r' }, { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	bool ascii;
 };
 
 static int take_size(struct shot *shot, const char *text)
@@ -37,59 +29,29 @@ static int take_size(struct shot *shot, const char *text)
 	return fine ? EXIT_FINE : usage_error("export", "--size %s: expected WxH, at most %dx%d", text, SIZE_MAX_CELLS, SIZE_MAX_CELLS);
 }
 
-static int take_theme(struct shot *shot, const char *text)
+static int take_option(void *context, int row, const char *value)
 {
-	shot->theme = theme_find(text);
-	return shot->theme != THEME_COUNT ? EXIT_FINE : usage_error("export", "--theme %s: expected ansi, dark, light or mono", text);
-}
-
-static int take_view(struct shot *shot, const char *text)
-{
-	shot->view = text[0] - '0';
-	bool fine = shot->view >= 1 && shot->view <= VIEWS && text[1] == '\0';
-	return fine ? EXIT_FINE : usage_error("export", "--view %s: expected a view's number, 1 to %d", text, VIEWS);
-}
-
-static int take_kind(struct shot *shot, const char *text)
-{
-	shot->kind = text;
-	bool fine = strcmp(text, "svg") == 0 || strcmp(text, "text") == 0 || strcmp(text, "ansi") == 0;
-	return fine ? EXIT_FINE : usage_error("export", "--as %s: a screen is written as text, ansi or svg", text);
-}
-
-static int take_option(struct shot *shot, int letter)
-{
-	switch (letter) {
-	case 'X': return EXIT_FINE;
-	case 'a': return take_kind(shot, optarg);
-	case 'z': return take_size(shot, optarg);
-	case 'v': return take_view(shot, optarg);
-	case 't': return take_theme(shot, optarg);
-	case 'k': shot->keys = optarg; return EXIT_FINE;
-	case 'A': shot->ascii = true; return EXIT_FINE;
-	case 's': return batch_set(&shot->scenario, optarg);
-	case 'p': return batch_pin(&shot->scenario, optarg);
-	case 'r': shot->rules_file = optarg; return EXIT_FINE;
-	case 'o': shot->output = optarg; return EXIT_FINE;
-	case 'h':
-		shot->helped = true;
-		return subcommand_usage("export");
-	default: return EXIT_USAGE;   /* option_next() has said why */
-	}
-}
-
-static int parse(struct shot *shot, int argc, char **argv)
-{
-	int letter, code = EXIT_FINE;
-	optind = 1;
-	while (code == EXIT_FINE && !shot->helped && (letter = option_next("export", argc, argv, ":o:h", long_options)) != -1)
-		code = take_option(shot, letter);
-	if (code != EXIT_FINE || shot->helped)
+	static const char *const kinds[] = { "text", "ansi", "svg" };
+	struct shot *shot = context;
+	int64_t number = shot->view;
+	int word = 0, code = EXIT_FINE;
+	switch (row) {
+	case OPTION_screen_as:
+		shot->kind = value;
+		return option_word(&shot->line, row, value, kinds, sizeof kinds / sizeof *kinds, &word);
+	case OPTION_size: return take_size(shot, value);
+	case OPTION_screen_view:
+		code = option_number(&shot->line, row, value, 1, VIEWS, &number);
+		shot->view = (int)number;
 		return code;
-	if (optind + 1 != argc)
-		return usage_error("export", "%s", optind == argc ? "which GRAPH?" : "more than one GRAPH");
-	shot->graph = argv[optind];
-	return EXIT_FINE;
+	case OPTION_theme:
+		code = option_word(&shot->line, row, value, theme_names, THEME_COUNT, &word);
+		shot->theme = (enum theme)word;
+		return code;
+	case OPTION_keys: shot->keys = value; return EXIT_FINE;
+	case OPTION_ascii: shot->ascii = true; return EXIT_FINE;
+	default: return EXIT_FINE;   /* --screen itself */
+	}
 }
 
 void screenshot_keys(struct app *app, const char *keys)
@@ -147,7 +109,7 @@ static int draw_session(const struct shot *shot, struct session *session)
 	session_wait(session);
 	struct app *app = app_new(session, shot->theme, 256, shot->ascii, NULL);
 	struct output output;
-	enum status status = output_open(&output, shot->output, true, &error);
+	enum status status = output_open(&output, shot->line.output, true, &error);
 	if (status == OK) {
 		if (app && app_draw(app, shot->width, shot->height, &x, &y)) {
 			app->view = shot->view - 1;
@@ -169,10 +131,10 @@ static int serve(const struct shot *shot)
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	setlocale(LC_CTYPE, "C.UTF-8");   /* the picture is the same in every locale */
-	struct graph *graph = batch_open(shot->graph, &code);
+	struct graph *graph = batch_open(*shot->line.operand, &code);
 	if (!graph)
 		return code;
-	struct session *session = session_new(graph, shot->graph, &shot->scenario, &(struct session_options){ .rules_file = shot->rules_file }, &error);
+	struct session *session = session_new(graph, *shot->line.operand, &shot->scenario, &(struct session_options){ .rules_file = shot->line.rules_file }, &error);
 	if (!session)
 		return complain(NULL, &error, NO_MEMORY);
 	code = draw_session(shot, session);
@@ -184,8 +146,9 @@ int screenshot_command(int argc, char **argv)
 {
 	struct shot shot = { .kind = "text", .keys = "", .width = 80, .height = 24, .view = 1, .theme = THEME_DARK };
 	scenario_init(&shot.scenario);
-	int code = parse(&shot, argc, argv);
-	if (code == EXIT_FINE && !shot.helped)
+	shot.line = (struct command_line){ .command = SUBCOMMAND_screen, .scenario = &shot.scenario, .take = take_option, .context = &shot };
+	int code = command_line_parse(&shot.line, argc, argv);
+	if (code == EXIT_FINE && !shot.line.helped)
 		code = serve(&shot);
 	scenario_done(&shot.scenario);
 	return code;
