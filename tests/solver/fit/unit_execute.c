@@ -1,0 +1,332 @@
+/* unit_execute.c: recomputed and offloaded steps are executed, and every op of the step gives the same results, to the bit. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/common/fit_step.h"
+#include "tests/common/interpreter.h"
+
+#define ARGUMENTS 40
+
+static const struct { const char *name; struct model_config size; } tiny[] = {
+	{ "gpt", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 } },
+	{ "llama", { .layers = 2, .hidden = 8, .heads = 4, .kv_heads = 2, .head_width = 2, .ffn = 12, .vocab = 16, .seq = 4, .batch = 2 } },
+	{ "bert", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 } },
+	{ "t5", { .layers = 1, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 12, .vocab = 16, .seq = 4, .batch = 2 } },
+	{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .image = 32, .patch = 16, .classes = 4, .batch = 2 } },
+	{ "moe", { .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 8, .seq = 4, .batch = 2, .experts = 4, .top_k = 2 } },
+	{ "dlrm", { .layers = 2, .hidden = 8, .experts = 2, .vocab = 16, .classes = 4, .batch = 4 } },
+	{ "resnet18", { .hidden = 2, .image = 32, .classes = 4, .batch = 2 } },
+};
+#define TINY (sizeof tiny / sizeof *tiny)
+
+static struct graph *tiny_step(size_t m)
+{
+	static const struct model_training trainings[] = { { .optimizer = OPTIMIZER_ADAM }, { .optimizer = OPTIMIZER_MOMENTUM, .policy = GRADIENT_IDEAL } };
+	struct model_config config = model_find(tiny[m].name)->config;
+	struct error error = { 0 };
+#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
+	MODEL_SIZES(X)
+#undef X
+	struct graph *step = model_step(tiny[m].name, &config, &trainings[m % 2], &error);
+	cr_assert_not_null(step, "%s: %s", tiny[m].name, error.text);
+	return step;
+}
+
+/* ---- one device ------------------------------------------------------------------------------------------------------- */
+
+/* A tensor: its elements' places in a storage. */
+struct cell { struct array shape; double *memory; int32_t *place; };
+
+struct run {
+	const struct graph *step, *graph;  /* the step; what is executed: copies stand for the step's ops */
+	const struct rules *rules;
+	struct cell *cell;                 /* [graph->tensors] */
+	double **result;                   /* [step->tensors] what the step's op gave; NULL before */
+	bool first;                        /* results are written down, else compared */
+	uint32_t compared, copies, moved;
+	struct binding binding;
+	struct arena arena;
+};
+
+static uint32_t known(const struct graph *step, const char *name, bool tensor)
+{
+	char text[600];
+	uint32_t id = tensor ? graph_find_tensor(step, name) : graph_find_op(step, name);
+	snprintf(text, sizeof text, "%s", name);
+	for (char *again = strstr(text, ".again"); again && id == NONE; again = NULL) {
+		*again = '\0';
+		id = tensor ? graph_find_tensor(step, text) : graph_find_op(step, text);
+	}
+	return id;
+}
+
+static void shape_cell(struct run *run, const struct tensor *tensor, struct cell *cell)
+{
+	cell->shape = (struct array){ .dims = tensor->dims, .count = 1 };
+	for (int d = 0; d < tensor->dims; d++) {
+		cell->shape.shape[d] = cell->shape.whole[d] = tensor->shape[d];
+		cell->shape.index[d] = arena_alloc(&run->arena, (size_t)tensor->shape[d] + 1, sizeof *cell->shape.index[d]);
+		for (int64_t i = 0; i < tensor->shape[d]; i++)
+			cell->shape.index[d][i] = (int32_t)i;
+		cell->shape.count *= tensor->shape[d];
+	}
+}
+
+static void own_memory(struct run *run, struct cell *cell)
+{
+	cell->memory = arena_alloc(&run->arena, (size_t)cell->shape.count + 1, sizeof *cell->memory);
+	cell->place = arena_alloc(&run->arena, (size_t)cell->shape.count + 1, sizeof *cell->place);
+	for (int64_t i = 0; i < cell->shape.count; i++)
+		cell->place[i] = (int32_t)i;
+}
+
+static double first_value(const struct tensor *tensor, int64_t place)
+{
+	bool integer = tensor->dtype > DTYPE_F8E5M2 && tensor->dtype < DTYPE_BOOL;
+	double unit = hash_unit(text_hash(tensor->name) + (uint64_t)place * 977);
+	return integer ? floor(unit * 1000) : tensor->dtype == DTYPE_BOOL ? unit > 0.5 : tensor->kind == KIND_OPTIMIZER ? 0.1 + unit : 2 * unit - 1;
+}
+
+static void set_up(struct run *run)
+{
+	run->cell = arena_alloc(&run->arena, run->graph->tensors, sizeof *run->cell);
+	for (uint32_t t = 0; t < run->graph->tensors; t++) {
+		const struct tensor *tensor = &run->graph->tensor[t];
+		shape_cell(run, tensor, &run->cell[t]);
+		if (tensor->writer != NONE || tensor->alias != NONE)
+			continue;
+		own_memory(run, &run->cell[t]);
+		for (int64_t i = 0; i < run->cell[t].shape.count; i++)
+			run->cell[t].memory[i] = first_value(tensor, i);
+	}
+	for (uint32_t t = 0; t < run->graph->tensors; t++)
+		if (run->graph->tensor[t].writer == NONE && run->graph->tensor[t].alias != NONE) {
+			const struct cell *root = &run->cell[run->graph->storage[run->graph->tensor[t].storage].root];
+			run->cell[t].memory = root->memory;
+			run->cell[t].place = root->place;
+		}
+}
+
+static uint32_t overwritten(const struct graph *graph, uint32_t op, uint32_t out)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == out)
+			return graph->inplace[i].in;
+	return NONE;
+}
+
+static struct array values_of(struct run *run, const struct cell *cell)
+{
+	struct array array = cell->shape;
+	array.value = arena_alloc(&run->arena, (size_t)array.count + 1, sizeof *array.value);
+	for (int64_t i = 0; i < array.count; i++)
+		array.value[i] = cell->memory[cell->place[i]];
+	return array;
+}
+
+/* Where a result goes: into memory of its own, over another tensor, or as a view of operand 0. */
+static void put(struct run *run, uint32_t id, uint32_t t, bool view, const struct array *out, const int32_t *from, const struct cell *source, const struct array *operand)
+{
+	struct cell *cell = &run->cell[t];
+	uint32_t over = overwritten(run->graph, id, t);
+	if (view && run->graph->tensor[t].alias != NONE && over == NONE) {
+		cell->memory = source->memory;
+		cell->place = arena_alloc(&run->arena, (size_t)cell->shape.count + 1, sizeof *cell->place);
+		for (int64_t i = 0; i < cell->shape.count; i++)
+			cell->place[i] = source->place[from[i]];
+		return;
+	}
+	if (over != NONE) {
+		cr_assert_eq(cell->shape.count, run->cell[over].shape.count);
+		cell->memory = run->cell[over].memory;
+		cell->place = run->cell[over].place;
+	} else {
+		own_memory(run, cell);
+	}
+	for (int64_t i = 0; i < cell->shape.count; i++)
+		cell->memory[cell->place[i]] = view ? operand->value[from[i]] : out->value[i];
+}
+
+/* Writes without a new name: some function of the old value and of what the op makes. */
+static void update_statistics(struct run *run, uint32_t id, const struct array *with)
+{
+	for (uint32_t i = run->graph->inplace_start[id]; i < run->graph->inplace_start[id + 1]; i++) {
+		struct cell *cell = &run->cell[run->graph->inplace[i].in];
+		bool like = with && with->count == cell->shape.count;
+		for (int64_t j = 0; run->graph->inplace[i].out == NONE && j < cell->shape.count; j++)
+			cell->memory[cell->place[j]] = 0.9 * cell->memory[cell->place[j]] + (like ? 0.1 * with->value[j] : 0.05);
+	}
+}
+
+static void move(struct run *run, uint32_t id)
+{
+	struct array value = values_of(run, &run->cell[run->graph->reads.item[run->graph->reads.start[id]]]);
+	FOR_ROW(i, &run->graph->writes, id) {
+		struct cell *cell = &run->cell[run->graph->writes.item[i]];
+		own_memory(run, cell);
+		for (int64_t j = 0; j < cell->shape.count && j < value.count; j++)
+			cell->memory[j] = value.value[j];
+	}
+	run->moved++;
+}
+
+static void compare(struct run *run, uint32_t t, uint32_t of, const char *what)
+{
+	struct array value = values_of(run, &run->cell[t]);
+	if (run->first) {
+		run->result[of] = value.value;
+		return;
+	}
+	cr_assert_not_null(run->result[of]);
+	run->compared++;
+	cr_assert_eq(memcmp(run->result[of], value.value, (size_t)value.count * sizeof *value.value), 0, "%s: %s has other values", what, run->graph->tensor[t].name);
+}
+
+static void run_one(struct run *run, uint32_t id, const char *what)
+{
+	const struct graph *graph = run->graph;
+	uint32_t of = known(run->step, graph->op[id].name, false), results = csr_length(&graph->writes, id);
+	struct array in[ARGUMENTS], out[ARGUMENTS];
+	int32_t *from[ARGUMENTS];
+	struct error error;
+	if (graph->op[id].added == ADDED_OFFLOAD || graph->op[id].added == ADDED_FETCH) {
+		move(run, id);
+		return;
+	}
+	if (graph->op[id].added == ADDED_RANDOM_STATE)
+		return;
+	cr_assert_neq(of, NONE, "%s: %s stands for no op", what, graph->op[id].name);
+	struct call call = { .graph = run->step, .op = of, .rule = rules_find(run->rules, run->step->op[of].type), .in = in, .out = out, .from = from, .results = (int)results };
+	bool bound = call.rule && rule_bind_op(call.rule, run->step, of, &run->binding, &error) == OK;
+	call.binding = bound ? &run->binding : NULL;
+	const struct cell *source = NULL;
+	FOR_ROW(i, &graph->reads, id) {
+		uint32_t t = graph->reads.item[i], writer = graph->tensor[t].writer;
+		bool statistics = call.rule && (rules_traits(run->rules, call.rule->type) & TRAIT_STATISTICS) && graph->storage[graph->tensor[t].storage].kind == KIND_BUFFER;
+		if (statistics || (writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE))
+			continue;      /* a norm's results don't depend on running statistics; what is random depends on the op's name here */
+		source = source ? source : &run->cell[t];
+		in[call.operands++] = values_of(run, &run->cell[t]);
+	}
+	for (uint32_t r = 0; r < results; r++) {
+		out[r] = run->cell[graph->writes.item[graph->writes.start[id] + r]].shape;
+		out[r].value = arena_alloc(&run->arena, (size_t)out[r].count + 1, sizeof(double));
+		from[r] = arena_alloc(&run->arena, (size_t)out[r].count + 1, sizeof **from);
+	}
+	bool view = call.rule && call.rule->cost == COST_NONE && call.operands > 0 && call.binding && run_view(&call);
+	cr_assert(view || run_op(&call), "%s: the interpreter doesn't know %s", what, run->step->op[of].type);
+	for (uint32_t r = 0; r < results; r++)
+		put(run, id, graph->writes.item[graph->writes.start[id] + r], view, &out[r], from[r], source, &in[0]);
+	update_statistics(run, id, results > 0 ? &out[results - 1] : NULL);
+	run->copies += graph->op[id].recomputed;
+	for (uint32_t r = 0; r < results; r++)
+		compare(run, graph->writes.item[graph->writes.start[id] + r], run->step->writes.item[run->step->writes.start[of] + r], what);
+}
+
+/* All ops in program order; at the end what stays is the same, too. */
+static void execute(struct run *run, const struct graph *graph, const char *what)
+{
+	run->graph = graph;
+	set_up(run);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		run_one(run, op, what);
+	for (uint32_t t = 0; t < run->step->tensors; t++) {
+		const struct tensor *tensor = &run->step->tensor[t];
+		uint32_t here = graph_find_tensor(graph, tensor->name);
+		if (run->step->storage[tensor->storage].persistent && run->step->storage[tensor->storage].root == t && here != NONE && tensor->writer == NONE)
+			compare(run, here, t, what);
+	}
+}
+
+/* ---- plans at random ---------------------------------------------------------------------------------------------------- */
+
+/* A step with some of what is saved away on the host. */
+static struct graph *some_away(struct graph *step, const struct rules *rules, uint64_t *random)
+{
+	struct activations activations;
+	struct error error = { 0 };
+	uint32_t *offload = mem_alloc(step->storages, sizeof *offload), offloads = 0;
+	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
+	uint64_t some = random_next(random) % 4;
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (activations.saved[s] && random_next(random) % 8 < some)
+			offload[offloads++] = step->storage[s].root;
+	struct graph *away = recompute_apply(step, &activations, NULL, offload, offloads, &error);
+	cr_assert_not_null(away, "%s", error.text);
+	activations_free(&activations);
+	mem_free(offload);
+	return away;
+}
+
+/* A recomputed step at random; NULL where what runs again would find other values, which the replay says. */
+static struct graph *some_again(struct graph *step, uint64_t *random)
+{
+	struct fit_input input = fit_input_of(step);
+	struct fit_step fit;
+	struct fit_replay replay;
+	struct fit_base base;
+	struct graph *graph = NULL;
+	struct error error = { 0 };
+	uint32_t *order = mem_alloc(step->ops, sizeof *order);
+	uint8_t *state = mem_alloc(step->storages, sizeof *state);
+	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
+	for (uint32_t op = 0; op < step->ops; op++)    /* what is on its way to the host stays until it leaves, as in plans */
+		for (uint32_t i = step->reads.start[op]; step->op[op].added == ADDED_OFFLOAD && i < step->reads.start[op + 1]; i++)
+			fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
+	input.fixed = fixed;
+	input.random = (enum fit_random)(random_next(random) % FIT_RANDOM_COUNT);
+	cr_assert_eq(fit_step_find(&input, &fit), OK);
+	cr_assert_eq(fit_replay_new(&fit, &replay), OK);
+	cr_assert_eq(fit_order_early(&fit, order), OK);
+	if (random_next(random) % 2)
+		for (uint32_t op = 0; op < step->ops; op++)
+			order[op] = op;
+	cr_assert_eq(fit_base_of(&fit, order, &base), OK);
+	random_states(&fit, random, state);
+	cr_assert_eq(fit_play_all(&replay, &base, state), OK);
+	if (replay.valid)
+		cr_assert_not_null(graph = fit_apply(&replay, state, &error), "%s", error.text);
+	fit_base_free(&base);
+	fit_replay_free(&replay);
+	fit_step_free(&fit);
+	fit_input_free(&input);
+	mem_free(fixed);
+	mem_free(order);
+	mem_free(state);
+	return graph;
+}
+
+Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed();
+	uint32_t rounds = test_rounds(2, 250), played = 0, copies = 0, moved = 0;
+	for (size_t m = 0; m < TINY; m++) {
+		struct graph *step = tiny_step(m);
+		double **result = mem_alloc(step->tensors, sizeof *result);
+		struct run whole = { .step = step, .rules = rules, .result = result, .first = true };
+		execute(&whole, step, tiny[m].name);
+		for (uint32_t i = 0; i < rounds; i++) {
+			struct graph *away = some_away(step, rules, &random), *again = some_again(away, &random);
+			struct run run = { .step = step, .rules = rules, .result = result };
+			char what[80];
+			snprintf(what, sizeof what, "%s, round %u, seed %llu", tiny[m].name, i, (unsigned long long)test_seed());
+			execute(&run, again ? again : away, what);
+			cr_assert_geq(run.compared, step->ops / 2);
+			played += again != NULL;
+			copies += run.copies;
+			moved += run.moved;
+			binding_free(&run.binding);
+			arena_free(&run.arena);
+			graph_release(again);
+			graph_release(away);
+		}
+		binding_free(&whole.binding);
+		arena_free(&whole.arena);
+		mem_free(result);
+		graph_release(step);
+	}
+	cr_assert(played > 0 && copies > played && moved > 0, "%u played, %u copies, %u moved", played, copies, moved);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
