@@ -180,8 +180,8 @@ static int64_t share(const struct sharding_sum *sum, const struct reshard *way, 
 	return sharding_share(way, sum->microbatches, for_update, sum->sharding->each_axes);
 }
 
-/* Adds a resharding's collectives; the exposed part of its time counts. */
-static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hidden, bool for_update)
+/* Adds a resharding's collectives. hiding: what hides its time, HIDINGS: nothing. */
+static void pay(struct sharding_sum *sum, const struct reshard *reshard, enum hiding hiding, bool for_update)
 {
 	struct sharding_cost *cost = sum->cost;
 	for (uint32_t i = 0; i < reshard->moves; i++) {
@@ -190,7 +190,18 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, bool hi
 		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
 	int64_t time = share(sum, reshard, for_update);
-	cost->communication += hidden ? time * sum->exposed / 100 : time;
+	if (hiding == HIDINGS) {
+		cost->communication += time;
+	} else {
+		cost->hidden[hiding] += time;
+		cost->least[hiding] += time * sum->exposed / 100;
+	}
+}
+
+static void sum_hidden(struct sharding_cost *cost)
+{
+	for (int k = 0; k < HIDINGS; k++)
+		cost->communication += sharding_is_over(cost, k) ? cost->hidden[k] - cost->hiding[k] : cost->least[k];
 }
 
 /* A place that readers need: of one phase where it is gathered anew for each. */
@@ -294,7 +305,7 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 	}
 	bool hidden = needs > 0 && sharding_hides(graph, tensor, &sum->units->readers);
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(sum, best[n], hidden, for_update(&need[n]));
+		pay(sum, best[n], hidden ? sharding_hiding(need[n].early, for_update(&need[n]), sum->microbatches) : HIDINGS, for_update(&need[n]));
 		if (need[n].early && need[n].late)
 			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
@@ -325,7 +336,7 @@ static enum status sum_moved(struct sharding_sum *sum)
 		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
 		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
 		if (status == OK)
-			pay(sum, way, false, back->once);
+			pay(sum, way, HIDINGS, back->once);
 	}
 	return status;
 }
@@ -349,7 +360,14 @@ static void sum_time(struct sharding_sum *sum)
 		struct known_time *known = &sum->time[sum->units->op_class[op]];
 		if (!known->known || !split_equal(known->split, split[op]))
 			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
+		int64_t late = sum->microbatches > 1 ? known->time / sum->microbatches : 0;
 		sum->cost->compute += sum->phase[op] == PHASE_UPDATE ? known->time / sum->microbatches : known->time;
+		if (sum->phase[op] == PHASE_FORWARD) {
+			sum->cost->hiding[HIDING_FORWARD] += known->time;
+		} else if (sum->phase[op] == PHASE_BACKWARD) {
+			sum->cost->hiding[HIDING_BACKWARD] += known->time - late;
+			sum->cost->hiding[HIDING_LATE] += late;
+		}
 	}
 }
 
@@ -421,6 +439,7 @@ enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *s
 		return status;
 	sum_staying(sum);
 	sum_time(sum);
+	sum_hidden(cost);
 	cost->total = cost->compute + cost->communication;
 	return OK;
 }

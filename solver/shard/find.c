@@ -81,19 +81,23 @@ static enum status with_other_slack(struct sharding_job *job, int64_t least, int
 {
 	uint32_t slack = job->options->slack;
 	int64_t memory = job->options->memory, cap = memory >= least ? memory : -1;
-	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK), more_by(least, slack / 2), more_by(least, slack), cap };
+	int64_t other[] = { slack > 0 ? least : more_by(least, SHARDING_MORE_SLACK), slack > 0 ? more_by(least, slack / 2) : least, sharding_slack(least, slack), cap };
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof other / sizeof *other && status == OK; i++) {
 		struct sharding sharding;
 		struct sharding_cost cost;
 		other[i] = cap >= 0 && other[i] > cap ? cap : other[i];
-		bool again = other[i] == limit || (i == 1 && slack == 0);
+		bool again = other[i] == limit;
 		for (size_t k = 0; k < i; k++)
 			again |= other[k] == other[i];
 		if (again)
 			continue;
 		struct sharding_report before = *job->report;
-		status = sharding_search(job, other[i], false, NULL, 0, &sharding, &cost);
+		job->by_axes = true;   /* they need no bound */
+		job->start = i < 3 && job->report->others > 0 ? &job->report->other[0] : NULL;   /* that of the least memory */
+		status = sharding_search_time(job, other[i], &sharding, &cost);
+		job->by_axes = job->options->by_axes;
+		job->start = NULL;
 		*job->report = before;
 		keep_other(job, &sharding, &cost);
 		status = status == NO_MEMORY || status == CANCELLED ? status : OK;
@@ -105,16 +109,18 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost least, cost;
 	struct sharding first;
+	if (has_several_axes(job->mesh))
+		job->effort /= 4;   /* two searches and more, whose bounds say little of the plan */
 	enum status status = least_memory(job, &first, &least);
 	if (!usable(status)) {
 		*sharding = first;
 		return status;
 	}
-	int64_t limit = more_by(least.usage, job->options->slack);
+	int64_t limit = sharding_slack(least.usage, job->options->slack);
 	if (job->options->memory >= 0 && limit > job->options->memory)
 		limit = job->options->memory > least.usage ? job->options->memory : least.usage;
 	job->start = &first;
-	status = sharding_search(job, limit, false, NULL, 0, sharding, &cost);
+	status = sharding_search_time(job, limit, sharding, &cost);
 	job->start = NULL;
 	if (!sharding->split || (!usable(status) && status != INFEASIBLE) || cost.usage > limit) {
 		sharding_free(sharding);
@@ -144,7 +150,7 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 		struct sharding_cost of_found;
 		struct sharding_report before = *job->report;
 		int64_t middle = low + (high - low) / 2;
-		enum status status = sharding_search(job, middle, false, NULL, 0, &found, &of_found);
+		enum status status = sharding_search_time(job, middle, &found, &of_found);
 		bool good = found.split && status == OK && of_found.usage <= middle && of_found.total <= slowest;
 		sharding_free(good ? sharding : &found);
 		if (good) {
@@ -165,12 +171,12 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 static enum status search_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
 {
 	int64_t memory = job->options->memory;
-	enum status status = sharding_search(job, -1, false, NULL, 0, sharding, cost);
+	enum status status = sharding_search_time(job, -1, sharding, cost);
 	*free = *job->report;
 	if (memory < 0 || (status != OK && status != LIMIT) || (sharding->split && cost->usage <= memory))
 		return status;
 	sharding_free(sharding);
-	return sharding_search(job, memory, false, NULL, 0, sharding, cost);
+	return sharding_search_time(job, memory, sharding, cost);
 }
 
 /* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no sharding at all is below. */
@@ -181,6 +187,7 @@ static void bound_freely(struct sharding_job *job, const struct sharding_report 
 		return;
 	report->proof = (struct proof){ free->proof.quantity, cost->total + cost->ties, free->proof.bound, free->proof.by };
 	report->price = free->price;
+	memcpy(report->over, free->over, sizeof report->over);
 }
 
 /* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
@@ -189,7 +196,7 @@ static enum status faster_within(struct sharding_job *job, struct sharding *shar
 	struct sharding found;
 	struct sharding_cost of_found;
 	job->start = sharding;
-	enum status status = sharding_search(job, cost->usage, false, NULL, 0, &found, &of_found);
+	enum status status = sharding_search_time(job, cost->usage, &found, &of_found);
 	job->start = NULL;
 	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.total < cost->total) {
 		sharding_free(sharding);
@@ -277,7 +284,7 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
 		struct sharding sharding;
 		struct sharding_cost cost;
-		enum status found = sharding_search(&job, more_by(least.usage, curve_eps[i]), false, NULL, 0, &sharding, &cost);
+		enum status found = sharding_search_time(&job, more_by(least.usage, curve_eps[i]), &sharding, &cost);
 		bool there = sharding.split && usable(found);
 		if (found == NO_MEMORY || found == CANCELLED)
 			status = found;

@@ -45,6 +45,7 @@ struct sharding_options {
 	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
 	uint32_t slack;
 	uint32_t exposed, microbatches;  /* see struct network_options */
+	uint8_t over[HIDINGS];           /* of a price's bound, and of the first search: see sharding_weigh_hidden() */
 	struct op_clock clock;
 	const struct fold *fold;         /* equal layers decided together; may be NULL */
 	const struct placement_pin *pin;
@@ -62,6 +63,12 @@ struct sharding_candidate {
 	bool chosen;
 };
 
+/* minred: the limit of memory above the least: the slack; without one, a thousandth, where a faster sharding is worth more than the bytes. */
+static inline int64_t sharding_slack(int64_t least, uint32_t percent)
+{
+	return percent == 0 ? least + least / 1000 : least > INT64_MAX / 200 ? INT64_MAX : least + least / 100 * percent + least % 100 * percent / 100;
+}
+
 #define SHARDING_OTHERS 5
 #define SHARDING_MORE_SLACK 25           /* percent of the least memory, of another one where there is no slack */
 
@@ -71,6 +78,7 @@ struct sharding_report {
 	 * space has less than the bound. Strategies that search nothing have neither: value < 0. */
 	struct proof proof;
 	struct price price;              /* shows its bound alone: see sharding_priced() */
+	uint8_t over[HIDINGS];           /* the mixture that the bound is of, see sharding_weigh_hidden() */
 	int64_t least_usage;             /* least kept bytes of all shardings searched; < 0: not asked */
 	uint32_t nodes, choices, dropped; /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */

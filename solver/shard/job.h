@@ -12,9 +12,13 @@ struct sharding_job {
 	struct sharding_report *report;
 	struct error *error;
 	struct sharding_sum *sum;
+	struct reshard_memo *memo;       /* reshardings on the mesh, for all networks */
 	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
 	uint64_t effort;                 /* of one solve */
-	const struct sharding *start;    /* the search over several axes starts here, too, if no other start gets below the limit; may be NULL */
+	uint8_t over[HIDINGS];           /* see sharding_weigh_hidden(): of the next solve */
+	bool by_axes;                    /* as in the options, or as the strategy wants it */
+	/* By axes: the search starts here alone. Else the search over several axes starts here, too, if no other start gets below the limit. May be NULL. */
+	const struct sharding *start;
 };
 
 /* More than one axis of more than one device. */
@@ -49,6 +53,11 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
  * hand, until nothing gets better. The report's bound is that of all axes at once. */
 enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost);
+
+/* As sharding_search() for the least time: the estimate counts the larger of two sums for transfers that computation may hide, a search minimises a mixture
+ * of both. So it is searched again with another mixture until the mixture is the estimate itself of what it finds; then that is the least. The
+ * report has the best bound and its mixture. */
+enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
 /* TAP's search; see tap.c. */
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);

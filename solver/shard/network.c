@@ -52,7 +52,7 @@ static enum status begin(struct building *building, struct network_options *opti
 	building->reaches = arena_alloc(&building->arena, graph->ops, sizeof *building->reaches);
 	struct placement_pin *pin = arena_alloc(&building->arena, options->pins, sizeof *pin);
 	if (!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy || !network->chain.copies || !building->reaches
-		|| !pin || reshard_memo_begin(&building->memo, building->units, building->mesh) != OK)
+		|| !pin || (!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
 		return NO_MEMORY;
 	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
 	for (uint32_t i = 0; i < network->chain.segments; i++)
@@ -71,6 +71,7 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 {
 	struct network_options own = *options;
 	struct building building = { .units = units, .graph = units->graph, .mesh = mesh, .options = &own, .network = network, .error = error };
+	building.memo = own.memo ? own.memo : &building.own_memo;
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
 	enum status status = begin(&building, &own);
@@ -78,7 +79,7 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 		status = building_nodes(&building);
 	if (status == OK)
 		status = building_edges(&building);
-	reshard_memo_end(&building.memo);
+	reshard_memo_end(&building.own_memo);
 	mem_free(building.reading);
 	arena_free(&building.arena);
 	if (status != OK)

@@ -12,18 +12,24 @@
 #include "solver/graph/fold.h"
 #include "solver/cost/op_time.h"
 #include "solver/cost/placement.h"
+#include "solver/cost/reshard_memo.h"
 #include "solver/chain/chain.h"
 
 /* A pin: the tensor has this placement on the axis where it is written (or kept). */
 struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };
+
+/* Transfers that computation may hide, by what hides them: parameters gathered for the forward pass; those for the backward pass, and gradients that are
+ * reduced in it; of several microbatches, gradients that the last one's backward pass alone can hide. */
+enum hiding { HIDING_FORWARD, HIDING_BACKWARD, HIDING_LATE, HIDINGS };
 
 struct network_options {
 	uint8_t free;                    /* bit a: axis a is decided; on all others base decides */
 	const struct sharding *base;     /* may be NULL where all axes are free */
 	const struct fold *fold;         /* may be NULL: no ops are alike */
 	struct op_clock clock;
-	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide. */
+	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide in any case. */
 	uint32_t exposed;
+	uint8_t over[HIDINGS];           /* see sharding_weigh_hidden() */
 	uint32_t microbatches;           /* of a step; each pays its share of what is done once a step. 0 and 1: all of it */
 	const struct placement_pin *pin;
 	uint32_t pins;
@@ -35,6 +41,7 @@ struct network_options {
 	/* Usage is never less than what the sharding takes: what the backward pass reads of a tensor that the forward pass may have moved to the
 	 * same place must be the counted copy. */
 	bool strict;
+	struct reshard_memo *memo;       /* of the units and the mesh, for what is built after it; may be NULL */
 	const struct control *control;   /* network_build() ends with CANCELLED when it says so; may be NULL */
 };
 

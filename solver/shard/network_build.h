@@ -26,7 +26,7 @@ struct building {
 	const struct mesh *mesh;
 	const struct network_options *options;
 	struct network *network;
-	struct reshard_memo memo;
+	struct reshard_memo *memo, own_memo;   /* the options', or its own */
 	bool failed;                     /* out of memory while looking up a resharding */
 	bool *reaches;                   /* [ops] a view that the backward pass reads, or an op of later phases */
 	uint32_t *node_class;            /* [op nodes, then kept nodes + 1] a node's first class of tensors */

@@ -99,7 +99,7 @@ static int64_t distance_find(struct building *building, uint32_t tensor, struct 
 		*gathers = 0;
 	if (placement_equal(from, to))
 		return 0;
-	enum status status = reshard_memo_find(&building->memo, tensor, from, to, &reshard);
+	enum status status = reshard_memo_find(building->memo, tensor, from, to, &reshard);
 	building->failed |= status == NO_MEMORY;
 	if (status != OK)
 		return SHARD_FORBIDDEN;
@@ -109,12 +109,15 @@ static int64_t distance_find(struct building *building, uint32_t tensor, struct 
 	return sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0);
 }
 
-/* Time that isn't hidden. */
-static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time)
+/* Time that isn't hidden, of a resharding for the forward pass, or for the update alone. */
+static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time, bool forward, bool for_update)
 {
+	const struct network_options *options = building->options;
 	if (time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	return sharding_hides(building->graph, tensor, &building->units->readers) ? time * building->options->exposed / 100 : time;
+	if (!sharding_hides(building->graph, tensor, &building->units->readers))
+		return time;
+	return sharding_weigh_hidden(time, options->exposed, options->over[sharding_hiding(forward, for_update, options->microbatches)]);
 }
 
 struct place {
@@ -173,7 +176,7 @@ static int64_t need_cost(struct building *building, const struct reading *readin
 			seen[count++] = need;
 		int64_t time = distance_find(building, reading->tensor, placement, need, update, NULL);
 		int64_t from_second = second ? distance_find(building, reading->tensor, *second, need, update, NULL) : SHARD_FORBIDDEN;
-		time = weigh(building, reading->tensor, from_second < time ? from_second : time);
+		time = weigh(building, reading->tensor, from_second < time ? from_second : time, graph->op[reading->op].phase == PHASE_FORWARD, update);
 		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
 	}
 	if (reading->left == NONE || cost >= SHARD_FORBIDDEN)
@@ -312,6 +315,17 @@ static bool moves_one_split(const struct building *building, struct placement fr
 	return moved == 1;
 }
 
+/* What a second copy for a set of phases costs: once, or (apart) in each of them. time: of one resharding. */
+static int64_t doubled_cost(const struct building *building, uint32_t tensor, const struct place *place, int64_t time, uint8_t set, bool apart, bool update)
+{
+	int64_t cost = 0;
+	if (!apart)
+		return weigh(building, tensor, time, place->readers[PHASE_FORWARD] > 0, update);
+	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+		cost += set >> phase & 1 ? weigh(building, tensor, time, phase == PHASE_FORWARD, update || phase == PHASE_UPDATE) : 0;
+	return cost;
+}
+
 /* The choices with one second copy: for every set of phases in which several may read it. */
 static enum status doubled_at(struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
 {
@@ -320,7 +334,7 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 	bool update = place->readers[PHASE_UPDATE] > 0;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
 		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
-	int64_t time = weigh(building, tensor, distance_find(building, tensor, choice.placement, place->at, update, &gathers));
+	int64_t time = distance_find(building, tensor, choice.placement, place->at, update, &gathers);
 	bool apart = per_phase(building, tensor, gathers);
 	choice.second = place->at;
 	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))
@@ -342,7 +356,7 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
 		choice.phases = sets[i];
 		if (time > 0 || held)
-			status = building_choice(building, choice, time * (apart ? __builtin_popcount(sets[i]) : 1) + sharding_tie(bytes), bytes);
+			status = building_choice(building, choice, doubled_cost(building, tensor, place, time, sets[i], apart, update) + sharding_tie(bytes), bytes);
 	}
 	return status;
 }

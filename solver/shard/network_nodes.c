@@ -237,6 +237,8 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 		int64_t cost = options->clock.takes(options->clock.context, units, building->mesh, op, choice.split);
 		if (cost < SHARD_FORBIDDEN && options->microbatches > 1 && building->graph->op[op].phase == PHASE_UPDATE)
 			cost /= options->microbatches;
+		else if (cost < SHARD_FORBIDDEN)
+			cost = sharding_weigh_op(cost, building->graph->op[op].phase, options->microbatches, options->over);
 		if (split_pinned_away(building, op, choice.split))
 			*pinned = true;
 		else if (cost < SHARD_FORBIDDEN)

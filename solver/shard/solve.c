@@ -5,9 +5,12 @@
 
 #define FULL_PAIRS 60000.0      /* pairs of strategies of several axes up to which nothing else is tried */
 #define MOST_PAIRS 3e7          /* of ops that all axes at once may make */
+#define MOST_PAIRS_OF_THREE 2e5  /* of three axes and more: each pair's resharding is a search of its own */
 #define FULL_OPS 150             /* graphs up to here are searched in full, see struct network_options */
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
+#define MIXTURES_MAX 4           /* that are searched beside the first */
+#define MIXTURES_NEAR 10         /* percent: mixtures that are as good as one */
 
 /* Splits of large graphs that hardly ever pay are left out. */
 static bool is_narrow(const struct sharding_job *job)
@@ -28,13 +31,19 @@ enum status sharding_job_begin(struct sharding_job *job, const struct units *uni
 	*report = (struct sharding_report) { .proof = { QUANTITY_NONE, -1, -1, "" }, .least_usage = -1, .space = "" };
 	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
 		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
-	return job->sum ? split_usually(job) : NO_MEMORY;
+	memcpy(job->over, options->over, sizeof job->over);
+	job->by_axes = options->by_axes;
+	job->memo = mem_alloc(1, sizeof *job->memo);
+	return job->sum && job->memo && reshard_memo_begin(job->memo, units, mesh) == OK ? split_usually(job) : NO_MEMORY;
 }
 
 void sharding_job_end(struct sharding_job *job)
 {
 	sharding_sum_free(job->sum);
 	sharding_free(&job->usual);
+	if (job->memo)
+		reshard_memo_end(job->memo);
+	mem_free(job->memo);
 }
 
 /* ---- one network ---------------------------------------------------------------------------------------------------- */
@@ -54,6 +63,8 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 	if (aim->pins > 0)
 		memcpy(pin + options->pins, aim->pin, aim->pins * sizeof *pin);
 	wanted.pin = pin;
+	memcpy(wanted.over, job->over, sizeof wanted.over);
+	wanted.memo = job->memo;
 	enum status status = network_build(job->units, job->mesh, &wanted, network, job->error);
 	if (status == LIMIT && wanted.fold) {
 		wanted.fold = NULL;
@@ -148,6 +159,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	}
 	job->report->proof.quantity = aim->memory ? QUANTITY_KEPT : QUANTITY_ESTIMATE;
 	job->report->price = (struct price){ plan.alpha, plan.beta, plan.priced, aim->limit };
+	memcpy(job->report->over, job->over, sizeof job->over);
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		if (decoded == OK)
@@ -175,6 +187,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error };
 	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
 	struct network network;
+	memcpy(job.over, options->over, sizeof job.over);
 	enum status status = split_usually(&job);
 	if (status == OK)
 		status = build_whole(&job, &aim, &network);
@@ -190,6 +203,14 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 }
 
 /* ---- all axes ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t axes_of(const struct mesh *mesh)
+{
+	uint32_t count = 0;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		count += mesh->axis[a].size > 1;
+	return count;
+}
 
 /* About how many pairs of strategies the ops of a network have. */
 static double pairs_at_once(const struct sharding_job *job)
@@ -322,6 +343,48 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	return sharding_sum_cost(job->sum, sharding, cost);
 }
 
+/* The next split of an op along one of its units on every axis, from UNIT_PARTIAL or UNIT_NONE on; false after the last. */
+static bool next_split(const struct sharding_job *job, uint32_t op, struct split *split)
+{
+	int8_t least = job->units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
+	for (uint32_t a = 0; a < job->mesh->axes; a++) {
+		if (split->on[a] + 1 < (int)unit_count(job->units, op) && job->mesh->axis[a].size > 1) {
+			split->on[a]++;
+			return true;
+		}
+		split->on[a] = job->mesh->axis[a].size > 1 ? least : UNIT_NONE;
+	}
+	return false;
+}
+
+/* A bound without a network: every op's least time, whatever moves between ops. */
+static int64_t least_ops(const struct sharding_job *job)
+{
+	const struct units *units = job->units;
+	const struct op_clock *clock = &job->options->clock;
+	int64_t sum = 0;
+	int64_t *of_class = mem_alloc(units->op_classes, sizeof *of_class);
+	for (uint32_t op = 0, known = 0; op < units->graph->ops && of_class; op++) {
+		uint32_t class = units->op_class[op];
+		if (class >= known) {   /* classes are numbered as they first occur */
+			struct split split;
+			memset(&split, UNIT_NONE, sizeof split);
+			int64_t least = clock->takes(clock->context, units, job->mesh, op, split);
+			for (uint32_t a = 0; a < job->mesh->axes; a++)
+				split.on[a] = job->mesh->axis[a].size > 1 && units->linear[op] ? UNIT_PARTIAL : UNIT_NONE;
+			do {
+				int64_t time = split_divides(units, job->mesh, op, split) ? clock->takes(clock->context, units, job->mesh, op, split) : least;
+				least = time < least ? time : least;
+			} while (next_split(job, op, &split));
+			of_class[class] = least;
+			known = class + 1;
+		}
+		sum += units->graph->op[op].phase == PHASE_UPDATE && job->options->microbatches > 1 ? of_class[class] / job->options->microbatches : of_class[class];
+	}
+	mem_free(of_class);
+	return sum;
+}
+
 /* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is exact, and sees no need for copies to be written out. */
 static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
 	struct sharding *sharding, struct sharding_cost *cost)
@@ -330,14 +393,21 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price.alpha = 0;
-	bool at_once = !job->options->by_axes && pairs_at_once(job) <= MOST_PAIRS;
+	bool at_once = !job->by_axes && pairs_at_once(job) <= (axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
+	if (!at_once && !job->by_axes && !memory) {
+		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), "least of every op" };
+		memcpy(job->report->over, job->over, sizeof job->over);
+	}
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
 		return status;
 	if (!at_once)
 		*sharding = (struct sharding) { 0 };
-	status = sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
+	bool near = !at_once && job->by_axes && job->start;
+	if (near)
+		status = copy_start(job, sharding, cost);
+	status = near && status != OK ? status : sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
 	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
 		status = copy_start(job, sharding, cost);
 		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
@@ -359,4 +429,74 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 	if (!has_several_axes(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
 		return sharding_solve(job, &aim, sharding, cost);
 	return search_several(job, axes, limit, memory, pin, pins, sharding, cost);
+}
+
+/* ---- mixtures ------------------------------------------------------------------------------------------------------- */
+
+/* Mixtures known to be too small and too large, of every class of transfers; < 0 and > 100: none is known. */
+struct mixing { int low[HIDINGS], high[HIDINGS]; };
+
+/* The next mixture: what is found tells of every class which of its sums is the larger one. The other end first, then the middle of what is left. False:
+ * each is the one that was minimised, or as near as it gets. */
+static bool mix(struct sharding_job *job, const struct sharding_cost *cost, struct mixing *mixing)
+{
+	bool any = false;
+	for (int k = 0; k < HIDINGS; k++) {
+		int *low = &mixing->low[k], *high = &mixing->high[k], before = job->over[k];
+		bool is_over = sharding_is_over(cost, k);
+		if (before == (is_over ? 100 : 0))
+			continue;
+		*(is_over ? low : high) = before;
+		bool ends = *low >= 0 && *high <= 100;
+		job->over[k] = (uint8_t)(ends ? (*low + *high) / 2 : is_over ? 100 : 0);
+		any |= !ends || *high - *low >= MIXTURES_NEAR;
+	}
+	return any;
+}
+
+/* Takes the better of two results over; the report with the higher bound stays, where both are of the same shardings. */
+static void keep_better(struct sharding_job *job, int64_t limit, struct sharding *other, const struct sharding_cost *of_other,
+	const struct sharding_report *before, struct sharding *sharding, struct sharding_cost *cost)
+{
+	if (other->split && better(of_other, cost, limit, false)) {
+		sharding_free(sharding);
+		*sharding = *other;
+		*cost = *of_other;
+	} else {
+		sharding_free(other);
+	}
+	if (job->report->proof.bound < before->proof.bound)
+		*job->report = *before;
+	job->report->proof.value = cost->total + cost->ties;
+}
+
+enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct mixing mixing;
+	struct sharding_cost last;
+	for (int k = 0; k < HIDINGS; k++) {
+		mixing.low[k] = -1;
+		mixing.high[k] = 101;
+	}
+	memcpy(job->over, job->options->over, sizeof job->over);
+	enum status status = sharding_search(job, limit, false, NULL, 0, sharding, cost);
+	last = *cost;
+	bool by_axes = job->by_axes;
+	const struct sharding *start = job->start;
+	job->by_axes = true;   /* the first has the bound */
+	job->start = sharding;
+	for (int round = 0; round < MIXTURES_MAX && sharding->split && went_on(status) && mix(job, &last, &mixing); round++) {
+		struct sharding other;
+		struct sharding_report before = *job->report;
+		enum status found = sharding_search(job, limit, false, NULL, 0, &other, &last);
+		bool there = other.split;
+		keep_better(job, limit, &other, &last, &before, sharding, cost);
+		status = found == NO_MEMORY || found == CANCELLED ? found : status;
+		if (!there)
+			break;
+		status = status == OK && found == OK ? OK : status == INFEASIBLE ? found : status;
+	}
+	job->by_axes = by_axes;
+	job->start = start;
+	return status;
 }

@@ -114,9 +114,20 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 	return status;
 }
 
+static enum status read_over(const json_t *certificate, uint8_t over[HIDINGS], struct error *error)
+{
+	for (size_t k = 0; k < HIDINGS; k++) {
+		const json_t *percent = json_array_get(json_object_get(certificate, "over_percent"), k);
+		if (!json_is_integer(percent) || json_integer_value(percent) < 0 || json_integer_value(percent) > 100)
+			return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be %d percentages", HIDINGS);
+		over[k] = (uint8_t)json_integer_value(percent);
+	}
+	return OK;
+}
+
 /* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
 static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
-	const struct plan_wish *wish, int64_t *shown, struct error *error)
+	const struct plan_wish *wish, const uint8_t over[HIDINGS], int64_t *shown, struct error *error)
 {
 	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit_bytes");
 	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound_seconds");
@@ -128,7 +139,7 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
 		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
 	struct price price = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
-	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, &bound, &whole, error);
+	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, over, &bound, &whole, error);
 	if (status == LIMIT)
 		return OK;
 	if (status == OK && bound != picoseconds_of(claim))
@@ -153,8 +164,11 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	double gap = json_number_value(json_object_get(shard, "gap")), expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
+	uint8_t over[HIDINGS];
 	if (status == OK)
-		status = check_price(certificate, stage, sharded, scenario, wish, &shown, error);
+		status = read_over(certificate, over, error);
+	if (status == OK)
+		status = check_price(certificate, stage, sharded, scenario, wish, over, &shown, error);
 	if (status != OK)
 		return status;
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
@@ -162,7 +176,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		return OK;
 	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
-	status = shard_bound_again(stage, sharded, scenario, wish, &bound, error);
+	status = shard_bound_again(stage, sharded, scenario, wish, over, &bound, error);
 	if (status == OK && bound < picoseconds_of(claim))
 		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 	return status;

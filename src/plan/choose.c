@@ -10,6 +10,12 @@
 
 #define FIT_ROUNDS 4
 
+/* A run of choosing. */
+struct choosing {
+	const struct planning *planning;
+	uint32_t compared;          /* shardings planned so far */
+};
+
 /* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
 struct goal {
 	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
@@ -75,8 +81,9 @@ static bool next_margin(const struct plan *plan, int64_t *margin)
 
 /* A round with a margin that the last plan has shown. Takes over the first plan; returns the best that fits, or that with the smallest arena. A round that
  * is cancelled, or that the pins forbid, leaves the best so far. */
-static struct plan *fit(const struct planning *planning, struct plan *first)
+static struct plan *fit(struct choosing *choosing, struct plan *first)
 {
+	const struct planning *planning = choosing->planning;
 	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, plan_budget(first) };
 	struct plan *best = plan_retain(first), *last = first;
 	struct plan_wish wish = { .margin = first->fit_margin };
@@ -84,6 +91,7 @@ static struct plan *fit(const struct planning *planning, struct plan *first)
 		struct plan *next = plan_once(planning, &wish, false);
 		if (!next)
 			break;
+		choosing->compared++;
 		plan_release(last);
 		last = next;
 		best = better_of(&goal, best, plan_retain(next));
@@ -101,23 +109,36 @@ static struct plan *fit(const struct planning *planning, struct plan *first)
 /* ---- rivals: planned memory and time decide between shardings ------------------------------------------------------------ */
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
+#define SLOW_PERCENT 1   /* and mostly this near to its time */
 
-/* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near it, within the cap. */
-static bool has_chance(const struct plan *first, const struct plan *quick)
+/* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near the best's, within the cap. */
+static bool has_chance(const struct plan *best, const struct plan *quick)
 {
-	int64_t budget = plan_budget(first), time = plan_step_time(first);
-	if (scenario_strategy(&first->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_arena(first) > budget))
-		return plan_arena(quick) <= plan_arena(first) + plan_arena(first) / 100 * NEAR_PERCENT;
-	return plan_step_time(quick) < time + time / 100 * NEAR_PERCENT && (budget < 0 || plan_arena(quick) <= budget + budget / 100 * NEAR_PERCENT);
+	int64_t budget = plan_budget(best), time = plan_step_time(best);
+	if (scenario_strategy(&best->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_arena(best) > budget))
+		return plan_arena(quick) <= plan_arena(best) + plan_arena(best) / 100 * NEAR_PERCENT;
+	return plan_step_time(quick) < time + time / 100 * SLOW_PERCENT && (budget < 0 || plan_arena(quick) <= budget + budget / 100 * NEAR_PERCENT);
 }
 
-/* A rival's plan; NULL where it has no chance. auto takes the heuristics' own where the complete one, which seeks the least peak, is slower. */
-static struct plan *plan_rival(const struct planning *planning, const struct plan *first, uint32_t rival)
+/* auto: whether no order of a rival's graph can be faster than the best plan so far. */
+static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
+{
+	int64_t budget = plan_budget(best), least;
+	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || transformed->pipelined || (budget >= 0 && plan_arena(best) > budget))
+		return false;
+	least = plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
+	return least >= 0 && least > plan_step_time(best);
+}
+
+/* A rival's plan; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one, which seeks the least peak,
+ * is slower. */
+static struct plan *plan_rival(const struct planning *planning, const struct plan *first, const struct plan *best, uint32_t rival)
 {
 	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->transformed->sharded };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
-	struct plan *plan = transformed ? plan_transformed(planning, transformed, &wish, true) : NULL;
-	bool near = plan && has_chance(first, plan), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	bool near = plan && has_chance(best, plan);
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	if (quick)
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
@@ -136,22 +157,26 @@ static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint
 		least = arena < least ? arena : least;
 		experts = i > 0 && i <= first->transformed->sharded->experts && arena < experts ? arena : experts;
 	}
-	int64_t limit = least + least / 100 * first->scenario.value[K_slack];
+	int64_t limit = sharding_slack(least, (uint32_t)first->scenario.value[K_slack]);
 	limit = experts < limit ? experts : limit;
 	return budget >= least && (budget < limit || any) ? budget : limit;
 }
 
 /* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. least: as in the wish. */
-static struct plan *judge(const struct planning *planning, struct plan *first, bool least)
+static struct plan *judge(struct choosing *choosing, struct plan *first, bool least)
 {
+	const struct planning *planning = choosing->planning;
 	uint32_t rivals = !first->transformed->sharded || first->limited ? 0 : first->transformed->sharded->rivals, plans = 1;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
+	const struct plan *leader = first;    /* the fastest that keeps the cap, so far */
+	struct goal fastest = { GOAL_FASTEST, plan_budget(first) };
 	enum status status = OK;
 	if (rivals == 0)
 		return first;
 	for (; plans <= rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); plans++) {
 		error_set(planning->error, OK);
-		plan[plans] = plan_rival(planning, first, plans);
+		plan[plans] = plan_rival(planning, first, leader, plans);
+		leader = plan[plans] && plan_better(&fastest, plan[plans], leader) ? plan[plans] : leader;
 		status = planning->error->status;
 	}
 	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO && !least;
@@ -159,7 +184,7 @@ static struct plan *judge(const struct planning *planning, struct plan *first, b
 	for (uint32_t k = 0; k < plans; k++)
 		best = better_of(&goal, best, plan[k]);
 	best->limited |= status == CANCELLED;
-	best->compared = plans;
+	choosing->compared += plans - 1;
 	if (goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
@@ -180,19 +205,21 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > plan_budget(plan);
 }
 
-/* What minred finds, as a candidate of auto: where nothing fits the cap so far, unless every sharding keeps more than it; and on graphs whose searches are
- * short, where it may be faster than what the estimate chose. Takes over the best so far. */
-static struct plan *try_least(const struct planning *planning, struct plan *best)
+/* What minred finds, as a candidate of auto: on graphs whose searches are short, as it may be faster than what the estimate chose; on others where
+ * nothing fits the cap so far, unless every sharding keeps more than it. Takes over the best so far. */
+static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
-	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true };
+	const struct planning *planning = choosing->planning;
+	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
 	int64_t budget = plan_budget(best);
 	bool over = budget >= 0 && plan_arena(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
 	struct goal goal = { over ? GOAL_SMALLEST : GOAL_FASTEST, over ? -1 : budget };
 	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
-		|| best->limited || !(over ? !keeps_too_much(best) : small))
+		|| best->limited || !(small || (over && !keeps_too_much(best))))
 		return best;
 	struct plan *least = plan_once(planning, &wish, false);
-	best = better_of(&goal, best, least ? judge(planning, least, true) : NULL);
+	choosing->compared += least != NULL;
+	best = better_of(&goal, best, least ? judge(choosing, least, true) : NULL);
 	if (goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
@@ -201,24 +228,37 @@ static struct plan *try_least(const struct planning *planning, struct plan *best
 	return NULL;
 }
 
-struct plan *choose_plan(const struct planning *planning)
+/* All candidates, of a first plan. */
+static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 {
-	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
-	struct plan *plan = plan_once(planning, &wish, false), *first = plan, *judged = NULL;
-	if (plan && scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO && plan_budget(plan) >= 0) {
-		judged = judge(planning, plan_retain(plan), false);   /* rounds may leave its rivals behind */
+	const struct planning *planning = choosing->planning;
+	struct plan *plan = plan_retain(first), *judged = NULL;
+	bool searches = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	if (searches && plan_budget(plan) >= 0) {
+		judged = judge(choosing, plan_retain(plan), false);   /* rounds may leave its rivals behind */
 		if (!judged) {
 			plan_release(plan);
 			return NULL;
 		}
 	}
-	plan = plan ? fit(planning, plan) : NULL;
-	plan = plan && !(judged && plan == first) ? judge(planning, plan, false) : plan;
+	plan = fit(choosing, plan);
+	plan = plan && !(judged && plan == first) ? judge(choosing, plan, false) : plan;
 	if (plan && judged) {
 		struct goal goal = { GOAL_FASTEST, plan_budget(plan) };
 		plan = better_of(&goal, judged, plan);
 	} else {
 		plan_release(judged);
 	}
-	return plan ? try_least(planning, plan) : NULL;
+	return plan ? try_least(choosing, first, plan) : NULL;
+}
+
+struct plan *choose_plan(const struct planning *planning)
+{
+	struct choosing choosing = { planning, 1 };
+	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
+	struct plan *first = plan_once(planning, &wish, false), *plan = first ? choose_among(&choosing, first) : NULL;
+	if (plan && plan->transformed->sharded && choosing.compared > 1)
+		plan->compared = choosing.compared;
+	plan_release(first);
+	return plan;
 }

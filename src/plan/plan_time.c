@@ -106,6 +106,41 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	return NULL;
 }
 
+static int64_t longest_way(const struct graph *graph, const struct step_costs *costs, int64_t *end)
+{
+	int64_t longest = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {   /* in a topological order */
+		end[op] = 0;
+		FOR_ROW(j, &graph->pred, op)
+			end[op] = end[graph->pred.item[j]] > end[op] ? end[graph->pred.item[j]] : end[op];
+		end[op] += costs->time[op];
+		for (uint32_t a = 0; a < costs->axes; a++)
+			end[op] += costs->inside[(size_t)op * costs->axes + a];
+		longest = end[op] > longest ? end[op] : longest;
+	}
+	return longest;
+}
+
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
+	scenario_machine(scenario, &timing.machine);
+	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
+	if (end && find_costs(&timing)) {
+		least = longest_way(graph, &timing.costs, end);
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			busy[timing.costs.stream[op]] += timing.costs.time[op];
+			for (uint32_t a = 0; a < timing.costs.axes; a++)
+				busy[1 + a] += timing.costs.inside[(size_t)op * timing.costs.axes + a];
+		}
+		for (uint32_t s = 0; s < 1 + timing.costs.axes; s++)
+			least = busy[s] > least ? busy[s] : least;
+	}
+	arena_free(&timing.arena);
+	return least;
+}
+
 void plan_time_free(struct plan_time *time)
 {
 	if (!time)

@@ -18,6 +18,9 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+/* Picoseconds that no order of the graph goes below: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
+ * O(arguments). */
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);
 /* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. O(arguments). */
 void plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
 	int64_t *sure);

@@ -9,6 +9,8 @@
 
 #define CANDIDATES_MAX 200
 #define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
+#define EXPERTS_PLANNED 3
+#define MESHES_SEARCHED 3      /* beside the first */
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
@@ -90,6 +92,7 @@ struct job {
 	struct choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
 	uint32_t experts;
 	bool by_axes;                /* see struct sharding_options */
+	uint8_t over[HIDINGS];
 	bool others;                 /* what minred passes by is wanted */
 	struct shard_candidate candidate[CANDIDATES_MAX];
 	uint32_t candidates, patterns;
@@ -193,12 +196,13 @@ static void keep_expert(struct job *job, const struct choice *next)
 {
 	uint32_t i = job->experts;
 	bool least = strategy_of(job) == STRATEGY_MINRED;
+	uint32_t most = least ? EXPERTS_PLANNED : SHARD_EXPERTS;
 	for (; i > 0 && (least ? next->cost.usage < job->expert[i - 1].cost.usage : better(job, &next->cost, &job->expert[i - 1].cost)); i--)
-		if (i < SHARD_EXPERTS)
+		if (i < most)
 			job->expert[i] = job->expert[i - 1];
-	if (i < SHARD_EXPERTS)
+	if (i < most)
 		job->expert[i] = *next;
-	job->experts += job->experts < SHARD_EXPERTS;
+	job->experts += job->experts < most;
 }
 
 /* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
@@ -280,18 +284,54 @@ static enum status find_fold(struct shared_units *shared)
 	return status;
 }
 
-/* The bound counts where it is below what the sharding costs: an expert's may lie outside of what was searched. */
-static void note_report(struct job *job, const struct sharding_report *report, struct sharded *sharded)
+/* Keeps what a search of auto has shown of its mesh. */
+static void add_bound(const struct job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded)
+{
+	if (report->proof.bound < 0 || job->wish->least || sharded->bounds == MESH_BOUNDS)
+		return;
+	struct mesh_bound *bound = &sharded->bound[sharded->bounds++];
+	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price, .folded = report->folded };
+	memcpy(bound->over, report->over, sizeof bound->over);
+}
+
+/* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it. Where it costs less, it lies outside of what was searched. */
+static void take_bound(const struct job *job, struct sharded *sharded)
 {
 	int64_t cost = sharded->cost.total + sharded->cost.ties;   /* what searches minimise */
-	if (report->proof.value < 0)
+	for (uint32_t i = 0; i < sharded->bounds; i++) {
+		const struct mesh_bound *bound = &sharded->bound[i];
+		if (!mesh_equal(&bound->mesh, &sharded->sharding.mesh) || cost < bound->bound || (bound->cap >= 0 && bound->cap != job->cap))
+			continue;
+		sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, bound->bound, bound->by };
+		sharded->price = bound->price;
+		memcpy(sharded->over, bound->over, sizeof sharded->over);
+		if (!sharded->space) {
+			sharded->space = bound->space;
+			sharded->folded = bound->folded;
+		}
 		return;
-	sharded->space = report->space;
-	sharded->folded = report->folded;
-	if (report->proof.bound >= 0 && cost >= report->proof.bound && !job->wish->least) {
-		sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, report->proof.bound, report->proof.by };
-		sharded->price = report->price;
 	}
+}
+
+/* Takes over what an earlier search has shown. */
+static void inherit_bounds(const struct job *job, const struct sharded *first, struct sharded *sharded)
+{
+	memcpy(sharded->bound, first->bound, sizeof sharded->bound);
+	sharded->bounds = first->bounds;
+	take_bound(job, sharded);
+}
+
+static void note_report(struct job *job, const struct sharding_report *report, struct sharded *sharded)
+{
+	if (report->proof.value >= 0) {
+		sharded->space = report->space;
+		sharded->folded = report->folded;
+		add_bound(job, &sharded->sharding.mesh, report, sharded);
+	}
+	if (job->wish->first)
+		inherit_bounds(job, job->wish->first, sharded);
+	else
+		take_bound(job, sharded);
 }
 
 /* The curve over all that was looked at: an expert's sharding, perhaps over another mesh, may be below what the search counts. */
@@ -331,6 +371,7 @@ static enum status search_options(struct job *job, const struct mesh *mesh, cons
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED,
 		.microbatches = job->clock.microbatches, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
 		.by_axes = job->by_axes, .others = job->others };
+	memcpy(options->over, job->over, sizeof job->over);
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
@@ -374,10 +415,17 @@ static bool improves(const struct job *job, const struct sharding_report *report
 {
 	const struct sharding_cost *found = &report->cost;
 	int64_t least = report->least_usage < expert->usage ? report->least_usage : expert->usage;
-	int64_t limit = least + least / 100 * job->scenario->value[K_slack];
+	int64_t limit = sharding_slack(least, (uint32_t)job->scenario->value[K_slack]);
 	if (strategy_of(job) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
 		return better(job, found, expert);
 	return found->total < expert->total;
+}
+
+/* Searches begin with what is the larger sum for an expert's sharding. */
+static void begin_over(struct job *job, const struct sharding_cost *expert)
+{
+	for (int k = 0; k < HIDINGS; k++)
+		job->over[k] = sharding_is_over(expert, k) ? 100 : 0;
 }
 
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
@@ -388,6 +436,7 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 	struct sharding found = { 0 };
 	struct mesh mesh = sharding->mesh;
 	job->others = true;
+	begin_over(job, cost);
 	enum status status = search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
@@ -416,12 +465,13 @@ static enum status improve(struct job *job, const struct axis_roles *roles, stru
 }
 
 enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct price *price, int64_t *bound, bool *whole, struct error *error)
+	const struct price *price, const uint8_t over[HIDINGS], int64_t *bound, bool *whole, struct error *error)
 {
 	struct job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct sharding_options options;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	job.cap = cap_of(wish, scenario);
+	memcpy(job.over, over, sizeof job.over);
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
@@ -434,7 +484,7 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 }
 
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	int64_t *bound, struct error *error)
+	const uint8_t over[HIDINGS], int64_t *bound, struct error *error)
 {
 	struct job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
@@ -442,6 +492,7 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	struct sharding_report report = { .proof.value = -1 };
 	struct sharding found = { 0 };
 	job.cap = cap_of(wish, scenario);
+	memcpy(job.over, over, sizeof job.over);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
 		status = search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
@@ -464,8 +515,8 @@ static struct sharded *build(struct job *job, struct sharding *sharding)
 static void add_rival(const struct job *job, struct sharding *rival, struct sharded *sharded)
 {
 	const struct units *units = &job->shared->units;
-	bool known = strategy_of(job) == STRATEGY_AUTO && sharding_equal(units, rival, &sharded->sharding);
-	for (uint32_t i = 0; i < sharded->rivals && !known && strategy_of(job) == STRATEGY_AUTO; i++)
+	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO, known = automatic && sharding_equal(units, rival, &sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals && !known && automatic; i++)
 		known = sharding_equal(units, rival, &sharded->rival[i]);
 	if (known)
 		sharding_free(rival);
@@ -473,37 +524,82 @@ static void add_rival(const struct job *job, struct sharding *rival, struct shar
 		sharded->rival[sharded->rivals++] = *rival;
 }
 
-/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts, where that
- * may still be better than the first. One axis after the other: a rival needs no bound. Nothing on graphs where searches are long. */
+/* Whether a mesh was searched already: the first choice's, or that of an expert before. */
+static bool is_searched(const struct job *job, const struct choice *choice, uint32_t expert)
+{
+	const struct degrees *next = &job->expert[expert].degrees;
+	bool known = false;
+	for (uint32_t i = 0; i <= expert; i++) {
+		const struct degrees *other = i == expert ? &choice->degrees : &job->expert[i].degrees;
+		known |= other->dp == next->dp && other->tp == next->tp && other->cp == next->cp && other->ep == next->ep;
+	}
+	return known;
+}
+
+/* What a search finds on an expert's mesh, as a rival where it may still be better than the first; and what it shows of that mesh. */
+static enum status search_mesh_of(struct job *job, const struct choice *expert, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding start, found = { 0 };
+	struct sharding_options options;
+	struct sharding_report report = { .proof.value = -1 };
+	enum status status = split(job, &expert->degrees, expert->zero, &start, roles);
+	if (status != OK)
+		return status;
+	job->by_axes = true;
+	begin_over(job, &expert->cost);
+	status = search(job, &start.mesh, roles, &options, &found, &report);
+	job->by_axes = false;
+	if (status == OK)
+		add_bound(job, &start.mesh, &report, sharded);
+	if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
+		add_rival(job, &found, sharded);
+		found = (struct sharding){ 0 };
+	}
+	sharding_free(&found);
+	sharding_report_free(&report);
+	sharding_free(&start);
+	return status == INFEASIBLE || status == BAD_INPUT ? OK : status;
+}
+
+/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts. One axis
+ * after the other: a rival needs no bound. Nothing on graphs where searches are long. */
 static enum status search_elsewhere(struct job *job, const struct choice *choice, struct sharded *sharded)
 {
-	const struct degrees *first = &choice->degrees;
 	enum status status = OK;
-	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS; i++) {
-		const struct degrees *next = &job->expert[i].degrees;
-		bool known = next->dp == first->dp && next->tp == first->tp && next->cp == first->cp && next->ep == first->ep;
-		for (uint32_t j = 0; j < i; j++)
-			known |= job->expert[j].degrees.dp == next->dp && job->expert[j].degrees.tp == next->tp && job->expert[j].degrees.cp == next->cp;
-		if (known)
-			continue;
-		struct axis_roles roles[MESH_AXES];
-		struct sharding expert, found = { 0 };
-		struct sharding_options options;
-		struct sharding_report report = { .proof.value = -1 };
-		status = split(job, next, job->expert[i].zero, &expert, roles);
-		if (status != OK)
-			return status;
-		job->by_axes = true;
-		status = search(job, &expert.mesh, roles, &options, &found, &report);
-		job->by_axes = false;
-		if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
-			add_rival(job, &found, sharded);
-			found = (struct sharding){ 0 };
+	uint32_t searched = 0;
+	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < MESHES_SEARCHED; i++)
+		if (!is_searched(job, choice, i)) {
+			status = search_mesh_of(job, &job->expert[i], sharded);
+			searched++;
 		}
-		sharding_free(&found);
-		sharding_report_free(&report);
-		sharding_free(&expert);
-		status = status == INFEASIBLE || status == BAD_INPUT ? OK : status;
+	return status;
+}
+
+static enum status add_expert(struct job *job, const struct degrees *degrees, int zero, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding rival;
+	enum status status = split(job, degrees, zero, &rival, roles);
+	if (status == OK)
+		add_rival(job, &rival, sharded);
+	return status;
+}
+
+/* auto: what the strategies that experts write by hand come to, on meshes of their own. Degrees or pins that one can't keep leave it out. */
+static enum status add_strategies(struct job *job, struct sharded *sharded)
+{
+	static const enum shard_strategy by_hand[] = { STRATEGY_DATA, STRATEGY_MEGATRON, STRATEGY_ZERO };
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand && status == OK; i++) {
+		struct scenario scenario = *job->scenario;   /* only read */
+		struct degrees degrees;
+		int zero = (int)scenario.value[K_zero];
+		scenario.value[K_strategy] = by_hand[i] + 1;
+		status = degrees_of_scenario(&scenario, &job->shared->units, &degrees, job->error);
+		if (status == OK)
+			status = add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded);
+		status = status == BAD_INPUT ? error_set(job->error, OK) : status;
 	}
 	return status;
 }
@@ -511,23 +607,21 @@ static enum status search_elsewhere(struct job *job, const struct choice *choice
 /* What experts write and what the search passed by, for the planner to compare with. */
 static enum status add_rivals(struct job *job, const struct choice *choice, struct sharding_report *report, struct sharded *sharded)
 {
+	bool automatic = strategy_of(job) == STRATEGY_AUTO;
 	enum status status = OK;
-	if (strategy_of(job) == STRATEGY_AUTO && job->shared->graph->ops > RIVAL_OPS)
+	if (automatic && job->shared->graph->ops > RIVAL_OPS)
 		return OK;
-	for (uint32_t i = 0; i < job->experts && status == OK; i++) {
-		struct axis_roles roles[MESH_AXES];
+	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
-		if (strategy_of(job) == STRATEGY_AUTO && cost->total == sharded->cost.total && cost->usage == sharded->cost.usage)
-			continue;    /* the first itself */
-		struct sharding rival;
-		status = split(job, &job->expert[i].degrees, job->expert[i].zero, &rival, roles);
-		if (status == OK)
-			add_rival(job, &rival, sharded);
+		if (!automatic || cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */
+			status = add_expert(job, &job->expert[i].degrees, job->expert[i].zero, sharded);
 	}
+	if (status == OK && automatic)
+		status = add_strategies(job, sharded);
 	sharded->experts = sharded->rivals;
 	for (; report->others > 0; report->others--)
 		sharded->rival[sharded->rivals++] = report->other[report->others - 1];
-	return status == OK && strategy_of(job) == STRATEGY_AUTO ? search_elsewhere(job, choice, sharded) : status;
+	return status == OK && automatic ? search_elsewhere(job, choice, sharded) : status;
 }
 
 /* The plan of a rival: what was looked at is as with the first one. */
@@ -550,6 +644,8 @@ static struct sharded *rival_of(struct job *job, const struct sharded *first, ui
 	sharded->points = first->points;
 	sharded->space = first->space;
 	sharded->folded = first->folded;
+	if (strategy_of(job) == STRATEGY_AUTO)
+		inherit_bounds(job, first, sharded);
 	if (describe(job, sharded))
 		return sharded;
 	fail_memory(job->error);
@@ -581,7 +677,7 @@ static struct sharded *decide(struct job *job, bool quick)
 	if (search && status == OK)
 		note_unsplit(units, &sharding, job->notes);
 	if (job->wish->least)
-		note(job->notes, "the fastest shardings exceed the memory cap once they are planned: this is one of least memory");
+		note(job->notes, "planned, a sharding of little memory is better here than the one of the least estimate");
 	struct sharded *sharded = NULL;
 	if (error_set(job->error, status) == OK)
 		sharded = build(job, &sharding);
@@ -592,13 +688,14 @@ static struct sharded *decide(struct job *job, bool quick)
 		report.proof.value = -1;
 		sharded = build(job, &sharding);
 	}
+	if (sharded)
+		note_report(job, &report, sharded);
 	if (sharded && (!describe(job, sharded) || (!quick && add_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
 		fail_memory(job->error);
 		sharded_release(sharded);
 		sharded = NULL;
 	}
 	if (sharded) {
-		note_report(job, &report, sharded);
 		memcpy(sharded->curve, curve, points * sizeof *curve);
 		sharded->points = points;
 	}

@@ -25,8 +25,20 @@ struct shard_candidate {
 	bool possible, chosen;
 };
 
-#define SHARD_EXPERTS 3
+#define SHARD_EXPERTS 6
 #define SHARD_RIVALS (SHARD_EXPERTS + SHARDING_OTHERS)
+
+/* What a search over a mesh has shown of all its shardings that keep a cap. */
+struct mesh_bound {
+	struct mesh mesh;
+	int64_t cap;                /* of what stays; < 0: none */
+	int64_t bound;              /* no estimate is less; >= 0 */
+	const char *by, *space;     /* static texts: how it came about, which shardings were looked at */
+	struct price price;         /* as below */
+	uint8_t over[HIDINGS];
+	uint32_t folded;
+};
+#define MESH_BOUNDS 4
 
 struct sharded {
 	struct shared_units *shared;
@@ -37,6 +49,9 @@ struct sharded {
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
 	struct proof proof;         /* of all shardings searched over this mesh; quantity NONE: nothing was minimised */
 	struct price price;         /* of bytes that stay: shows its bound alone */
+	uint8_t over[HIDINGS];      /* the mixture that the bound is of, see sharding_weigh_hidden() */
+	struct mesh_bound bound[MESH_BOUNDS];   /* of this mesh and others, for what else is planned */
+	uint32_t bounds;
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */

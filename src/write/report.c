@@ -52,12 +52,12 @@ static void write_search(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
-	char gap[80];
+	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
-		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched over this mesh, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
-			quantity_names[proof->quantity], proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched over the mesh %s, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
+			quantity_names[proof->quantity], mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
-		fprintf(stream, "  %-22s %u shardings by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
+		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
 	else if (sharded->space)

@@ -161,6 +161,12 @@ static void write_certificate(const struct sharded *sharded, struct json *json)
 		json_write_integer(json, "limit_bytes", price->limit);
 		write_seconds(json, "bound_seconds", price->priced);
 	}
+	if (sharded->proof.quantity != QUANTITY_NONE) {
+		json_open_array(json, "over_percent");
+		for (int k = 0; k < HIDINGS; k++)
+			json_write_integer(json, NULL, sharded->over[k]);
+		json_close(json);
+	}
 	json_close(json);
 }
 
@@ -297,6 +303,8 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	}
 	write_mesh(&sharded->sharding.mesh, json);
 	write_costs(plan, json);
+	if (plan->compared > 1)
+		json_write_integer(json, "compared", plan->compared);
 	write_proof(sharded, scenario_strategy(&plan->scenario) == STRATEGY_MINRED, json);
 	write_traffic(plan, json);
 	if (plan->time)

@@ -14,21 +14,22 @@ static int draw_sentence(struct frame *frame, int y, enum role role, const char 
 }
 
 /* What was minimised, the bound and where it comes from; the price of memory that shows it where there is a cap. */
-static int draw_proof(struct frame *frame, const struct sharded *sharded)
+static int draw_proof(struct frame *frame, const struct plan *plan)
 {
+	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	const struct price *price = &sharded->price;
-	char text[300], bound[32], cost[32];
+	char text[300], bound[32], cost[32], mesh[96];
 	int y = 0;
 	if (proof->quantity == QUANTITY_NONE) {
 		y = draw_sentence(frame, y, ROLE_FAINT, !sharded->candidates ? "nothing is searched: an expert's sharding"
 			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
 	} else {
 		bool time = quantity_is_time[proof->quantity];
-		snprintf(text, sizeof text, "%s %s, bound %s: %s (%s)", quantity_names[proof->quantity],
+		snprintf(text, sizeof text, "%s %s, bound on mesh %s %s: %s (%s)", quantity_names[proof->quantity],
 			 time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
-			 time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
-			 proof_closed(proof) ? "proved optimal" : "not proved", proof->by);
+			 mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
+			 proof_closed(proof) ? "proved the least" : "not proved the least", proof->by);
 		y = draw_sentence(frame, y, proof_closed(proof) ? ROLE_GOOD : ROLE_TEXT, text);
 	}
 	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {
@@ -38,6 +39,10 @@ static int draw_proof(struct frame *frame, const struct sharded *sharded)
 			 time_text(per_gib < (double)INT64_MAX / 2 ? (int64_t)per_gib : INT64_MAX, priced, sizeof priced),
 			 bytes_text(price->limit, bound, sizeof bound), time_text(price->priced, cost, sizeof cost));
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
+	}
+	if (plan->compared > 1) {
+		snprintf(text, sizeof text, "the best of %u planned, by memory and simulated step; nothing is proved of other meshes", plan->compared);
+		y = draw_sentence(frame, y, ROLE_TEXT, text);
 	}
 	if (sharded->space) {
 		snprintf(text, sizeof text, "searched: %s; %s ops folded", sharded->space, count_text(sharded->folded, cost));
@@ -140,7 +145,7 @@ static int draw_points(struct frame *frame, int y, int end, const struct sharded
 void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top)
 {
 	const struct sharded *sharded = model->plan->transformed->sharded;
-	int y = draw_proof(frame, sharded), height = frame->window.height;
+	int y = draw_proof(frame, model->plan), height = frame->window.height;
 	if (sharded->candidates + sharded->points > 0)
 		y = draw_estimates(frame, y, model->plan);
 	if (sharded->points) {

@@ -333,7 +333,7 @@ static void rediscover_fsdp(int64_t hidden)
 	cr_assert_eq(role_of(&setting, &sharding, "h.1.attn.c_attn"), ROLE_BATCH);
 	uint32_t weight = graph_find_tensor(setting.graph, "h.1.mlp.c_fc.weight");
 	cr_assert(weight != NONE && sharding.produced[weight].on[0] >= 0);
-	cr_assert_leq(report.cost.usage, report.least_usage);
+	cr_assert_leq(report.cost.usage, sharding_slack(report.least_usage, 0));
 	sharding_free(&sharding);
 	sharding_report_free(&report);
 	close_model(&setting);

@@ -261,7 +261,7 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 			plan[k] = plan_of(&planner, graph, words);
 		}
 		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) && plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
-		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]), "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
+		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]) + plan_step_time(plan[1]) / 100, "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
 			(long long)plan_step_time(plan[3]), (long long)plan_step_time(plan[1]));
 		within += fits;
 		for (int k = 0; k < 4; k++)
@@ -436,7 +436,6 @@ Test(sharded, a_pin_is_kept)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
-/* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
 /* With all degrees given the experts write one sharding several times. */
 Test(sharded, auto_plans_no_sharding_twice)
 {
@@ -499,14 +498,86 @@ Test(sharded, auto_keeps_every_cap_that_another_strategy_keeps_and_is_hardly_slo
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* What computation can't hide counts: with slow links an expert's estimate is near its simulated step. */
+Test(sharded, estimates_are_near_the_step_where_links_are_slow)
+{
+	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2000000000", "devices=8 strategy=zero intra_bandwidth=2000000000",
+		"devices=4 strategy=data intra_bandwidth=500000000" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+		struct plan *plan = plan_of(&planner, graph, words[w]);
+		int64_t step = plan_step_time(plan), estimate = plan->transformed->sharded->cost.total;
+		cr_assert(estimate > step - step / 8 && estimate < step + step / 8, "%s: estimated %lld ps, simulated %lld", words[w], (long long)estimate, (long long)step);
+		plan_release(plan);
+	}
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Over all meshes auto is hardly slower than on any one of them. */
+Test(sharded, auto_finds_the_mesh)
+{
+	static const char *const links[] = { "2000000000", "200000000000" }, *const meshes[] = { "dp=8", "dp=4 tp=2", "dp=2 tp=4", "tp=8", "cp=8", "dp=2 cp=4" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("gpt", 8);
+	for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+		char words[200];
+		snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s", links[l]);
+		struct plan *best = plan_of(&planner, graph, words);
+		for (size_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
+			snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s %s", links[l], meshes[m]);
+			struct plan *plan = plan_of(&planner, graph, words);
+			cr_assert(plan_step_time(best) <= plan_step_time(plan) + plan_step_time(plan) / 100, "%s: %lld ps, over all meshes %lld", words,
+				(long long)plan_step_time(plan), (long long)plan_step_time(best));
+			plan_release(plan);
+		}
+		plan_release(best);
+	}
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Every mesh of two devices has one axis, and is searched: whoever found the sharding that won, its mesh has a bound, and check verifies it. */
+Test(sharded, what_wins_has_the_bound_of_its_mesh)
+{
+	static const char *const words[] = { "devices=2 strategy=auto", "devices=2 strategy=auto intra_bandwidth=2000000000", "devices=2 strategy=auto zero=1",
+		"devices=2 strategy=auto microbatches=4" };
+	static const char *const models[] = { "gpt", "resnet18" };
+	uint32_t rivals = 0;
+	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+		struct planner planner = { .store = store_new() };
+		struct graph *graph = model(models[m], 8);
+		for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+			struct error error = { 0 };
+			struct plan *plan = plan_of(&planner, graph, words[w]);
+			const struct proof *proof = &plan->transformed->sharded->proof;
+			char *text = plan_text(plan);
+			cr_assert(proof->quantity != QUANTITY_NONE && proof->bound <= proof->value, "%s %s", models[m], words[w]);
+			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", models[m], words[w], error.text);
+			rivals += strstr(plan->transformed->notes, "planned, ") != NULL;
+			free(text);
+			plan_release(plan);
+		}
+		planner_done(&planner);
+		graph_release(graph);
+	}
+	printf("%u of 8 plans are a rival's\n", rivals);
+	cr_assert(rivals > 0);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
 Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	struct plan *nearest = plan_of(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
-	const struct sharding_cost *ours = &nearest->transformed->sharded->cost, *theirs = &least->transformed->sharded->cost;
-	cr_assert(ours->usage > 1 << 20 && ours->usage <= theirs->usage, "%lld against %lld", (long long)ours->usage, (long long)theirs->usage);
-	cr_assert(ours->usage < theirs->usage || ours->total <= theirs->total, "%lld against %lld", (long long)ours->total, (long long)theirs->total);
+	int64_t ours = plan_arena(nearest), theirs = plan_arena(least);
+	cr_assert(ours > 1 << 20 && ours <= theirs, "%lld against %lld", (long long)ours, (long long)theirs);
+	cr_assert(ours < theirs || plan_step_time(nearest) <= plan_step_time(least));
 	plan_release(nearest);
 	plan_release(least);
 	planner_done(&planner);
