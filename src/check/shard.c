@@ -116,8 +116,10 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 
 static enum status read_over(const json_t *certificate, uint8_t over[HIDINGS], struct error *error)
 {
-	for (size_t k = 0; k < HIDINGS; k++) {
-		const json_t *percent = json_array_get(json_object_get(certificate, "over_percent"), k);
+	const json_t *mixture = json_object_get(certificate, "over_percent");
+	memset(over, 0, HIDINGS);
+	for (size_t k = 0; k < HIDINGS && mixture; k++) {
+		const json_t *percent = json_array_get(mixture, k);
 		if (!json_is_integer(percent) || json_integer_value(percent) < 0 || json_integer_value(percent) > 100)
 			return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be %d percentages", HIDINGS);
 		over[k] = (uint8_t)json_integer_value(percent);
