@@ -72,8 +72,9 @@ class Applied:
         from .checkpointing import Checkpointed, Decisions
         return Checkpointed(Decisions(self.graph, self.order), module)
 
-    def compile_backend(self, to="inductor"):
-        """A backend for torch.compile that keeps and computes again what the plan says. to: inductor or eager."""
+    def compile_backend(self, to="eager"):
+        """A backend for torch.compile that keeps and computes again what the plan says. to: eager runs the pieces as
+        they are; inductor compiles them, which is less tried."""
         from .checkpointing import Decisions
         from .tags import tagging_backend
         if to not in ("inductor", "eager"):
