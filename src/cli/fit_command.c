@@ -35,8 +35,8 @@ static int set_devices(struct request *request, const char *text)
 
 static int set_most(struct request *request, int row, const char *value)
 {
-	static const char *const words[] = { "batch", "sequence", "seq" };
-	int word = 0, code = option_word(&request->line, row, value, words, 3, &word);
+	static const char *const words[] = { "batch", "sequence" };
+	int word = 0, code = option_word(&request->line, row, strcmp(value, "seq") == 0 ? "sequence" : value, words, 2, &word);
 	request->most = word == 0 ? K_batch : K_seq;
 	return code;
 }
