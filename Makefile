@@ -37,7 +37,7 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test test-long lessons test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,6 +145,14 @@ torch-test: build ## test samples/torch against PyTorch (pip, in build/torch)
 	$(Q)$(BUILD)/torch$(TORCH)/bin/pip install -q "torch$(if $(TORCH),==$(TORCH))" ./samples/torch
 	$(Q)TORCH_PYTHON=$(BUILD)/torch$(TORCH)/bin/python tests/samples/torch_test
 
+# Each lesson's memory over the order, map of addresses and graph.
+LESSONS := $(wildcard samples/lessons/*.jsonl)
+lessons: build ## draw the figures of the lessons, in build/lessons
+	$(Q)mkdir -p $(BUILD)/lessons
+	$(Q)for lesson in $(LESSONS); do for view in timeline map graph; do \
+		$(BUILD)/tidemark export $$lesson --as svg --view $$view -o $(BUILD)/lessons/$$(basename $$lesson .jsonl)_$$view.svg || exit 1; done; done
+	$(Q)echo "figures of $(words $(LESSONS)) lessons are in $(BUILD)/lessons"
+
 lint: ## static analysis and the man pages
 	$(Q)./.ci/setup lint
 	$(Q)tests/lint
@@ -155,7 +163,8 @@ install: build ## install into DESTDIR/PREFIX
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
-	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
+	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
+	install -m 644 $(wildcard samples/lessons/*) $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons
 	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
 	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
 

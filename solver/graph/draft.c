@@ -70,7 +70,7 @@ bool about_keep(struct arena *arena, struct about *about)
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	return fine && keep(arena, &about->synthesised) && keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
+	return fine && keep(arena, &about->teaches) && keep(arena, &about->synthesised) && keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
 		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by);
 }
 

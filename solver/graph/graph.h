@@ -146,6 +146,7 @@ struct intake {
 /* What a graph says of itself besides its name. All zero: nothing. */
 struct about {
 	int64_t batch, sequence;      /* of the step; 0: nobody says, < 0: said to have none */
+	const char *teaches;          /* a lesson's sentence; NULL: it is none */
 	const char *synthesised;      /* how a training step was made of a forward graph; NULL: it wasn't */
 	const char *const *opaque;    /* [opaques] types of its ops that no rule knows */
 	uint32_t opaques;
@@ -157,7 +158,7 @@ struct about {
 
 static inline bool about_says(const struct about *about)
 {
-	return about->batch || about->sequence || about->synthesised || about->opaques || about->axes || about->ranks || about->intake.said;
+	return about->batch || about->sequence || about->teaches || about->synthesised || about->opaques || about->axes || about->ranks || about->intake.said;
 }
 
 struct graph {

@@ -36,6 +36,7 @@
  *     rules         the set of rules, and the parser of factor strings
  *     aten          rules of PyTorch's operators
  *     onnx          rules of ONNX's operators
+ *     plain         rules of operators in plain words
  *     form          a parsed factor string
  *     binding       the factors of one op
  *     bind          from a factor string and shapes to a binding
@@ -121,7 +122,7 @@ struct rule {
 	uint32_t traits;        /* enum trait, or'ed */
 };
 
-extern const struct rule rules_aten[], rules_onnx[]; /* each ends with a type of NULL */
+extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;

@@ -83,6 +83,8 @@ static void write_card(const struct graph *graph, FILE *stream)
 		fprintf(stream, "; %u of %u ops with their place in the source", card.located, graph->ops);
 	putc('\n', stream);
 	write_phases(&card, stream);
+	if (graph->about.teaches)
+		fprintf(stream, "lesson: %s\n", graph->about.teaches);
 	if (graph->about.synthesised)
 		fprintf(stream, "assumed: %s\n", graph->about.synthesised);
 	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')

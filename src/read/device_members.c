@@ -206,6 +206,8 @@ void record_about(struct arena *names, const json_t *record, struct about *about
 	int64_t ranks, rank;
 	about->batch = read_size(record, "batch", known);
 	about->sequence = read_size(record, "seq", known);
+	if ((about->teaches = json_string_value(json_object_get(record, "teaches"))))
+		keys_add(known, "teaches");
 	if ((about->synthesised = json_string_value(json_object_get(record, "synthesised"))))
 		keys_add(known, "synthesised");
 	if (read_opaque(names, json_object_get(record, "opaque_ops"), about))

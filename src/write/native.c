@@ -109,6 +109,8 @@ void native_graph_members(const struct graph *graph, struct json *json)
 	write_size(json, "seq", about->sequence);
 	if (graph->extra)
 		json_write_raw(json, NULL, graph->extra);
+	if (about->teaches)
+		json_write_text(json, "teaches", about->teaches);
 	if (about->synthesised)
 		json_write_text(json, "synthesised", about->synthesised);
 	if (about->opaques)

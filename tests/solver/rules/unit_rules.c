@@ -14,7 +14,7 @@ Test(rules, every_built_in_rule_parses)
 {
 	struct rules *rules = rules_new();
 	cr_assert(rules);
-	const struct rule *const tables[] = { rules_aten, rules_onnx };
+	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
 	for (int i = 0; i < 2; i++)
 		for (const struct rule *rule = tables[i]; rule->type; rule++) {
 			struct error error = { 0 };

@@ -64,6 +64,7 @@ static const struct soundness_case cases[] = {
 	{ "aten.mse_loss_backward aten.smooth_l1_loss_backward aten.binary_cross_entropy_with_logits_backward", "- 46 46 > 46", mean_loss_backward },
 	{ "aten.embedding", "86 24 > 246", embedding }, { "aten.embedding_dense_backward", "246 24 > 86", scatter_rows },
 	{ "aten.index_put aten._index_put_impl", "86 4 46 > 86", scatter_rows }, { "aten.index aten.index_select onnx.Gather", "86 24 > 246", gather_rows },
+	{ "conv conv2d", "2444 6422 6 > 2633", convolution }, { "pool avg_pool max_pool max_pool2d upsample interpolate", "2444 > 2422", by_plane },
 	{ "aten.max_pool2d_with_indices", "2444 > 2422 2422", by_plane }, { "onnx.MaxPool onnx.AveragePool aten.avg_pool2d aten._adaptive_avg_pool2d", "2444 > 2422", by_plane },
 	{ "aten.max_pool2d_with_indices_backward", "2422 2444 2422 > 2444", by_plane },
 	{ "aten.avg_pool2d_backward aten._adaptive_avg_pool2d_backward", "2422 2444 > 2444", by_plane },
@@ -239,8 +240,8 @@ Test(soundness, sharded_ops_give_what_the_whole_op_gives)
 	struct rules *rules = rules_new();
 	uint64_t seed = test_seed(), state = seed;
 	uint32_t splits = 0, ops = 0, bare = 0;
-	const struct rule *const tables[] = { rules_aten, rules_onnx };
-	for (int table = 0; table < 2; table++)
+	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
+	for (int table = 0; table < 3; table++)
 		for (const struct rule *rule = tables[table]; rule->type; rule++) {
 			uint32_t found = 0;
 			for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
