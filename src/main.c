@@ -29,8 +29,8 @@ static void print_help(void)
 		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].operands, subcommands[i].help);
 	fputs("\n  help [COMMAND]     how a command is used, with its options\n\n", stdout);
 	command_line_help(SUBCOMMAND_explore);
-	fputs("\nGRAPH is a graph in the native format or DOT, or XLA HLO as text or proto; gz or not, or - for standard\n"
-	      "input; a sample where there is none. See tidemark(1) and tidemark(5).\n", stdout);
+	fputs("\nGRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, or a log of torch.compile; gz\n"
+	      "or not, or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).\n", stdout);
 }
 
 /* "; the nearest is plan" for "plna". */

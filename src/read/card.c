@@ -42,6 +42,15 @@ static struct card card_of(const struct graph *graph)
 	return card;
 }
 
+/* The command that supplies what is missing, NULL where nothing is: sizes first, then a backward pass. */
+static const char *advice_of(const struct intake *intake, const struct card *card)
+{
+	if (intake->advice)
+		return intake->advice;
+	return card->phase[PHASE_FORWARD] && !card->phase[PHASE_BACKWARD] && !card->phase[PHASE_UPDATE] && !card->unphased
+		? "--set train=eager --set optimizer=adam makes a training step of it by rules" : NULL;
+}
+
 /* ---- text -------------------------------------------------------------------------- */
 
 static void write_phases(const struct card *card, FILE *stream)
@@ -92,8 +101,9 @@ static void write_card(const struct graph *graph, FILE *stream)
 	if (intake->peak)
 		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", bytes_text(intake->peak, text, sizeof text), intake->peak, intake->peak_by ? ", " : "",
 			intake->peak_by ? intake->peak_by : "");
-	if (intake->advice)
-		fprintf(stream, "to get the rest: %s\n", intake->advice);
+	const char *advice = advice_of(intake, &card);
+	if (advice)
+		fprintf(stream, "to get the rest: %s\n", advice);
 }
 
 char *card_text(const struct graph *graph)
@@ -145,7 +155,8 @@ void card_json(const struct graph *graph, struct json *json)
 		json_write_integer(json, "own_peak_bytes", intake->peak);
 	if (intake->peak_by)
 		json_write_text(json, "own_peak_by", intake->peak_by);
-	if (intake->advice)
-		json_write_text(json, "advice", intake->advice);
+	const char *advice = advice_of(intake, &card);
+	if (advice)
+		json_write_text(json, "advice", advice);
 	json_close(json);
 }

@@ -100,6 +100,17 @@ static bool is_minimalloc(const struct view *view)
 	return contains(&line, ",") && contains(&line, "lower") && contains(&line, "upper");
 }
 
+/* A log of torch.compile: its graphs may begin later than what is seen here. */
+static bool is_fx(const struct view *view)
+{
+	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_", "class GraphModule(torch.nn.Module)", "torch/_dynamo/", "torch/_logging/",
+		"torch/_functorch/" };
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (contains(view, marks[i]))
+			return true;
+	return false;
+}
+
 /* ---- protocol buffers ------------------------------------------------------------------ */
 
 static bool varint(struct view *view, uint64_t *value)
@@ -212,5 +223,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_HLO_TEXT;
 	if (word(&view, "module") || starts(&view, "#loc"))
 		return INPUT_MLIR;
+	if (is_fx(&view))
+		return INPUT_FX;
 	return is_minimalloc(&view) ? INPUT_MINIMALLOC : INPUT_UNKNOWN;
 }

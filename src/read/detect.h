@@ -7,12 +7,13 @@
 #define INPUT_KINDS(X) /* name for people; what to do with one that is no graph to open */ \
 	X(NATIVE, "native graph", NULL) \
 	X(DOT, "DOT graph", NULL) \
-	X(ONNX, "ONNX model", "this version doesn't read it yet: capture the training step with tidemark_torch (samples/torch)") \
+	X(ONNX, "ONNX model", NULL) \
 	X(HLO, "XLA HLO proto", NULL) \
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
 	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
 	X(HLO_TEXT, "XLA HLO text", NULL) \
+	X(FX, "PyTorch FX text", NULL) \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(SNAPSHOT, "PyTorch memory snapshot", "it holds buffers, not ops: tidemark layout FILE") \

@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "detect.h"
 #include "dot_child.h"
+#include "fx.h"
 #include "hlo.h"
+#include "onnx.h"
 #include "input.h"
 
 #define PEEK_BYTES (64u << 10)
@@ -177,6 +180,50 @@ static struct graph *open_hlo(struct input *input, bool proto, struct error *err
 
 struct read_options read_options;
 
+/* A file that lies there as it is gets mapped: of a model's weights no page is read. */
+static void *map_file(const char *path, size_t *size)
+{
+	int descriptor = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat state;
+	void *data = MAP_FAILED;
+	if (descriptor >= 0 && fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 2)
+		data = mmap(NULL, *size = (size_t)state.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+	if (descriptor >= 0)
+		close(descriptor);
+	if (data != MAP_FAILED && memcmp(data, "\x1f\x8b", 2) == 0) {
+		munmap(data, *size);
+		data = MAP_FAILED;
+	}
+	return data == MAP_FAILED ? NULL : data;
+}
+
+static struct graph *open_onnx(const char *path, struct input *input, struct error *error)
+{
+	size_t size;
+	void *mapped = map_file(path, &size);
+	char *text = mapped ? NULL : input_all(input, TEXT_MOST, &size, error);
+	struct graph *graph = mapped || text ? onnx_read(mapped ? mapped : text, size, read_options.dim, read_options.dims, error) : NULL;
+	if (mapped)
+		munmap(mapped, size);
+	mem_free(text);
+	return graph;
+}
+
+static struct graph *open_fx(struct input *input, struct error *error)
+{
+	struct fx_log log;
+	struct graph *graph = NULL;
+	size_t size;
+	char *text = input_all(input, TEXT_MOST, &size, error);
+	if (!text)
+		return NULL;
+	if (fx_read(text, size, read_options.dim, read_options.dims, &log, error) == OK)
+		graph = fx_step(&log, read_options.graph, error);
+	fx_free(&log);
+	mem_free(text);
+	return graph;
+}
+
 struct graph *graph_open(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
@@ -193,6 +240,12 @@ struct graph *graph_open(const char *path, struct error *error)
 		break;
 	case INPUT_HLO_TEXT: case INPUT_HLO:
 		graph = open_hlo(input, kind == INPUT_HLO, error);
+		break;
+	case INPUT_ONNX:
+		graph = open_onnx(path, input, error);
+		break;
+	case INPUT_FX:
+		graph = open_fx(input, error);
 		break;
 	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
 		graph = native_read(&source, error);

@@ -15,6 +15,10 @@
  *     hlo_flat      a module as a list of ops over arrays
  *     hlo_cost      what an instruction computes, and in whose memory
  *     hlo_graph     from a flat module to a graph
+ *     fx            FX graphs of PyTorch
+ *     fx_text       finds them in logs
+ *     fx_step       joins forward and backward
+ *     onnx          reads ONNX models
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     pickle        walks over a Python pickle, builds nothing

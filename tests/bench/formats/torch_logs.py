@@ -1,9 +1,11 @@
 """Logs of torch.compile for training steps: torch_logs.py FOLDER [NAME...]
 
-Writes for each model FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs), NAME.trace/ (TORCH_TRACE) and
-NAME.debug/ (TORCH_COMPILE_DEBUG). Each model compiles in a process of its own, on the CPU; one step is run.
+Writes for each model FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs) and NAME.trace/ (TORCH_TRACE); with BACKEND=inductor
+NAME.debug/ (TORCH_COMPILE_DEBUG) too. Each model compiles in a process of its own, on the CPU; one step is run.
 """
 import os, subprocess, sys
+
+BACKEND = os.environ.get("BACKEND", "aot_eager")
 
 
 def torchvision(name, side=64, **options):
@@ -91,9 +93,9 @@ def run(name):
     model.train()
     if name in ("gpt2", "bert", "llama", "qwen2", "gpt_neox", "opt", "t5"):
         kw = dict(input_ids=given[0], labels=given[0], use_cache=False) if name != "bert" else dict(input_ids=given[0], labels=given[0])
-        torch.compile(lambda: model(**kw).loss)().backward()
+        torch.compile(lambda: model(**kw).loss, backend=BACKEND)().backward()
     else:
-        out = torch.compile(model)(*given)
+        out = torch.compile(model, backend=BACKEND)(*given)
         (out[0] if isinstance(out, tuple) else out).float().sum().backward()
 
 
@@ -103,9 +105,11 @@ if __name__ == "__main__":
         sys.exit()
     folder = sys.argv[1]
     for name in sys.argv[2:] or MODELS:
-        os.makedirs(f"{folder}/{name}.debug", exist_ok=True)
-        environment = dict(os.environ, TORCH_LOGS="aot_joint_graph,aot_graphs", TORCH_TRACE=f"{folder}/{name}.trace", TORCH_COMPILE_DEBUG="1",
+        os.makedirs(folder, exist_ok=True)
+        environment = dict(os.environ, TORCH_LOGS="aot_joint_graph,aot_graphs", TORCH_TRACE=f"{folder}/{name}.trace",
                            TORCH_COMPILE_DEBUG_DIR=f"{folder}/{name}.debug", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
+        if BACKEND == "inductor":
+            environment["TORCH_COMPILE_DEBUG"] = "1"
         with open(f"{folder}/{name}.log", "w") as log:
             code = subprocess.run([sys.executable, os.path.abspath(__file__), "--one", name], env=environment, stdout=log, stderr=log).returncode
         print(name, code, flush=True)

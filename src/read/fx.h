@@ -1,0 +1,58 @@
+/* fx.h: PyTorch's FX graphs as torch.compile logs them: readable text with dtypes, shapes and places in the source.
+ *
+ * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and in fx_graph_readable.py of
+ * a TORCH_COMPILE_DEBUG folder. Everything lies in the log's arena.
+ */
+#ifndef TIDEMARK_READ_FX_H
+#define TIDEMARK_READ_FX_H
+
+#include "solver/graph/graph.h"
+
+enum fx_kind { FX_FORWARD, FX_BACKWARD, FX_JOINT, FX_INFERENCE, FX_OTHER };   /* other: of a stage before or behind these */
+enum fx_role { FX_PLAIN, FX_PARAMETER, FX_BUFFER };
+
+/* A tensor: an input, or what a statement makes. */
+struct fx_value {
+	const char *name;
+	int64_t dim[DIMS_MAX];
+	uint8_t dims, dtype, role;    /* role: enum fx_role, of inputs of newer logs */
+	bool typed, unsized;          /* unsized: of a symbolic size that nobody gave */
+	bool input;
+	uint32_t node;                /* that makes it, of its graph; NONE for an input */
+	unsigned line;
+};
+
+struct fx_node {
+	const char *name, *type, *src;   /* type: "aten.mm.default" */
+	uint32_t read, reads;            /* range of fx_graph.argument: values */
+	int64_t group;                   /* the first integer among the arguments, which is a collective's size; 0: none */
+	unsigned line;
+};
+
+struct fx_graph {
+	const char *id;                  /* of the compilation: "0/0" */
+	enum fx_kind kind;
+	struct fx_value *value;
+	struct fx_node *node;
+	uint32_t *argument, *result;     /* result: values, NONE for None */
+	uint32_t values, nodes, arguments, results;
+	size_t value_room, node_room, argument_room, result_room;
+	unsigned line;
+};
+
+struct fx_log {
+	struct arena arena;
+	struct fx_graph *graph;
+	uint32_t graphs;
+	size_t room;
+};
+
+/* Finds the graphs in a text. dim: "s0=8" for symbolic sizes. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
+enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
+void fx_free(struct fx_log *log);
+
+/* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a joint graph, or one without
+ * gradients. NULL with *error, which lists the steps where there is none of that number. */
+struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error);
+
+#endif

@@ -1,0 +1,343 @@
+/* fx_step.c: from FX graphs to a step: forward and backward of one compilation are joined by the names of what is saved. */
+#include <stdio.h>
+
+#include "fx.h"
+#include "solver/rules/rules.h"
+
+/* A step that a log offers: first the forward, joint or only graph, then its backward graph or NULL. */
+struct offer { const struct fx_graph *first, *backward; };
+
+struct making {
+	struct draft *draft;
+	struct rules *rules;
+	struct error *error;
+	struct arena arena;
+	const struct fx_graph *forward;   /* with a backward graph: the forward one */
+	uint32_t *of_forward;             /* [its values]: tensors */
+	uint32_t missing, unknown, tangents;
+	enum phase phase;
+};
+
+static enum status out_of_memory(struct making *making)
+{
+	return fail_memory(making->error);
+}
+
+/* ---- which graphs are a step ---------------------------------------------------------- */
+
+/* The offers of a log, at most as many as it has graphs. A joint graph gives way to the partitioned ones of its compilation, which follow it. */
+static uint32_t find_offers(const struct fx_log *log, struct offer *offer)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < log->graphs; i++) {
+		const struct fx_graph *graph = &log->graph[i];
+		struct offer *open = NULL;
+		for (uint32_t o = count; o-- > 0 && !open;)
+			if (strcmp(offer[o].first->id, graph->id) == 0)
+				open = &offer[o];
+		if (graph->kind == FX_BACKWARD && open && open->first->kind == FX_FORWARD && !open->backward)
+			open->backward = graph;
+		else if (graph->kind == FX_FORWARD && open && open->first->kind == FX_JOINT)
+			*open = (struct offer){ graph, NULL };
+		else
+			offer[count++] = (struct offer){ graph, NULL };
+	}
+	return count;
+}
+
+static const char *offer_kind(const struct offer *offer)
+{
+	static const char *const kinds[] = { [FX_FORWARD] = "forward only", [FX_BACKWARD] = "backward only", [FX_JOINT] = "joint", [FX_INFERENCE] = "inference" };
+	return offer->backward ? "forward and backward" : kinds[offer->first->kind];
+}
+
+static uint32_t offer_nodes(const struct offer *offer)
+{
+	return offer->first->nodes + (offer->backward ? offer->backward->nodes : 0);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static const char *unique(struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
+{
+	char name[400];
+	snprintf(name, sizeof name, "%.300s%s", text, making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
+	for (unsigned i = 2; find(making->draft, name) != NONE; i++)
+		snprintf(name, sizeof name, "%.300s'%u", text, i);
+	return arena_text(&making->arena, name, strlen(name));
+}
+
+static bool prefixed(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+static uint32_t add_tensor(struct making *making, const struct fx_value *value, enum kind kind, uint32_t alias)
+{
+	struct tensor tensor = { .name = unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
+		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
+	int64_t bits = value->typed ? dtype_bits[value->dtype] : 0;
+	for (int i = 0; i < value->dims; i++)
+		if (__builtin_mul_overflow(bits, value->dim[i], &bits) || bits > BYTES_MAX) {
+			making->error->line = value->line;
+			fail(making->error, BAD_INPUT, "the size of \"%.60s\" overflows", value->name);
+			return NONE;
+		}
+	if (!tensor.has_shape)
+		tensor.shape = NULL, tensor.dims = 0;
+	tensor.bytes = value->unsized ? 0 : (bits + 7) / 8;
+	making->missing += value->unsized;
+	uint32_t id = tensor.name ? draft_tensor(making->draft, &tensor) : NONE;
+	if (id == NONE)
+		out_of_memory(making);
+	return id;
+}
+
+/* Which inputs the step gives a gradient for: those are its parameters. Of a graph with gradients the results behind are in the inputs' order. */
+static void find_trained(const struct fx_graph *graph, const struct fx_graph *gradients, bool *trained)
+{
+	uint32_t inputs = 0, skip = 0;
+	for (uint32_t i = 0; i < graph->values; i++)
+		inputs += graph->value[i].input && prefixed(graph->value[i].name, "primals_");
+	if (!gradients || gradients->results < inputs)
+		return;
+	skip = gradients->results - inputs;   /* of a joint graph, its own results */
+	for (uint32_t i = 0, k = 0; i < graph->values; i++)
+		if (graph->value[i].input && prefixed(graph->value[i].name, "primals_"))
+			trained[i] = gradients->result[skip + k++] != NONE;
+}
+
+static enum kind input_kind(const struct fx_value *value, bool trained)
+{
+	if (value->role == FX_PARAMETER)
+		return KIND_PARAMETER;
+	if (value->role == FX_BUFFER)
+		return KIND_BUFFER;
+	if (trained)
+		return KIND_PARAMETER;
+	return prefixed(value->name, "tangents_") ? KIND_GRADIENT : KIND_INPUT;
+}
+
+/* ---- ops ---------------------------------------------------------------------------------------- */
+
+static const struct { const char *word, *type; } collectives[] = {
+	{ "all_reduce", "comm.all_reduce" }, { "all_gather_into_tensor", "comm.all_gather" }, { "reduce_scatter_tensor", "comm.reduce_scatter" },
+	{ "all_to_all_single", "comm.all_to_all" },
+};
+
+static const char *op_type(const struct fx_node *node)
+{
+	if (prefixed(node->type, "_c10d_functional."))
+		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+			if (prefixed(node->type + strlen("_c10d_functional."), collectives[i].word))
+				return collectives[i].type;
+	return node->type;
+}
+
+/* "aten.add_.Tensor" writes into its first argument. */
+static bool writes_argument(const char *type)
+{
+	const char *first = strchr(type, '.'), *dot = first ? strchr(first + 1, '.') : NULL;
+	return dot && dot > first + 1 && dot[-1] == '_' && !(dot - first > 2 && dot[-2] == '_');
+}
+
+static bool is_view(const struct making *making, const char *type)
+{
+	const struct rule *rule = rules_find(making->rules, type);
+	return (rule && rule->cost == COST_NONE) || prefixed(type, "_c10d_functional.wait_tensor");
+}
+
+/* The op of a node with its values, which follow it in the list; *tensor is of the graph's values. */
+static enum status add_op(struct making *making, const struct fx_graph *graph, uint32_t n, uint32_t *first_value, uint32_t *tensor, const bool *late)
+{
+	const struct fx_node *node = &graph->node[n];
+	struct collective said = collective_unsaid();
+	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = true,
+		.phase = (uint8_t)making->phase, .line = node->line };
+	if (!op.name)
+		return out_of_memory(making);
+	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
+		said.size = node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+		op.collective = &said;
+	}
+	making->unknown += rules_find(making->rules, op.type) == NULL && !op.collective;
+	uint32_t id = draft_op(making->draft, &op), source = NONE;
+	enum status status = id == NONE ? NO_MEMORY : OK;
+	for (uint32_t k = 0; k < node->reads && status == OK; k++) {
+		uint32_t read = tensor[graph->argument[node->read + k]];
+		source = source == NONE ? read : source;
+		if (read != NONE)
+			status = draft_read(making->draft, id, read);
+	}
+	bool view = is_view(making, node->type), inplace = writes_argument(node->type);
+	for (; *first_value < graph->values && (graph->value[*first_value].input || graph->value[*first_value].node <= n || graph->value[*first_value].node == NONE)
+		&& status == OK; ++*first_value) {
+		const struct fx_value *value = &graph->value[*first_value];
+		if (value->node != n || !value->typed)
+			continue;
+		uint32_t out = add_tensor(making, value, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
+			view || inplace ? source : NONE);
+		if (out == NONE)
+			return making->error->status;
+		tensor[*first_value] = out;
+		status = draft_write(making->draft, id, out);
+		if (status == OK && inplace && source != NONE)
+			status = draft_inplace(making->draft, id, out, source);
+	}
+	return status == OK ? OK : out_of_memory(making);
+}
+
+/* What stands for the loss: it reads the forward graph's result and makes its gradient. */
+static enum status add_tangent(struct making *making, const struct fx_value *value, uint32_t *tensor)
+{
+	const struct fx_graph *forward = making->forward;
+	struct op op = { .name = unique(making, value->name, draft_find_op), .type = "aten.ones_like.default", .module = "", .flops = 0, .phase = PHASE_BACKWARD, .has_phase = true };
+	uint32_t number = making->tangents++;
+	uint32_t result = forward && number < forward->results ? forward->result[number] : NONE;
+	*tensor = add_tensor(making, value, KIND_GRADIENT, NONE);
+	if (*tensor == NONE)
+		return making->error->status;
+	uint32_t id = op.name ? draft_op(making->draft, &op) : NONE;
+	if (id == NONE || draft_write(making->draft, id, *tensor) != OK)
+		return out_of_memory(making);
+	if (result != NONE && making->of_forward[result] != NONE && draft_read(making->draft, id, making->of_forward[result]) != OK)
+		return out_of_memory(making);
+	return OK;
+}
+
+static enum status add_input(struct making *making, const struct fx_value *value, bool trained, uint32_t *tensor)
+{
+	if (prefixed(value->name, "tangents_"))
+		return add_tangent(making, value, tensor);
+	for (uint32_t i = 0; making->forward && making->phase == PHASE_BACKWARD && i < making->forward->values; i++)
+		if (strcmp(making->forward->value[i].name, value->name) == 0 && making->of_forward[i] != NONE) {
+			*tensor = making->of_forward[i];
+			return OK;
+		}
+	*tensor = add_tensor(making, value, input_kind(value, trained), NONE);
+	return *tensor == NONE ? making->error->status : OK;
+}
+
+/* Of a joint graph, what depends on a tangent is backward. */
+static bool *find_backward(struct making *making, const struct fx_graph *graph)
+{
+	bool *backward = arena_alloc(&making->arena, (size_t)graph->nodes + 1, sizeof *backward);
+	bool *value = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *value);
+	if (!backward || !value)
+		return NULL;
+	for (uint32_t v = 0, n = 0; v < graph->values; v++) {
+		const struct fx_value *at = &graph->value[v];
+		value[v] = at->input && prefixed(at->name, "tangents_");
+		for (; at->node != NONE && n <= at->node; n++)
+			for (uint32_t k = 0; k < graph->node[n].reads; k++)
+				backward[n] |= value[graph->argument[graph->node[n].read + k]];
+		value[v] |= at->node != NONE && backward[at->node];
+	}
+	return backward;
+}
+
+/* The tensors of a graph's values, in *result; NULL with *error. `last`: what it returns is the step's. */
+static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, bool last)
+{
+	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
+	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late), *backward = find_backward(making, graph);
+	enum status status = tensor && late && backward ? OK : out_of_memory(making);
+	for (uint32_t i = 0; i < graph->values && status == OK; i++)
+		tensor[i] = NONE;
+	for (uint32_t i = 0; i < graph->results && last && status == OK; i++)
+		if (graph->result[i] != NONE)
+			late[graph->result[i]] = true;
+	for (uint32_t i = 0; i < graph->values && status == OK; i++)
+		if (graph->value[i].input && graph->value[i].typed && !prefixed(graph->value[i].name, "tangents_"))
+			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
+	uint32_t value = 0;
+	for (uint32_t n = 0; n < graph->nodes && status == OK; n++) {
+		/* The gradient of a result comes when the first op needs it. */
+		for (uint32_t k = 0; k < graph->node[n].reads && status == OK; k++) {
+			uint32_t read = graph->argument[graph->node[n].read + k];
+			if (tensor[read] == NONE && graph->value[read].input && graph->value[read].typed)
+				status = add_input(making, &graph->value[read], false, &tensor[read]);
+		}
+		if (graph->kind == FX_JOINT)
+			making->phase = backward[n] ? PHASE_BACKWARD : PHASE_FORWARD;
+		if (status == OK)
+			status = add_op(making, graph, n, &value, tensor, late);
+	}
+	return status == OK ? tensor : NULL;
+}
+
+/* ---- the step -------------------------------------------------------------------------------------- */
+
+static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen)
+{
+	const struct offer *offer = &offers[chosen];
+	char assumed[1500], version[120];
+	int length = snprintf(assumed, sizeof assumed, "inputs with a gradient are parameters; there is no optimizer in the log");
+	if (making->tangents)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthe gradient of each result comes from one op that stands for what follows the graph");
+	if (making->unknown)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u op%s of a type without a rule: results are taken as new memory", making->unknown,
+			making->unknown == 1 ? " is" : "s are");
+	for (uint32_t i = 0; i < count && i < 8 && count > 1; i++)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "%s%u: [%.20s] %s, %u ops%s", i ? "; " : "\nthe log has several steps, --graph N chooses: ", i + 1,
+			offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]), i == chosen ? " (this)" : "");
+	snprintf(version, sizeof version, "[%.40s] %s", offer->first->id, offer_kind(offer));
+	struct about about = { .intake = { .said = true, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
+		.advice = making->missing ? "give symbolic sizes: --dim s0=8" : NULL } };
+	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+}
+
+static enum status make(struct making *making, const struct offer *offer)
+{
+	const struct fx_graph *first = offer->first;
+	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
+	if (!trained)
+		return out_of_memory(making);
+	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
+	making->phase = first->kind == FX_BACKWARD ? PHASE_BACKWARD : PHASE_FORWARD;
+	making->forward = first->kind == FX_JOINT ? first : NULL;
+	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
+	if (!making->of_forward)
+		return out_of_memory(making);
+	for (uint32_t i = 0; i < first->values; i++)
+		making->of_forward[i] = NONE;
+	making->forward = NULL;
+	uint32_t *tensor = add_graph(making, first, trained, !offer->backward);
+	if (!tensor || !offer->backward)
+		return tensor ? OK : making->error->status;
+	making->forward = first;
+	making->of_forward = tensor;
+	making->phase = PHASE_BACKWARD;
+	return add_graph(making, offer->backward, NULL, true) ? OK : making->error->status;
+}
+
+struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error)
+{
+	struct making making = { .error = error, .draft = draft_new(), .rules = rules_new() };
+	struct offer *offer = arena_alloc(&making.arena, (size_t)log->graphs + 1, sizeof *offer);
+	enum status status = making.draft && making.rules && offer ? OK : out_of_memory(&making);
+	struct graph *graph = NULL;
+	*error = (struct error){ .status = status };
+	uint32_t count = status == OK ? find_offers(log, offer) : 0, chosen = wanted ? wanted - 1 : 0;
+	for (uint32_t i = 0; i < count && !wanted; i++)
+		if (offer_nodes(&offer[i]) > offer_nodes(&offer[chosen]))
+			chosen = i;
+	if (status == OK && count == 0)
+		status = fail(error, BAD_INPUT, "there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
+	else if (status == OK && chosen >= count)
+		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
+	if (status == OK)
+		status = make(&making, &offer[chosen]);
+	if (status == OK)
+		status = describe(&making, offer, count, chosen);
+	if (status == OK)
+		graph = graph_build(making.draft, error);
+	else
+		error_set(error, status);
+	draft_free(making.draft);
+	rules_free(making.rules);
+	arena_free(&making.arena);
+	return graph;
+}

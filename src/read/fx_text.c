@@ -1,0 +1,539 @@
+/* fx_text.c: finds FX graphs in logs and reads their statements. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fx.h"
+
+struct span { const char *at, *end; };
+
+struct reader {
+	struct fx_log *log;
+	struct error *error;
+	const char *const *dim;
+	uint32_t dims;
+	const char *at, *end;
+	unsigned line;
+	enum { OUTSIDE, ARGUMENTS, BODY, RESULTS } state;
+	int depth;                  /* of brackets in what is returned */
+	bool listed;                /* the list of what is returned has begun */
+	struct fx_graph *graph;
+	struct names names;         /* of the graph's values */
+	/* What was said of the next graph. */
+	enum fx_kind kind;
+	bool kind_said;
+	char id[64];
+	const char *src;
+};
+
+static enum status bad(struct reader *reader, const char *what, struct span name)
+{
+	reader->error->line = reader->line;
+	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at), name.at);
+}
+
+static enum status out_of_memory(struct reader *reader)
+{
+	return fail_memory(reader->error);
+}
+
+/* ---- characters ------------------------------------------------------------------- */
+
+static size_t length_of(struct span span)
+{
+	return (size_t)(span.end - span.at);
+}
+
+static bool starts(struct span span, const char *text)
+{
+	return length_of(span) >= strlen(text) && memcmp(span.at, text, strlen(text)) == 0;
+}
+
+static const char *find(struct span span, const char *text)
+{
+	size_t length = strlen(text);
+	for (const char *at = span.at; (size_t)(span.end - at) >= length; at++)
+		if ((at = memchr(at, *text, (size_t)(span.end - at))) == NULL || (size_t)(span.end - at) < length)
+			return NULL;
+		else if (memcmp(at, text, length) == 0)
+			return at;
+	return NULL;
+}
+
+static struct span trim(struct span span)
+{
+	while (span.at < span.end && (*span.at == ' ' || *span.at == '\t'))
+		span.at++;
+	while (span.end > span.at && strchr(" \t\r", span.end[-1]))
+		span.end--;
+	return span;
+}
+
+static bool letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+}
+
+static struct span identifier(struct span *span)
+{
+	struct span word = { span->at, span->at };
+	while (word.end < span->end && letter(*word.end))
+		word.end++;
+	span->at = word.end;
+	return word;
+}
+
+static const char *keep(struct reader *reader, struct span span)
+{
+	return arena_text(&reader->log->arena, span.at, length_of(span));
+}
+
+/* ---- lines ------------------------------------------------------------------------- */
+
+static bool digits(struct span span, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (i >= length_of(span) || span.at[i] < '0' || span.at[i] > '9')
+			return false;
+	return true;
+}
+
+/* "V1206 15:18:21.106000 PID torch/...py:232] " off, and "[0/0] [__aot_graphs] " behind it, the first of which names the compilation. */
+static struct span without_prefix(struct reader *reader, struct span line)
+{
+	if (starts(line, "[rank") && find(line, "]:"))
+		line.at = find(line, "]:") + 2;
+	if (line.at < line.end && *line.at == '\t')
+		return (struct span){ line.at + 1, line.end };
+	if (length_of(line) < 6 || !strchr("VDIWE", *line.at) || !digits((struct span){ line.at + 1, line.end }, 4) || !find(line, "] "))
+		return line;
+	line.at = find(line, "] ") + 2;
+	while (starts(line, "[") && find(line, "]")) {
+		const char *close = find(line, "]");
+		if (digits((struct span){ line.at + 1, close }, 1))
+			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1), line.at + 1);
+		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
+	}
+	return line;
+}
+
+/* The number behind a key of a JSON record, -1 without one. */
+static long number_behind(struct span line, const char *key)
+{
+	const char *at = find(line, key);
+	return at ? strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+/* What a line says of the graph that follows it. */
+static void note(struct reader *reader, struct span line)
+{
+	static const struct { const char *mark; enum fx_kind kind; } marks[] = {
+		{ "===== Joint graph", FX_JOINT }, { "===== Forward graph", FX_FORWARD }, { "===== Backward graph", FX_BACKWARD }, { "\"aot_joint_graph\"", FX_JOINT },
+		{ "\"aot_forward_graph\"", FX_FORWARD }, { "\"aot_backward_graph\"", FX_BACKWARD }, { "\"aot_inference_graph\"", FX_INFERENCE },
+		{ "===== Forward graph with no backward", FX_INFERENCE },
+	};
+	bool record = starts(line, "{\"") && length_of(line) < 100000;
+	if (record) {
+		long frame = number_behind(line, "\"frame_id\": "), compile = number_behind(line, "\"frame_compile_id\": ");
+		if (frame >= 0 && compile >= 0)
+			snprintf(reader->id, sizeof reader->id, "%ld/%ld", frame, compile);
+		/* Other artifacts hold graphs too: dynamo's own, Inductor's. They repeat these. */
+		reader->kind = FX_OTHER;
+		reader->kind_said = true;
+	}
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (find(line, marks[i].mark)) {
+			reader->kind = marks[i].kind;
+			reader->kind_said = true;
+		}
+}
+
+/* ---- values --------------------------------------------------------------------------- */
+
+static int dtype_of(struct span span)
+{
+	static const struct { const char *name; int dtype; } others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
+		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "c32", DTYPE_I32 } };
+	char name[16];
+	snprintf(name, sizeof name, "%.*s", (int)(length_of(span) > 15 ? 15 : length_of(span)), span.at);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, name) == 0)
+			return others[i].dtype;
+	return name_index(dtype_names, DTYPE_COUNT, name);
+}
+
+/* A size: a number, or a symbol that the caller gave a number. */
+static bool size_of(const struct reader *reader, struct span text, int64_t *size)
+{
+	*size = 0;
+	if (digits(text, length_of(text)) && length_of(text) > 0 && length_of(text) < 20) {
+		*size = strtoll(text.at, NULL, 10);
+		return true;
+	}
+	for (uint32_t i = 0; i < reader->dims; i++) {
+		size_t length = strcspn(reader->dim[i], "=");
+		if (length == length_of(text) && memcmp(reader->dim[i], text.at, length) == 0) {
+			*size = strtoll(reader->dim[i] + length + 1, NULL, 10);
+			return *size >= 0;
+		}
+	}
+	return false;
+}
+
+/* "f32[4, 12][12, 1]cpu": dtype and shape; false for what is no tensor. */
+static bool read_type(const struct reader *reader, struct span type, struct fx_value *value)
+{
+	struct span dtype = identifier(&type);
+	int index = dtype_of(dtype);
+	if (index < 0 || type.at >= type.end || *type.at != '[')
+		return false;
+	value->dtype = (uint8_t)index;
+	for (type.at++; type.at < type.end && *type.at != ']';) {
+		struct span dim = { type.at, type.at };
+		while (dim.end < type.end && *dim.end != ',' && *dim.end != ']')
+			dim.end++;
+		type.at = dim.end + (dim.end < type.end && *dim.end == ',');
+		dim = trim(dim);
+		if (length_of(dim) == 0)
+			continue;
+		if (value->dims == DIMS_MAX)
+			return false;
+		value->unsized |= !size_of(reader, dim, &value->dim[value->dims++]);
+	}
+	return true;
+}
+
+static enum status add_value(struct reader *reader, struct span name, struct fx_value *value)
+{
+	struct fx_graph *graph = reader->graph;
+	if (!(value->name = keep(reader, name)))
+		return out_of_memory(reader);
+	uint32_t first = names_add(&reader->names, value->name, graph->values);
+	if (first == NONE || !mem_reserve(&graph->value, &graph->value_room, graph->values + 1, sizeof *value))
+		return out_of_memory(reader);
+	if (first != graph->values)
+		return bad(reader, "a second value named", name);
+	value->line = reader->line;
+	graph->value[graph->values++] = *value;
+	return OK;
+}
+
+static enum fx_role role_of(struct span comment)
+{
+	return find(comment, "ParamAOTInput") ? FX_PARAMETER : find(comment, "BufferAOTInput") ? FX_BUFFER : FX_PLAIN;
+}
+
+/* All of: NAME: "TYPE". What follows the last one up to the end is its comment. */
+static enum status read_inputs(struct reader *reader, struct span text)
+{
+	enum status status = OK;
+	while (status == OK && text.at < text.end && *text.at != '#') {
+		while (text.at < text.end && !letter(*text.at) && *text.at != '#')
+			text.at++;
+		struct span name = identifier(&text);
+		if (!starts(text, ": \"") || length_of(name) == 0) {
+			text.at += text.at < text.end && *text.at != '#';
+			continue;
+		}
+		struct span type = { text.at + 3, text.at + 3 };
+		while (type.end < text.end && *type.end != '"')
+			type.end++;
+		text.at = type.end + (type.end < text.end);
+		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(text) };
+		value.typed = read_type(reader, type, &value);
+		status = add_value(reader, name, &value);
+	}
+	return status;
+}
+
+/* ---- statements -------------------------------------------------------------------------- */
+
+static bool quoted(struct span *text)
+{
+	if (*text->at != '\'' && *text->at != '"')
+		return false;
+	char quote = *text->at++;
+	while (text->at < text->end && *text->at != quote)
+		text->at += 1 + (*text->at == '\\' && text->at + 1 < text->end);
+	text->at += text->at < text->end;
+	return true;
+}
+
+/* Every value that an expression names, and the first whole number among its arguments. */
+static enum status read_arguments(struct reader *reader, struct span text, struct fx_node *node)
+{
+	struct fx_graph *graph = reader->graph;
+	node->read = graph->arguments;
+	bool member = false;
+	while (text.at < text.end) {
+		if (quoted(&text))
+			continue;
+		if (!letter(*text.at)) {
+			member = *text.at++ == '.';
+			continue;
+		}
+		struct span word = identifier(&text);
+		struct span rest = trim(text);
+		bool keyword = starts(rest, "=") && !starts(rest, "==");
+		if (!member && digits(word, length_of(word)) && node->group == 0 && length_of(word) < 9)
+			node->group = strtol(word.at, NULL, 10);
+		if (member || keyword || length_of(word) > 300)
+			continue;
+		char name[301];
+		snprintf(name, sizeof name, "%.*s", (int)length_of(word), word.at);
+		uint32_t id = names_find(&reader->names, name);
+		if (id == NONE)
+			continue;
+		if (!mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument))
+			return out_of_memory(reader);
+		graph->argument[graph->arguments++] = id;
+		node->reads++;
+	}
+	return OK;
+}
+
+/* "split[2]" and operator.getitem(split, 2): an output of a node that has several. */
+static uint32_t taken_of(struct reader *reader, struct span text)
+{
+	if (starts(text, "operator.getitem("))
+		text.at += strlen("operator.getitem(");
+	else if (starts(text, "_operator.getitem("))
+		text.at += strlen("_operator.getitem(");
+	struct span word = identifier(&text);
+	char name[301];
+	if (length_of(word) == 0 || length_of(word) > 300 || text.at >= text.end || (*text.at != '[' && *text.at != ','))
+		return NONE;
+	snprintf(name, sizeof name, "%.*s", (int)length_of(word), word.at);
+	return names_find(&reader->names, name);
+}
+
+static enum status add_node(struct reader *reader, struct span name, struct span expression, struct fx_value *value)
+{
+	struct fx_graph *graph = reader->graph;
+	struct fx_node node = { .src = reader->src, .line = reader->line };
+	struct span type = expression;
+	if (starts(type, "torch.ops."))
+		type.at += strlen("torch.ops.");
+	type.end = type.at;
+	while (type.end < expression.end && (letter(*type.end) || *type.end == '.'))
+		type.end++;
+	if (length_of(type) == 0)
+		type = name;
+	if (!(node.type = keep(reader, type)) || !(node.name = keep(reader, name)))
+		return out_of_memory(reader);
+	enum status status = read_arguments(reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
+	value->node = graph->nodes;
+	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
+		status = out_of_memory(reader);
+	if (status == OK)
+		graph->node[graph->nodes++] = node;
+	return status;
+}
+
+/* NAME = EXPRESSION, NAME: "TYPE" = EXPRESSION, or NAME: "TYPE" of an input. */
+static enum status read_statement(struct reader *reader, struct span text)
+{
+	struct span whole = text, name = identifier(&text), type = { NULL, NULL };
+	struct fx_value value = { .node = NONE };
+	if (length_of(name) == 0)
+		return OK;
+	if (starts(text, ": \"")) {
+		type = (struct span){ text.at + 3, text.at + 3 };
+		while (type.end < text.end && *type.end != '"')
+			type.end++;
+		text.at = type.end + (type.end < text.end);
+	}
+	text = trim(text);
+	if (type.at && (text.at == text.end || *text.at == '#'))
+		return read_inputs(reader, whole);
+	bool frees = length_of(text) >= 6 && memcmp(text.end - 6, "= None", 6) == 0 && !memchr(text.at, '(', length_of(text));
+	if (!starts(text, "= ") || frees || starts(text, "= fx_pytree"))
+		return OK;
+	text = trim((struct span){ text.at + 2, text.end });
+	value.typed = type.at && read_type(reader, type, &value);
+	uint32_t of = taken_of(reader, text);
+	enum status status = OK;
+	if (of != NONE)
+		value.node = reader->graph->value[of].node;
+	else if (starts(text, "self."))
+		value.input = value.typed, value.role = FX_BUFFER;
+	else if (starts(text, "torch.") || value.typed)
+		status = add_node(reader, name, text, &value);
+	return status == OK ? add_value(reader, name, &value) : status;
+}
+
+/* The statements of a line: those that only let go of values are "a = None". */
+static enum status read_line(struct reader *reader, struct span line)
+{
+	enum status status = OK;
+	while (status == OK && line.at < line.end) {
+		struct span part = { line.at, line.at }, scan = line;
+		while (scan.at < scan.end && *scan.at != ';' && !(*scan.at == '#' && scan.at > line.at && scan.at[-1] == ' '))
+			if (!quoted(&scan))
+				scan.at++;
+		part.end = scan.at;
+		bool comment = scan.at < scan.end && *scan.at == '#';
+		status = read_statement(reader, trim(comment ? line : part));
+		line.at = comment ? line.end : scan.at + (scan.at < scan.end);
+		line = trim(line);
+	}
+	return status;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------- */
+
+static enum status begin_graph(struct reader *reader)
+{
+	struct fx_log *log = reader->log;
+	if (!mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph))
+		return out_of_memory(reader);
+	reader->graph = &log->graph[log->graphs++];
+	*reader->graph = (struct fx_graph){ .kind = reader->kind, .line = reader->line };
+	names_free(&reader->names);
+	reader->names = (struct names){ 0 };
+	reader->src = NULL;
+	reader->graph->id = arena_text(&log->arena, reader->id, strlen(reader->id));
+	return reader->graph->id ? OK : out_of_memory(reader);
+}
+
+static bool has_input(const struct fx_graph *graph, const char *prefix)
+{
+	for (uint32_t i = 0; i < graph->values; i++)
+		if (graph->value[i].input && strncmp(graph->value[i].name, prefix, strlen(prefix)) == 0)
+			return true;
+	return false;
+}
+
+/* A graph without a header says by its inputs what it is. One of another stage goes away. */
+static void end_graph(struct reader *reader, bool joint)
+{
+	struct fx_graph *graph = reader->graph;
+	if (!reader->kind_said) {
+		bool tangents = has_input(graph, "tangents_");
+		graph->kind = tangents ? joint ? FX_JOINT : FX_BACKWARD : has_input(graph, "primals_") ? FX_FORWARD : FX_INFERENCE;
+	}
+	reader->state = OUTSIDE;
+	if (graph->kind == FX_OTHER) {
+		mem_free(graph->value);
+		mem_free(graph->node);
+		mem_free(graph->argument);
+		mem_free(graph->result);
+		reader->log->graphs--;
+	}
+	reader->kind_said = false;
+}
+
+/* What is returned, over one line or many: names and None in the first list. */
+static enum status read_results(struct reader *reader, struct span line)
+{
+	struct fx_graph *graph = reader->graph;
+	while (line.at < line.end && *line.at != '#') {
+		if (quoted(&line))
+			continue;
+		char c = *line.at;
+		if (!letter(c)) {
+			reader->depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+			reader->listed |= c == '[' || (c == '(' && reader->depth == 1);
+			line.at++;
+			if (reader->listed && reader->depth == 0)
+				break;
+			continue;
+		}
+		struct span word = identifier(&line);
+		if (starts(word, "pytree") || starts(word, "tree_unflatten") || starts(word, "self") || starts(word, "_out_spec"))
+			continue;
+		char name[301];
+		snprintf(name, sizeof name, "%.*s", (int)(length_of(word) > 300 ? 300 : length_of(word)), word.at);
+		uint32_t id = names_find(&reader->names, name);
+		if (id == NONE && strcmp(name, "None") != 0)
+			continue;
+		if (!mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result))
+			return out_of_memory(reader);
+		graph->result[graph->results++] = id;
+	}
+	if (reader->depth <= 0)
+		end_graph(reader, reader->kind == FX_JOINT);
+	return OK;
+}
+
+static enum status read_body(struct reader *reader, struct span line)
+{
+	if (starts(line, "# File: ")) {
+		struct span src = { line.at + 8, find(line, ", code:") ? find(line, ", code:") : line.end };
+		return (reader->src = keep(reader, src)) ? OK : out_of_memory(reader);
+	}
+	if (starts(line, "#")) {
+		reader->src = starts(line, "# No stacktrace") ? NULL : reader->src;
+		return OK;
+	}
+	if (!starts(line, "return"))
+		return read_line(reader, line);
+	reader->state = RESULTS;
+	reader->depth = 0;
+	reader->listed = false;
+	line.at += 6;
+	if (!reader->kind_said)
+		reader->kind = find(line, "tree_unflatten") ? FX_JOINT : FX_BACKWARD;
+	return read_results(reader, trim(line));
+}
+
+static enum status take_line(struct reader *reader, struct span line)
+{
+	line = without_prefix(reader, line);
+	if (reader->state == OUTSIDE)
+		note(reader, line);
+	line = trim(line);
+	if (starts(line, "def forward(")) {
+		enum status status = begin_graph(reader);
+		const char *end = find(line, "):");
+		reader->state = end ? BODY : ARGUMENTS;
+		line.at += strlen("def forward(");
+		return status == OK ? read_inputs(reader, line) : status;
+	}
+	switch (reader->state) {
+	case ARGUMENTS:
+		if (starts(line, "):") || starts(line, ") ->")) {
+			reader->state = BODY;
+			return OK;
+		}
+		return read_inputs(reader, line);
+	case BODY:
+		return read_body(reader, line);
+	case RESULTS:
+		return read_results(reader, line);
+	default:
+		return OK;
+	}
+}
+
+enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
+{
+	*log = (struct fx_log){ 0 };
+	*error = (struct error){ 0 };
+	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size };
+	enum status status = OK;
+	while (reader.at < reader.end && status == OK) {
+		const char *newline = memchr(reader.at, '\n', (size_t)(reader.end - reader.at));
+		struct span line = { reader.at, newline ? newline : reader.end };
+		reader.line++;
+		reader.at = newline ? newline + 1 : reader.end;
+		status = take_line(&reader, line);
+	}
+	if (status == OK && reader.state != OUTSIDE) {
+		error->line = reader.graph->line;
+		status = fail(error, BAD_INPUT, "the text is truncated in a graph: it has no return");
+	}
+	names_free(&reader.names);
+	return error_set(error, status);
+}
+
+void fx_free(struct fx_log *log)
+{
+	for (uint32_t i = 0; i < log->graphs; i++) {
+		mem_free(log->graph[i].value);
+		mem_free(log->graph[i].node);
+		mem_free(log->graph[i].argument);
+		mem_free(log->graph[i].result);
+	}
+	mem_free(log->graph);
+	arena_free(&log->arena);
+}

@@ -1,0 +1,36 @@
+/* fuzz_fx.c: anything read as a log of torch.compile is refused with a reason, or its steps become graphs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/read/fx.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition, const char *what)
+{
+	if (!condition) {
+		fprintf(stderr, "%s\n", what);
+		abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fx_log log;
+	struct error error = { 0 };
+	char *copy = malloc(size + 1);
+	must(copy != NULL, "out of memory");
+	memcpy(copy, data, size);
+	copy[size] = '\0';
+	enum status status = fx_read(copy, size, (const char *const[]){ "s0=8" }, size % 2, &log, &error);
+	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
+	for (uint32_t wanted = 0; wanted <= 3 && status == OK; wanted++) {
+		struct graph *graph = fx_step(&log, wanted, &error);
+		must(graph || (error.status == BAD_INPUT && error.text[0]), "no reason is given");
+		graph_release(graph);
+	}
+	fx_free(&log);
+	free(copy);
+	return 0;
+}

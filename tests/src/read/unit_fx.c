@@ -1,0 +1,109 @@
+/* unit_fx.c: graphs that torch.compile logs: what is found, and how forward and backward become one step. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/read/fx.h"
+#include "tests/common/support.h"
+
+static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
+{
+	static char text[1 << 17];
+	struct fx_log log;
+	struct graph *graph = NULL;
+	FILE *stream = fopen(path, "rb");
+	cr_assert(stream, "%s", path);
+	size_t size = fread(text, 1, sizeof text - 1, stream);
+	text[size] = '\0';
+	fclose(stream);
+	if (fx_read(text, size, &dim, dim ? 1 : 0, &log, error) == OK)
+		graph = fx_step(&log, wanted, error);
+	fx_free(&log);
+	return graph;
+}
+
+static const struct op *op_named(const struct graph *graph, const char *name)
+{
+	uint32_t id = graph_find_op(graph, name);
+	cr_assert_neq(id, NONE, "%s", name);
+	return &graph->op[id];
+}
+
+static const struct tensor *tensor_named(const struct graph *graph, const char *name)
+{
+	uint32_t id = graph_find_tensor(graph, name);
+	cr_assert_neq(id, NONE, "%s", name);
+	return &graph->tensor[id];
+}
+
+static void check_step(const char *path)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of(path, 0, NULL, &error);
+	cr_assert(graph, "%s: %s", path, error.text);
+	cr_expect_eq(graph->ops, 6 + 1 + 5, "%s: the forward graph, the gradient of its result, the backward graph", path);
+	cr_expect_eq(graph->repaired, 0);
+	cr_expect_eq(tensor_named(graph, "primals_1")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "primals_2")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "relu")->bytes, 2 * 8 * 4);
+	cr_expect_eq(tensor_named(graph, "permute")->storage, tensor_named(graph, "primals_1")->storage, "a view");
+	cr_expect_eq(tensor_named(graph, "getitem_1")->storage, tensor_named(graph, "mm")->storage, "a view of one of several results");
+	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_FORWARD);
+	cr_expect_str_eq(op_named(graph, "mm")->src, "model.py:6 in forward");
+	cr_expect_eq(op_named(graph, "mm.bw")->phase, PHASE_BACKWARD, "a name that both graphs have");
+	cr_expect_eq(tensor_named(graph, "mm.bw")->kind, KIND_OUTPUT, "the parameter's gradient");
+	cr_expect_eq(tensor_named(graph, "relu")->kind, KIND_ACTIVATION, "what is saved is not kept to the end");
+	cr_assert(op_named(graph, "all_reduce")->collective);
+	cr_expect_eq(op_named(graph, "all_reduce")->collective->kind, COLLECTIVE_ALL_GATHER);
+	cr_expect_eq(op_named(graph, "all_reduce")->collective->size, 4);
+	cr_expect_eq(tensor_named(graph, "wait")->storage, tensor_named(graph, "all_reduce")->storage);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fx, logs_and_traces_give_the_same_step)
+{
+	check_step("tests/corpus/fx/step.log");
+	check_step("tests/corpus/fx/step.trace");
+}
+
+Test(fx, a_file_of_one_graph_is_a_step)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of("tests/corpus/fx/readable.py", 0, NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 1 + 5);
+	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_BACKWARD);
+	graph_release(graph);
+}
+
+Test(fx, symbolic_sizes_are_missing_until_they_are_given)
+{
+	struct error error = { 0 };
+	struct graph *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error), *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
+	cr_assert(without && with, "%s", error.text);
+	cr_expect_gt(without->about.intake.missing, 0);
+	cr_expect_eq(tensor_named(without, "relu")->bytes, 0);
+	cr_expect_eq(with->about.intake.missing, 0);
+	cr_expect_eq(tensor_named(with, "relu")->bytes, 8 * 8 * 4);
+	graph_release(without);
+	graph_release(with);
+}
+
+Test(fx, what_is_wrong_is_said)
+{
+	static const struct { const char *path; uint32_t wanted; const char *text; } cases[] = {
+		{ "truncated.log", 0, "truncated" }, { "huge.py", 0, "overflows" }, { "twice.py", 0, "a second value" }, { "step.log", 2, "it has 1 step" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char path[100];
+		struct error error = { 0 };
+		snprintf(path, sizeof path, "tests/corpus/fx/%s", cases[i].path);
+		struct graph *graph = step_of(path, cases[i].wanted, NULL, &error);
+		cr_expect_null(graph, "%s", path);
+		cr_expect_eq(error.status, BAD_INPUT);
+		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
