@@ -207,18 +207,44 @@ static bool broadcast(const struct shape *a, const struct shape *b, uint8_t leav
 	return true;
 }
 
+/* The next dim's letters of a rule's operand, without the mark that it is needed whole; at its end one of ",-" or nothing. */
+static char next_letter(const char **at)
+{
+	while (**at == '^' || **at == ' ')
+		++*at;
+	return **at ? *(*at)++ : '\0';
+}
+
+/* The first result is of the first operand's shape: "... v^, v -> ... v". Not where windows, groups or sums are named. */
+static bool keeps_shape(const char *factors)
+{
+	const char *arrow = strstr(factors, "->"), *from = factors, *to = arrow ? arrow + 2 : NULL;
+	if (!to)
+		return false;
+	for (;;) {
+		char a = next_letter(&from), b = next_letter(&to);
+		bool end_a = a == ',' || a == '-' || a == '\0', end_b = b == ',' || b == '\0';
+		if (end_a || end_b)
+			return end_a && end_b;
+		if (a != b || strchr("@|(~+*?&!", a))
+			return false;
+	}
+}
+
 static void infer(struct reader *reader, const char *type, const uint32_t *in, uint32_t ins, uint32_t out)
 {
 	const struct rule *rule = rules_find(reader->rules, type);
 	struct shape *result = &reader->shape[out];
 	struct shape made = { 0 };
-	bool known = rule && ins > 0 && !result->known;
-	for (uint32_t i = 0; known && i < ins; i++)
+	bool known = rule && ins > 0 && !result->known, keeps = known && keeps_shape(rule->factors);
+	for (uint32_t i = 0; known && i < (keeps ? 1 : ins); i++)
 		known = in[i] != NONE && reader->shape[in[i]].known && reader->shape[in[i]].typed;
 	if (!known)
 		return;
 	const struct shape *a = &reader->shape[in[0]], *b = ins > 1 ? &reader->shape[in[1]] : a;
-	if (strcmp(rule->factors, "...* -> ...*") == 0) {
+	if (keeps) {
+		made = *a;
+	} else if (strcmp(rule->factors, "...* -> ...*") == 0) {
 		made = *a;
 		for (uint32_t i = 1; known && i < ins; i++) {
 			struct shape wider = made;
