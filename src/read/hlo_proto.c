@@ -259,6 +259,7 @@ struct raw {
 	int64_t id, *operand, *call;
 	size_t operands, operand_room, calls, call_room;
 	uint32_t placed;           /* in the computation's order, NONE: not yet */
+	size_t seen;               /* operands that are placed, or next to be */
 	bool waiting;
 };
 
@@ -323,8 +324,8 @@ static enum status place(struct reader *reader, struct body *body, uint32_t firs
 	while (depth > 0) {
 		struct raw *raw = &body->raw[body->stack[depth - 1]];
 		uint32_t next = NONE;
-		for (size_t k = 0; raw->placed == NONE && k < raw->operands; k++) {
-			uint32_t operand = find_id(body->number, body->raws, raw->operand[k]);
+		for (; raw->placed == NONE && next == NONE && raw->seen < raw->operands; raw->seen++) {
+			uint32_t operand = find_id(body->number, body->raws, raw->operand[raw->seen]);
 			if (operand == NONE)
 				return bad(reader, "an operand that its computation doesn't have");
 			if (body->raw[operand].placed == NONE)
