@@ -1,8 +1,11 @@
 /* asked.c: what a plan file says of its graph and scenario, and whether the plan keeps the scenario's memory cap. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "asked.h"
+#include "src/base/json.h"
+#include "src/read/card.h"
 
 /* ---- the graph -------------------------------------------------------------------------------------------------------- */
 
@@ -25,6 +28,27 @@ bool check_given_as_planned(struct check *check)
 	return input && planned && strcmp(planned, text) == 0 && strcmp(input, text) != 0;
 }
 
+/* What was got of the file: the same words of the graph that is given now. Files from before the card have none. */
+static enum status check_card(struct check *check)
+{
+	const json_t *said = json_object_get(check->plan, "input");
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = said ? open_memstream(&text, &size) : NULL;
+	if (!stream)
+		return said ? fail_memory(check->error) : OK;
+	struct json json = { .stream = stream };
+	json_open_object(&json, NULL);
+	card_json(check->input, &json);
+	json_end(&json);
+	fclose(stream);
+	json_t *read = json_loads(text, 0, NULL);
+	bool same = read && json_equal(said, json_object_get(read, "input"));
+	json_decref(read);
+	free(text);
+	return same ? OK : check_wrong(check, "input does not say what was got of this graph");
+}
+
 enum status check_input_graph(struct check *check)
 {
 	const struct graph *input = check->input;
@@ -40,6 +64,8 @@ enum status check_input_graph(struct check *check)
 		status = check_expect(check, "graph", "storages", input->storages);
 	if (status == OK && (!name || strcmp(name, input->name) != 0))
 		status = check_wrong(check, "graph.name is not \"%.100s\"", input->name);
+	if (status == OK)
+		status = check_card(check);
 	return status;
 }
 
