@@ -175,6 +175,7 @@ static enum status check_time(struct check *check)
 	if (!time)
 		return fail_memory(check->error);
 	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	check->ahead = time->model.ahead;
 	plan_time_free(time);
 	if (status == OK)
 		check_passed(check, "the time of a step: computation and collectives run event by event");

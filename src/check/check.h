@@ -6,6 +6,7 @@
  *     asked     the graph, the scenario, and whether the plan keeps its cap
  *     layout    buffers, arena and its bound
  *     savings   what the plan is compared with; the peak by kinds
+ *     verdict   whether the plan fits its device
  *     allocator PyTorch's caching allocator once more
  *     recompute what runs again, its time and the bound
  *     shard     placements, costs and bounds

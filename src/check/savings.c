@@ -68,14 +68,14 @@ static enum status check_peaks(struct check *check)
 
 static enum status check_reserved(struct check *check)
 {
-	int64_t layout = check->scenario.value[K_layout], reserved = check_allocator(check, check->scenario.value[K_expandable]);
-	if (reserved < 0)
-		return fail_memory(check->error);
-	enum status status = check_expect(check, "layout", "caching_allocator_bytes", reserved);
+	int64_t layout = check->scenario.value[K_layout];
+	for (int expandable = 0; expandable < 2; expandable++)
+		if ((check->reserved[expandable] = check_allocator(check, expandable)) < 0)
+			return fail_memory(check->error);
+	enum status status = check_expect(check, "layout", "caching_allocator_bytes", check->reserved[check->scenario.value[K_expandable] != 0]);
 	if (status != OK || (layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE))
 		return status;
-	reserved = check_allocator(check, layout == LAYOUT_EXPANDABLE);
-	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "arena_bytes", reserved);
+	return check_expect(check, "layout", "arena_bytes", check->reserved[layout == LAYOUT_EXPANDABLE]);
 }
 
 /* ---- kinds, notes ---------------------------------------------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ struct check {
 	int64_t *bytes, *offset;      /* [storages] */
 	int64_t peak;
 	uint32_t peak_position;
+	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */
+	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
+	int64_t over;                 /* bytes that the plan needs above its cap; < 0: it fits, or there is no cap */
 	const char *notes;            /* what the stages say of the planned graph, in the arena; NULL: not known */
 	struct arena arena;
 };

@@ -7,6 +7,7 @@
 #include "batch.h"
 #include "src/base/lines.h"
 #include "src/configs/way_out.h"
+#include "src/plan/verdict.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
 static atomic_bool cancel;
@@ -136,11 +137,10 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 
 int plan_exit(const struct plan *plan)
 {
-	int64_t budget = plan_budget(plan);
-	char arena[32], cap[32], change[400];
-	if (budget >= 0 && plan_arena(plan) > budget) {
-		complain_line("the plan needs %s, above the memory cap of %s", bytes_text(plan_arena(plan), arena, sizeof arena),
-			bytes_text(budget, cap, sizeof cap));
+	struct verdict verdict = plan_verdict(plan);
+	char text[VERDICT_TEXT], change[400];
+	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN) {
+		complain_line("%s", verdict_text(&verdict, text, sizeof text));
 		if (plan->transformed->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))
 			complain_line("the smallest change that fits: %s", change);
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;

@@ -57,6 +57,12 @@ static int take_option(void *context, int row, const char *value)
 	}
 }
 
+/* Whether the planned graph, or the verdict on it, needs a complete plan: a choice among plans, a memory cap, the rank with the largest arena. */
+static bool graph_follows_plan(const struct scenario *scenario)
+{
+	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
+}
+
 /* Plans and writes; the exit status. */
 static int serve(const struct request *request, enum export_kind_id kind)
 {
@@ -69,7 +75,7 @@ static int serve(const struct request *request, enum export_kind_id kind)
 	if (graph && *scenario_doubt(&request->scenario, graph, doubt, sizeof doubt))
 		complain_line("%s", doubt);
 	struct plan *plan = graph ? batch_plan(graph, *request->line.operand, &request->scenario, request->options.rules_file,
-		export_kinds[kind].needs_plan || scenario_searches(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+		export_kinds[kind].needs_plan || graph_follows_plan(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
 	if (!plan)
 		return code;

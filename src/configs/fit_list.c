@@ -7,6 +7,7 @@
 #include "fit_list.h"
 #include "src/base/background.h"
 #include "src/plan/fit_stage.h"
+#include "src/plan/verdict.h"
 #include "solver/rules/factors.h"
 
 #define X(id, name, text) name,
@@ -159,8 +160,8 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		status = NO_MEMORY;
 	} else if (plan) {
 		way->planned = true;
-		way->arena = plan_arena(plan);
-		way->fits = plan_arena(plan) <= finding->list->budget;
+		way->arena = plan_needs(plan);
+		way->fits = way->arena <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
 		way->forbids = forbidding(plan, finding->planner->rules, &way->advice, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
@@ -395,8 +396,8 @@ static enum status find_base(struct finding *finding)
 	if (status == OK)
 		list->forbids = forbidding(plan, finding->planner->rules, &list->advice, &status);
 	if (status == OK) {
-		list->arena = plan_arena(plan);
-		list->fits = plan_arena(plan) <= list->budget;
+		list->arena = plan_needs(plan);
+		list->fits = list->arena <= list->budget;
 		list->step = step_of(finding, plan);
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}

@@ -5,6 +5,7 @@
  */
 #include "choose.h"
 #include "shard_stage.h"
+#include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"
 
@@ -19,19 +20,19 @@ struct choosing {
 /* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
 struct goal {
 	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
-	int64_t limit;              /* of the arena; < 0: none */
+	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
 };
 
 /* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
 static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
 {
-	bool fits_a = goal->limit < 0 || plan_arena(a) <= goal->limit, fits_b = goal->limit < 0 || plan_arena(b) <= goal->limit;
+	bool fits_a = goal->limit < 0 || plan_needs(a) <= goal->limit, fits_b = goal->limit < 0 || plan_needs(b) <= goal->limit;
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
 	if (fits_a != fits_b)
 		return fits_a;
 	if (goal->of == GOAL_FASTEST && fits_a && ours != theirs)
 		return ours < theirs;
-	return plan_arena(a) < plan_arena(b);
+	return plan_needs(a) < plan_needs(b);
 }
 
 /* Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
@@ -63,19 +64,19 @@ static bool starts_without_cap(const struct scenario *scenario)
  * nothing to choose, or what can be done is done already. */
 static bool next_margin(const struct plan *plan, int64_t *margin)
 {
-	int64_t budget = plan_budget(plan), peak = plan->transformed->fit_peak;
+	int64_t budget = scenario_budget(&plan->scenario), peak = plan->transformed->fit_peak;
 	bool first = plan->transformed->pipelined && plan->fit_margin == 0;
 	if (budget < 0 || peak < 0 || plan->limited)
 		return false;
 	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
 	if (starts_without_cap(&plan->scenario)) {
-		bool fits = plan_arena(plan) <= budget, wastes = !uncapped && plan_arena(plan) < budget - budget / 50;
-		*margin = plan_arena(plan) - peak;
+		bool fits = plan_needs(plan) <= budget, wastes = !uncapped && plan_needs(plan) < budget - budget / 50;
+		*margin = plan_needs(plan) - peak;
 		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
 	}
-	if (plan_arena(plan) <= budget || nearest)
+	if (plan_needs(plan) <= budget || nearest)
 		return false;
-	*margin = plan_arena(plan) == peak ? 1 : plan_arena(plan) - peak;
+	*margin = plan_needs(plan) == peak ? 1 : plan_needs(plan) - peak;
 	return true;
 }
 
@@ -84,7 +85,7 @@ static bool next_margin(const struct plan *plan, int64_t *margin)
 static struct plan *fit(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, plan_budget(first) };
+	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, scenario_budget(&first->scenario) };
 	struct plan *best = plan_retain(first), *last = first;
 	struct plan_wish wish = { .margin = first->fit_margin };
 	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
@@ -114,17 +115,17 @@ static struct plan *fit(struct choosing *choosing, struct plan *first)
 /* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near the best's, within the cap. */
 static bool has_chance(const struct plan *best, const struct plan *quick)
 {
-	int64_t budget = plan_budget(best), time = plan_step_time(best);
-	if (scenario_strategy(&best->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_arena(best) > budget))
-		return plan_arena(quick) <= plan_arena(best) + plan_arena(best) / 100 * NEAR_PERCENT;
-	return plan_step_time(quick) < time + time / 100 * SLOW_PERCENT && (budget < 0 || plan_arena(quick) <= budget + budget / 100 * NEAR_PERCENT);
+	int64_t budget = scenario_budget(&best->scenario), time = plan_step_time(best);
+	if (scenario_strategy(&best->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_needs(best) > budget))
+		return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
+	return plan_step_time(quick) < time + time / 100 * SLOW_PERCENT && (budget < 0 || plan_needs(quick) <= budget + budget / 100 * NEAR_PERCENT);
 }
 
 /* auto: whether no order of a rival's graph can be faster than the best plan so far. */
 static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
-	int64_t budget = plan_budget(best), least;
-	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || transformed->pipelined || (budget >= 0 && plan_arena(best) > budget))
+	int64_t budget = scenario_budget(&best->scenario), least;
+	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || transformed->pipelined || (budget >= 0 && plan_needs(best) > budget))
 		return false;
 	least = plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
 	return least >= 0 && least > plan_step_time(best);
@@ -145,15 +146,15 @@ static struct plan *plan_rival(const struct planning *planning, const struct pla
 	plan_release(plan);
 	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	transformed_release(transformed);
-	return better_of(&(struct goal){ GOAL_FASTEST, plan_budget(first) }, plan, quick);
+	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(&first->scenario) }, plan, quick);
 }
 
 /* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. any: the cap is all that counts. */
 static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint32_t plans, bool any)
 {
-	int64_t least = INT64_MAX, experts = INT64_MAX, budget = plan_budget(first);
+	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
 	for (uint32_t i = 0; i < plans; i++) {
-		int64_t arena = plan[i] ? plan_arena(plan[i]) : INT64_MAX;
+		int64_t arena = plan[i] ? plan_needs(plan[i]) : INT64_MAX;
 		least = arena < least ? arena : least;
 		experts = i > 0 && i <= first->transformed->sharded->experts && arena < experts ? arena : experts;
 	}
@@ -169,7 +170,7 @@ static struct plan *judge(struct choosing *choosing, struct plan *first, bool le
 	uint32_t rivals = !first->transformed->sharded || first->limited ? 0 : first->transformed->sharded->rivals, plans = 1;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
 	const struct plan *leader = first;    /* the fastest that keeps the cap, so far */
-	struct goal fastest = { GOAL_FASTEST, plan_budget(first) };
+	struct goal fastest = { GOAL_FASTEST, scenario_budget(&first->scenario) };
 	enum status status = OK;
 	if (rivals == 0)
 		return first;
@@ -180,7 +181,7 @@ static struct plan *judge(struct choosing *choosing, struct plan *first, bool le
 		status = planning->error->status;
 	}
 	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO && !least;
-	struct goal goal = { GOAL_FASTEST, cap_alone ? plan_budget(first) : limit_of(first, plan, plans, least) };
+	struct goal goal = { GOAL_FASTEST, cap_alone ? scenario_budget(&first->scenario) : limit_of(first, plan, plans, least) };
 	for (uint32_t k = 0; k < plans; k++)
 		best = better_of(&goal, best, plan[k]);
 	best->limited |= status == CANCELLED;
@@ -202,7 +203,7 @@ static bool keeps_too_much(const struct plan *plan)
 	int64_t kept = 0;
 	for (uint32_t i = 0; i < whole->storages; i++)
 		kept += whole->storage[i].persistent ? whole->storage[i].bytes : 0;
-	return kept / plan->scenario.value[K_devices] > plan_budget(plan);
+	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
 /* What minred finds, as a candidate of auto: on graphs whose searches are short, as it may be faster than what the estimate chose; on others where
@@ -211,8 +212,8 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 {
 	const struct planning *planning = choosing->planning;
 	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
-	int64_t budget = plan_budget(best);
-	bool over = budget >= 0 && plan_arena(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
+	int64_t budget = scenario_budget(&best->scenario);
+	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
 	struct goal goal = { over ? GOAL_SMALLEST : GOAL_FASTEST, over ? -1 : budget };
 	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
 		|| best->limited || !(small || (over && !keeps_too_much(best))))
@@ -234,7 +235,7 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	const struct planning *planning = choosing->planning;
 	struct plan *plan = plan_retain(first), *judged = NULL;
 	bool searches = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	if (searches && plan_budget(plan) >= 0) {
+	if (searches && scenario_budget(&plan->scenario) >= 0) {
 		judged = judge(choosing, plan_retain(plan), false);   /* rounds may leave its rivals behind */
 		if (!judged) {
 			plan_release(plan);
@@ -244,7 +245,7 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	plan = fit(choosing, plan);
 	plan = plan && !(judged && plan == first) ? judge(choosing, plan, false) : plan;
 	if (plan && judged) {
-		struct goal goal = { GOAL_FASTEST, plan_budget(plan) };
+		struct goal goal = { GOAL_FASTEST, scenario_budget(&plan->scenario) };
 		plan = better_of(&goal, judged, plan);
 	} else {
 		plan_release(judged);

@@ -63,11 +63,6 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 	return text;
 }
 
-int64_t plan_budget(const struct plan *plan)
-{
-	return scenario_budget(&plan->scenario);
-}
-
 int64_t plan_storage_peak(const struct plan *plan)
 {
 	int64_t peak = plan->ordered->problem.base;
@@ -77,18 +72,6 @@ int64_t plan_storage_peak(const struct plan *plan)
 			peak = bytes;
 	}
 	return peak;
-}
-
-const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
-
-enum fits plan_fits(const struct plan *plan)
-{
-	int64_t budget = plan_budget(plan);
-	if (budget < 0)
-		return FITS_ANY;
-	if (plan_arena(plan) <= budget && plan_peak(plan) <= budget)
-		return FITS_YES;
-	return plan->ordered->result.proof.bound > budget ? FITS_NO : FITS_UNKNOWN;
 }
 
 static bool alive(const struct plan *plan, uint32_t storage, uint32_t position)

@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     plan            the result; questions that all readers ask
+ *     verdict         whether it fits its device
  *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
  *     choose          which of several plans is better; the candidates that are asked for
@@ -88,7 +89,12 @@ int64_t plan_step_time(const struct plan *plan);
  * has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
-/* The memory cap that counts: the knob, or the device preset's less the reserve; -1 where there is none. */
+/* Bytes that PyTorch's caching allocator, simulated, reserves in this order; with expandable segments where the knob says so. */
+static inline int64_t plan_caching(const struct plan *plan)
+{
+	return plan->laid_out->caching[plan->scenario.value[K_expandable] != 0];
+}
+/* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
 
 /* The highest live bytes of the plan's order without the ops' workspace: its storages alone. O(ops). */
@@ -96,7 +102,7 @@ int64_t plan_storage_peak(const struct plan *plan);
 /* Live bytes at a position by kind of storage: [KIND_COUNT]. workspace: of the op there. O(storages). */
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace);
 
-/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. */
+/* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. As plan_verdict() says. */
 enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
 enum fits plan_fits(const struct plan *plan);
 extern const char *const fits_text[];

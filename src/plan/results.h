@@ -57,7 +57,7 @@ struct laid_out {
 	int64_t *bytes;             /* [storages] rounded up to the alignment */
 	int64_t *offset;            /* [storages] -1 where first is NONE */
 	struct layout layout;       /* of the storages that are there, in their order */
-	int64_t caching;            /* reserved peak of the simulated PyTorch caching allocator in this order */
+	int64_t caching[2];         /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with expandable segments */
 	struct stage_run run;
 	bool cut_short;
 	struct arena arena;

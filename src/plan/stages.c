@@ -213,7 +213,6 @@ static struct key layout_key(const struct ordered *ordered, const struct scenari
 {
 	struct key key = key_of(quick ? "quick layout" : "layout");
 	key_add_key(&key, &ordered->key);
-	key_add(&key, (uint64_t)scenario->value[K_expandable]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind == PIN_BEHIND) {
@@ -452,8 +451,9 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		status = link_groups(ordered, scenario, &input, error);
 	if (status == OK)
 		status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
-	if (status == OK && (laid_out->caching = layout_caching(&input.buffers, scenario->value[K_expandable], NULL)) < 0)
-		status = fail_memory(error);
+	for (int expandable = 0; expandable < 2 && status == OK; expandable++)
+		if ((laid_out->caching[expandable] = layout_caching(&input.buffers, expandable, NULL)) < 0)
+			status = fail_memory(error);
 	arena_free(&input.arena);
 	if (error_set(error, status) != OK) {
 		laid_out_release(laid_out);

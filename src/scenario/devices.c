@@ -40,11 +40,12 @@ static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 },
 	.memory = INT64_C(gib) << 30, .memory_rate = RATE(traffic_peak, 1e9), .vector_rate = RATE(vector_peak, 1e12), \
 	.matrix_rate = { RATE(f64, 1e12), RATE(f32, 1e12), RATE(f16, 1e12), RATE(bf16, 1e12), RATE(f8, 1e12) }, \
 	.near = { INT64_C(near_hop) * 1000, RATE(near_peak, 1e9) }, .far = { INT64_C(far_hop) * 1000, RATE(far_peak, 1e9) } }
-#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, profile, text) \
-	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), &profile_##profile },
+#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, context, channels, profile, text) \
+	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), context, channels, &profile_##profile },
 static const struct row {
 	const char *name, *source;
 	struct machine machine;
+	uint32_t context, channels;
 	const struct profile *profile;
 } rows[DEVICE_COUNT] = { DEVICES(X) };
 #undef X
@@ -61,11 +62,16 @@ static struct link host_link(enum device device)
 	}
 }
 
+/* Of a ring's channel: the buffers of three protocols that a device receives into, and what it sends with, in pages of 2 MiB: 10 and 2 MiB as logged on H100
+ * (NVIDIA/nccl issue 1685). Sends to all peers at once (all-to-all) take more. */
+#define CHANNEL_BYTES (INT64_C(12) << 20)
+
 struct device_preset device_preset(enum device device)
 {
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
 	const struct profile *profile = row->profile;
-	struct device_preset preset = { device == DEVICE_NONE ? "none" : row->name, row->source, profile->source, row->machine };
+	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .efficiency_source = profile->source,
+		.machine = row->machine };
 	preset.machine.matrix = profile->matrix;
 	preset.machine.vector = profile->vector;
 	preset.machine.traffic = profile->traffic;
@@ -75,9 +81,29 @@ struct device_preset device_preset(enum device device)
 	preset.machine.host = host_link(device);
 	preset.machine.near.rate = preset.machine.near.rate / 1000 * profile->near_share;
 	preset.machine.far.rate = preset.machine.far.rate / 1000 * profile->far_share;
-	if (device == DEVICE_NONE)
+	preset.context = (int64_t)row->context << 20;
+	preset.group_buffers = row->channels * CHANNEL_BYTES;
+	if (device == DEVICE_NONE) {
 		preset.machine.memory = -1;
+		preset.context = preset.group_buffers = 0;
+	}
 	return preset;
+}
+
+/* A cap that the user sets is one on what is counted; a preset's memory is the whole device's. */
+static int64_t whole_device(const struct scenario *scenario, enum knob_id knob, int64_t preset)
+{
+	return scenario->value[knob] != KNOB_GIVEN ? scenario->value[knob] : scenario->value[K_memory] != KNOB_GIVEN ? 0 : preset;
+}
+
+int64_t scenario_reserve(const struct scenario *scenario)
+{
+	return whole_device(scenario, K_reserve, device_preset((enum device)scenario->value[K_device]).context);
+}
+
+int64_t scenario_group_buffers(const struct scenario *scenario)
+{
+	return whole_device(scenario, K_group_buffers, device_preset((enum device)scenario->value[K_device]).group_buffers);
 }
 
 /* ---- from a scenario --------------------------------------------------------------------------------------------- */
@@ -106,8 +132,9 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 		machine->far.latency = value[K_inter_latency] * 1000;
 	if (value[K_memory] != KNOB_GIVEN)
 		machine->memory = value[K_memory];
+	int64_t reserve = scenario_reserve(scenario);
 	if (machine->memory >= 0)
-		machine->memory = machine->memory > value[K_reserve] ? machine->memory - value[K_reserve] : 0;
+		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
 }
 
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine)

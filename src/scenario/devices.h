@@ -12,6 +12,8 @@ struct device_preset {
 	const char *source;             /* of the peaks */
 	const char *efficiency_source;  /* of the shares of the peaks that are reached */
 	struct machine machine;         /* links as reached */
+	int64_t context;                /* bytes beside all tensors: the driver's, loaded kernels */
+	int64_t group_buffers;          /* bytes of buffers for each group of devices that a device talks with */
 };
 /* DEVICE_NONE is an a100-80gb of any memory. */
 struct device_preset device_preset(enum device device);
@@ -19,6 +21,10 @@ struct device_preset device_preset(enum device device);
 /* What a device of the scenario can do: its preset, overridden by the knobs intra_bandwidth, inter_bandwidth (which are taken as
  * reached), intra_latency and inter_latency, scaled by matrix_efficiency, attention_efficiency and other_traffic; memory from the knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
+/* Bytes of a device that are not for the plan: the knob reserve, else the preset's context where its memory is the cap, else 0. */
+int64_t scenario_reserve(const struct scenario *scenario);
+/* Bytes of buffers for every group of devices that a device talks with: the knob group_buffers, else likewise. */
+int64_t scenario_group_buffers(const struct scenario *scenario);
 /* Adds an axis of that size inside those that are there (none of size 1). A node holds as many of its members as fit beside the
  * devices of all axes that will be inside it. */
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine);

@@ -26,6 +26,11 @@ void scenario_done(struct scenario *scenario)
 	*scenario = (struct scenario){ 0 };
 }
 
+int64_t scenario_device_memory(const struct scenario *scenario)
+{
+	return scenario->value[K_memory] != KNOB_GIVEN ? scenario->value[K_memory] : device_preset((enum device)scenario->value[K_device]).machine.memory;
+}
+
 int64_t scenario_budget(const struct scenario *scenario)
 {
 	struct machine machine;

@@ -48,6 +48,8 @@ int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write memory=24GiB". "" where there is
  * no such doubt. Returns text. O(storages). */
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
+/* The whole memory of a device: the knob, or the preset's; -1: any amount. */
+int64_t scenario_device_memory(const struct scenario *scenario);
 /* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there. BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "src/plan/host_pool.h"
+#include "src/plan/verdict.h"
 #include "factors.h"
 #include "src/read/card.h"
 #include "src/read/native.h"
@@ -115,6 +116,23 @@ static void write_op(const struct plan *plan, const char *key, uint32_t op, stru
 	json_write_text(json, key, op == NONE ? NULL : plan->graph->op[op].name);
 }
 
+/* All that is counted, against the whole device. */
+static void write_verdict(const struct plan *plan, struct json *json)
+{
+	struct verdict verdict = plan_verdict(plan);
+	char text[VERDICT_TEXT];
+	json_write_integer(json, "buffers_bytes", verdict.buffers);
+	json_write_integer(json, "reserve_bytes", verdict.reserve);
+	json_write_integer(json, "needed_bytes", verdict.needed);
+	json_write_integer(json, "caching_allocator_needed_bytes", verdict.caching);
+	json_write_integer(json, "expandable_segments_needed_bytes", verdict.expandable);
+	if (verdict.fits != FITS_ANY) {
+		json_write_integer(json, "cap_bytes", verdict.cap);
+		json_write_text(json, "fits", fits_text[verdict.fits]);
+	}
+	json_write_text(json, "verdict", verdict_text(&verdict, text, sizeof text));
+}
+
 static void write_memory(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
@@ -128,8 +146,7 @@ static void write_memory(const struct plan *plan, struct json *json)
 		json_write_null(json, "fit_margin_bytes");
 	else
 		json_write_integer(json, "fit_margin_bytes", plan->fit_margin);
-	if (plan_fits(plan) != FITS_ANY)
-		json_write_text(json, "fits", fits_text[plan_fits(plan)]);
+	write_verdict(plan, json);
 	json_close(json);
 }
 
@@ -216,7 +233,7 @@ static void write_layout(const struct plan *plan, struct json *json)
 {
 	open_result(plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
-	json_write_integer(json, "caching_allocator_bytes", plan->laid_out->caching);
+	json_write_integer(json, "caching_allocator_bytes", plan_caching(plan));
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {

@@ -4,6 +4,7 @@
 
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
+#include "src/plan/verdict.h"
 #include "pipeline_json.h"
 #include "report.h"
 
@@ -35,16 +36,12 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 static void write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_time *time = &plan->time->time;
-	char text[32];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
 		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
 	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: a sum over all ops, in no order\n", "step, estimated",
 		(double)plan->transformed->sharded->cost.total * 1e-9);
-	if (plan->time->model.ahead > 0)
-		fprintf(stream, "  %-22s %12s    in addition to the plan: parameters gathered a layer ahead\n", "gathered ahead",
-			bytes_text(plan->time->model.ahead, text, sizeof text));
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
@@ -102,6 +99,22 @@ static void write_input(const struct graph *graph, FILE *stream)
 	putc('\n', stream);
 }
 
+/* What stands beside the plan, and whether all of it fits. */
+static void write_verdict(const struct plan *plan, FILE *stream)
+{
+	struct verdict verdict = plan_verdict(plan);
+	char text[VERDICT_TEXT];
+	if (verdict.ahead > 0)
+		line(stream, "gathered ahead", verdict.ahead, "in addition to the plan: parameters gathered a layer ahead");
+	if (verdict.buffers > 0)
+		line(stream, "buffers", verdict.buffers, "in addition: NCCL's, for each group of devices that a device talks with");
+	if (verdict.reserve > 0)
+		line(stream, "reserve", verdict.reserve, "in addition: contexts and libraries");
+	if (verdict.cap >= 0)
+		line(stream, "memory cap", verdict.cap, "of all that");
+	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -132,12 +145,9 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	}
 	host_pool_free(&host);
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
-		100.0 * ((double)plan->laid_out->caching / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
-	line(stream, "caching allocator", plan->laid_out->caching, remark);
-	static const char *const fits[] = { "", "the plan fits", "DOES NOT FIT: the bound shows that no order does", "THIS PLAN DOES NOT FIT; another may" };
-	int64_t budget = plan_budget(plan);
-	if (budget >= 0)
-		line(stream, "memory cap", budget, fits[plan_fits(plan)]);
+		100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
+	line(stream, "caching allocator", plan_caching(plan), remark);
+	write_verdict(plan, stream);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (plan->limited)

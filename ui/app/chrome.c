@@ -1,5 +1,6 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
 #include "chrome.h"
+#include "src/plan/verdict.h"
 
 /* A tab's text. */
 static const char *tab_text(int i, int view, int width, char text[32])
@@ -38,17 +39,13 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 
 static void draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
 {
-	char bytes[32], text[100];
-	int64_t budget = plan_budget(plan), highest = plan_arena(plan) > plan_peak(plan) ? plan_arena(plan) : plan_peak(plan);
+	char bytes[32], text[VERDICT_TEXT];
+	struct verdict verdict = plan_verdict(plan);
 	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
 	frame_part(frame, x, 0, end, ROLE_TITLE, text);
-	if (budget >= 0 && highest > budget) {
-		snprintf(text, sizeof text, "over by %s (F)", bytes_text(highest - budget, bytes, sizeof bytes));
-		frame_part(frame, x, 0, end, ROLE_BAD, text);
-	} else if (budget >= 0) {
-		snprintf(text, sizeof text, "%s free", bytes_text(budget - highest, bytes, sizeof bytes));
-		frame_part(frame, x, 0, end, ROLE_GOOD, text);
-	}
+	bool fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
+	if (verdict.fits != FITS_ANY)
+		frame_part(frame, x, 0, end, fits ? ROLE_GOOD : ROLE_BAD, verdict_plan_text(&verdict, text, sizeof text));
 	if (proof_closed(&plan->ordered->result.proof))
 		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
 	else {
@@ -57,6 +54,8 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 	}
 	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, x, 0, end, ROLE_TEXT, text);
+	if (verdict.fits != FITS_ANY)
+		frame_part(frame, x, 0, end, fits && verdict.caching > verdict.cap ? ROLE_WARN : ROLE_TEXT, verdict_allocator_text(&verdict, text, sizeof text));
 }
 
 static void draw_inputs(struct frame *frame, int *x, int end, const struct model *model)

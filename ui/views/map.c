@@ -280,8 +280,8 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 	double fragmentation = plan_peak(plan) > 0 ? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan) : 0;
 	snprintf(text, sizeof text, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);
-	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan->laid_out->caching, a, sizeof a));
-	if (plan->laid_out->caching > 0)
+	snprintf(text, sizeof text, "caching allocator %s", bytes_text(plan_caching(plan), a, sizeof a));
+	if (plan_caching(plan) > 0)
 		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
 }
 

@@ -140,7 +140,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_amount(frame, y + 3, "bound", theirs->ordered->result.proof.bound, ours->ordered->result.proof.bound);
 	draw_amount(frame, y + 4, "arena", plan_arena(theirs), plan_arena(ours));
 	draw_amount(frame, y + 5, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
-	draw_amount(frame, y + 6, "caching", theirs->laid_out->caching, ours->laid_out->caching);
+	draw_amount(frame, y + 6, "caching", plan_caching(theirs), plan_caching(ours));
 	draw_times(frame, y + 7, theirs, ours);
 	bool beside = frame->window.width >= 84, timed = theirs->transformed->sharded && ours->transformed->sharded;
 	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + timed, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);

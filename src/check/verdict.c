@@ -1,0 +1,89 @@
+/* verdict.c: does the plan fit, with all that stands beside it? Added up anew. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/plan/verdict.h"
+#include "src/scenario/devices.h"
+#include "src/scenario/shard_mesh.h"
+#include "verdict.h"
+
+/* Groups of devices that a device talks with: degrees above 1, as the file's own mesh and pipeline have them. */
+static int64_t count_groups(const struct check *check)
+{
+	json_t *mesh = json_object_get(json_object_get(check->plan, "shard"), "mesh"), *size;
+	const char *name;
+	int64_t groups = 0;
+	json_object_foreach(mesh, name, size) {
+		groups += json_integer_value(size) > 1;
+	}
+	return groups + (scenario_pipelines(&check->asked) && check->asked.value[K_pp] > 1);
+}
+
+/* A cap that is set holds for what is counted; else the device has a context and its collectives have buffers. */
+static int64_t beside(const struct check *check, enum knob_id knob, int64_t of_device)
+{
+	const int64_t *value = check->asked.value;
+	if (value[knob] >= 0)
+		return value[knob];
+	return value[K_memory] >= 0 || value[K_device] == DEVICE_NONE ? 0 : of_device;
+}
+
+static enum status expect(struct check *check, const char *key, int64_t expected)
+{
+	return check_expect(check, "memory", key, expected);
+}
+
+/* The words follow from the numbers. */
+static enum status check_words(struct check *check, const struct verdict *verdict)
+{
+	char text[VERDICT_TEXT];
+	const char *stated = json_string_value(check_member(check, "memory", "verdict"));
+	verdict_text(verdict, text, sizeof text);
+	return stated && strcmp(stated, text) == 0 ? OK : check_wrong(check, "memory.verdict is not \"%s\"", text);
+}
+
+static enum status check_fits(struct check *check, struct verdict *verdict)
+{
+	const json_t *stated = check_member(check, "memory", "fits"), *cap = check_member(check, "memory", "cap_bytes");
+	int64_t bound = json_integer_value(check_member(check, "order", "bound_bytes"));
+	check->over = verdict->cap < 0 ? -1 : verdict->needed - verdict->cap;
+	if (verdict->cap < 0)
+		return stated || cap ? check_wrong(check, "memory.fits is said of a scenario without a memory cap") : OK;
+	verdict->fits = check->over <= 0 ? FITS_YES : bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO : FITS_UNKNOWN;
+	const char *word = verdict->fits == FITS_YES ? "yes" : verdict->fits == FITS_NO ? "no" : "unknown";
+	enum status status = expect(check, "cap_bytes", verdict->cap);
+	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), word) != 0))
+		status = check_wrong(check, "memory.fits is not \"%s\", which plan, what is gathered ahead, buffers, reserve and bound come to", word);
+	return status;
+}
+
+enum status check_verdict(struct check *check)
+{
+	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check);
+	struct device_preset preset = device_preset((enum device)check->asked.value[K_device]);
+	struct verdict verdict = { .plan = arena > check->peak ? arena : check->peak, .reserve = beside(check, K_reserve, preset.context),
+		.buffers = groups * beside(check, K_group_buffers, preset.group_buffers) };
+	if (check->as_planned)   /* the step isn't simulated */
+		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));
+	verdict.ahead = check->ahead;
+	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : preset.machine.memory;
+	verdict.needed = verdict.plan + verdict.ahead + verdict.buffers + verdict.reserve;
+	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;
+	verdict.expandable = check->reserved[1] + verdict.needed - verdict.plan;
+	enum status status = expect(check, "buffers_bytes", verdict.buffers);
+	if (status == OK)
+		status = expect(check, "reserve_bytes", verdict.reserve);
+	if (status == OK)
+		status = expect(check, "needed_bytes", verdict.needed);
+	if (status == OK)
+		status = expect(check, "caching_allocator_needed_bytes", verdict.caching);
+	if (status == OK)
+		status = expect(check, "expandable_segments_needed_bytes", verdict.expandable);
+	if (status == OK)
+		status = check_fits(check, &verdict);
+	if (status == OK)
+		status = check_words(check, &verdict);
+	if (status == OK)
+		check_passed(check, verdict.cap < 0 ? "what the plan needs, with all that stands beside it" : "whether the plan fits its device, with all that stands beside it");
+	return status;
+}

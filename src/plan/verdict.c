@@ -1,0 +1,117 @@
+/* verdict.c: whether a plan fits its device. */
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "verdict.h"
+
+const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
+
+/* Every axis of the mesh is a group, and so are the neighbours in a pipeline. */
+static int64_t groups_of(const struct plan *plan)
+{
+	int64_t axes = plan->transformed->sharded ? plan->transformed->sharded->sharding.mesh.axes : 0;
+	return axes + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1);
+}
+
+static int64_t ahead_of(const struct plan *plan)
+{
+	return plan->time ? plan->time->model.ahead : 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int64_t plan_needs(const struct plan *plan)
+{
+	return larger(plan_arena(plan), plan_peak(plan)) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
+}
+
+/* What is gathered ahead could wait, so that a bound doesn't count it. */
+static enum fits fits_of(const struct verdict *verdict, int64_t bound)
+{
+	if (verdict->cap < 0)
+		return FITS_ANY;
+	if (verdict->needed <= verdict->cap)
+		return FITS_YES;
+	return bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO : FITS_UNKNOWN;
+}
+
+struct verdict plan_verdict(const struct plan *plan)
+{
+	int64_t budget = scenario_budget(&plan->scenario);
+	struct verdict verdict = { .plan = larger(plan_arena(plan), plan_peak(plan)), .ahead = ahead_of(plan),
+		.buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
+	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
+	verdict.needed = verdict.plan + beside;
+	verdict.cap = budget < 0 ? -1 : scenario_device_memory(&plan->scenario);
+	verdict.caching = plan->laid_out->caching[0] + beside;
+	verdict.expandable = plan->laid_out->caching[1] + beside;
+	verdict.fits = fits_of(&verdict, plan->ordered->result.proof.bound);
+	return verdict;
+}
+
+enum fits plan_fits(const struct plan *plan)
+{
+	return plan_verdict(plan).fits;
+}
+
+int64_t plan_budget(const struct plan *plan)
+{
+	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - larger(plan_arena(plan), plan_peak(plan));
+	return budget < 0 ? -1 : larger(budget - beside, 0);
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------------------------- */
+
+struct scale { const char *name; double bytes; };
+
+/* That of the larger of what is needed and the cap. */
+static struct scale scale_of(const struct verdict *verdict)
+{
+	static const struct scale units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 }, { "B", 1.0 } };
+	double most = (double)larger(verdict->needed, verdict->cap);
+	size_t i = 0;
+	while (i < 3 && most < units[i].bytes)
+		i++;
+	return units[i];
+}
+
+static int digits_of(double value, const struct scale *scale)
+{
+	return scale->bytes < 2 ? 0 : value < 99.95 ? 2 : 1;
+}
+
+char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
+{
+	static const char *const words[] = { [FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:" };
+	struct scale scale = scale_of(verdict);
+	char over[32], much[100] = "";
+	double needed = (double)verdict->needed / scale.bytes, cap = (double)verdict->cap / scale.bytes;
+	if (verdict->fits == FITS_NO || verdict->fits == FITS_UNKNOWN)
+		snprintf(much, sizeof much, ", %s too much%s", bytes_text(verdict->needed - verdict->cap, over, sizeof over),
+			verdict->fits == FITS_NO ? ": no order fits" : "; another plan may fit");
+	if (verdict->fits == FITS_ANY)
+		snprintf(text, size, "%s %.*f %s, no cap", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name);
+	else
+		snprintf(text, size, "%s %.*f of %.*f %s%s", words[verdict->fits], digits_of(needed, &scale), needed, scale.bytes < 2 ? 0 : 1, cap, scale.name, much);
+	return text;
+}
+
+char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
+{
+	struct scale scale = scale_of(verdict);
+	bool broken = verdict->fits == FITS_YES && verdict->caching > verdict->cap;
+	snprintf(text, size, "caching allocator %.*f%s; expandable segments %.*f%s", scale.bytes < 2 ? 0 : 1, (double)verdict->caching / scale.bytes,
+		broken ? ": fragmentation" : "", scale.bytes < 2 ? 0 : 1, (double)verdict->expandable / scale.bytes,
+		broken && verdict->expandable > verdict->cap ? ": too much, too" : "");
+	return text;
+}
+
+char *verdict_text(const struct verdict *verdict, char *text, size_t size)
+{
+	char plan[VERDICT_TEXT], allocator[VERDICT_TEXT];
+	snprintf(text, size, "%s (%s)", verdict_plan_text(verdict, plan, sizeof plan), verdict_allocator_text(verdict, allocator, sizeof allocator));
+	return text;
+}

@@ -1,0 +1,31 @@
+/* verdict.h: whether a plan fits its device: all that the report counts, against the whole memory. */
+#ifndef TIDEMARK_PLAN_VERDICT_H
+#define TIDEMARK_PLAN_VERDICT_H
+
+#include "plan.h"
+
+/* Bytes of the device that needs most. plan + ahead + buffers + reserve = needed; cap is the whole device. */
+struct verdict {
+	enum fits fits;
+	int64_t plan;               /* the arena, or the peak where it is higher */
+	int64_t ahead;              /* parameters gathered a layer ahead */
+	int64_t buffers;            /* of collectives, for every group of devices that a device talks with */
+	int64_t reserve;            /* contexts, libraries */
+	int64_t needed, cap;        /* cap < 0: there is none */
+	int64_t caching, expandable; /* needed with PyTorch's caching allocator in the place of the plan, without and with expandable segments */
+};
+
+/* The one place that decides. O(ranks). */
+struct verdict plan_verdict(const struct plan *plan);
+/* "fits: 69.97 of 80.0 GiB (caching allocator 84.1: fragmentation; expandable segments 72.3)", "does not fit: 84.20 of 80.0 GiB, 4.20 GiB too much; no
+ * order does (...)", "needs 3.02 GiB, no cap (...)". Returns text. */
+char *verdict_text(const struct verdict *verdict, char *text, size_t size);
+/* The same up to the parenthesis, and what stands in it. Return text. */
+char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size);
+char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size);
+#define VERDICT_TEXT 200
+
+/* Bytes that a plan needs of its cap less the reserve: the plan, what is gathered ahead, buffers. */
+int64_t plan_needs(const struct plan *plan);
+
+#endif
