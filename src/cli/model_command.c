@@ -103,7 +103,7 @@ static int set_size(struct request *request, int row, const char *text)
 
 static int take_option(void *context, int row, const char *value)
 {
-	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" };
+	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" }, *const kernels[] = { "eager", "fused" };
 	struct request *request = context;
 	struct model_training *training = &request->training;
 	int64_t points = 0;
@@ -128,6 +128,10 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_attention:
 		code = option_word(&request->line, row, value, attentions, 2, &word);
 		request->config.flash = word == 1;
+		break;
+	case OPTION_kernels:
+		code = option_word(&request->line, row, value, kernels, 2, &word);
+		request->config.fused = word == 1;
 		break;
 	case OPTION_curve:
 		code = option_number(&request->line, row, value, 2, CURVE_MAX, &points);
@@ -156,6 +160,7 @@ static int find_model(struct request *request, const char *name)
 	struct error error = { 0 };
 	if (preset) {
 		request->config = preset->config;
+		model_config_default(&request->config);
 		request->name = preset->name;
 		return EXIT_FINE;
 	}
@@ -164,6 +169,7 @@ static int find_model(struct request *request, const char *name)
 	if (hugging_face_open(name, &request->file, &error) != OK)
 		return complain(name, &error, error.status);
 	request->config = request->file.config;
+	model_config_default(&request->config);
 	request->name = request->file.name;
 	return EXIT_FINE;
 }
@@ -179,7 +185,7 @@ static const char *first_operand(int argc, char **argv)
 
 int model_command(int argc, char **argv)
 {
-	struct request request = { .training = { .optimizer = OPTIMIZER_ADAM },
+	struct request request = { .training = model_training_default,
 		.line = { .command = SUBCOMMAND_model, .take = take_option, .context = &request, .help = print_names } };
 	const char *name = first_operand(argc, argv);
 	struct error error = { 0 };

@@ -57,15 +57,17 @@
 	X(numbers, "numbers", 0, NULL, BY(check), "don't plan again") \
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
 	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, instead of changes") \
+	X(planned, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \
 	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
 	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of balancing them") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
 	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
 	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
-	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (fp16 with f32 master weights and loss scaling); as given: fp32") \
+	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights and loss scaling)") \
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw or adafactor") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
+	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU and loss in one kernel each (llama, deepseek)") \
 	X(attention, "attention", 0, "A", BY(model), "math (keeps the scores) or flash (one kernel that doesn't)") \
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \

@@ -8,10 +8,12 @@
 #include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/configs/calibrate.h"
+#include "src/configs/planned.h"
 #include "src/scenario/devices.h"
 #include "options.h"
 
 #define TOP 10
+#define PLANNED 3
 #define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
@@ -19,7 +21,7 @@ struct search {
 	bool set[KNOB_COUNT];           /* knobs that the command line sets: they are wanted so */
 	struct command_line line;
 	const char *name;
-	uint32_t top;
+	uint32_t top, planned;          /* rows printed; of these, planned */
 	bool even;
 	struct overheads overheads;
 	const char *measurements, *constants;
@@ -48,6 +50,8 @@ static void fill_request(struct search *search)
 	request->devices_per_node = (uint32_t)value[K_devices_per_node];
 	scenario_machine(&search->scenario, &request->machine);
 	request->overheads = search->overheads;
+	if (request->overheads.communication == 0)
+		request->overheads.communication = scenario_group_buffers(&search->scenario);
 	request->even = search->even;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
 	request->dp = wanted(search, K_dp);
@@ -78,13 +82,42 @@ static double gib(int64_t bytes)
 	return (double)bytes / 1073741824.0;
 }
 
-static void print_entry(FILE *file, uint32_t number, const struct config_entry *entry)
+/* "9.1234 s    18.40 GiB", "not planned": as wide as the heading. */
+static const char *planned_text(const struct config_planned *planned, char *text, size_t size)
 {
-	char text[200];
+	if (planned->known)
+		snprintf(text, size, "%9.4f s  %8.2f GiB%s", (double)planned->time / 1e12, gib(planned->needs), planned->fits ? " " : "!");
+	else
+		snprintf(text, size, "%-26s", planned->tried ? "can't be planned" : "");
+	return text;
+}
+
+/* The command line that gives the row's planned figures. */
+static const char *plan_line(const struct search *search, const struct config *config, int64_t batch, char *text, size_t size)
+{
+	struct scenario scenario;
+	char set[1500] = "";
+	if (model_source_scenario(&search->source, batch, &scenario) == OK) {
+		scenario.value[K_devices] = (int64_t)config->dp * config->tp * config->pp * config->cp * config->ep;
+		config_knobs(config, &scenario);
+		config_set_text(&scenario, set, sizeof set);
+	}
+	scenario_done(&scenario);
+	return model_source_line(&search->source, batch, set, text, size);
+}
+
+static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_entry *entry, int64_t batch)
+{
+	char text[200], planned[64], line[6000];
 	const struct config_result *result = &entry->result;
-	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %8.2f  %8.2f  %5.1f%%  %s %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
-		gib(result->first.total), gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
-		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text));
+	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
+		planned_text(&entry->planned, planned, sizeof planned), gib(result->first.total), gib(result->last.total),
+		100.0 * (double)result->bubble / (double)(result->time ? result->time : 1), entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
+		plan_line(search, &entry->config, batch, line, sizeof line));
+	if (*entry->planned.reason)
+		fprintf(file, "      can't be planned: %s\n", entry->planned.reason);
+	else if (entry->planned.known && !entry->planned.fits)
+		fprintf(file, "      its plan does not fit\n");
 }
 
 /* X(field, name): what an overhead is made of. */
@@ -111,34 +144,47 @@ static void print_text(const struct search *search, FILE *file, const struct con
 {
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
+	char assumed[400];
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", device_preset((enum device)search->scenario.value[K_device]).name);
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
 	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit\n", request->batch, list->fitting, list->entries);
+	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
-		fprintf(file, "rank       time     worst rank     first      last  bubble  front configuration\n");
+		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"
+			"      first      last  bubble  front configuration, and the line that plans it\n");
 	for (uint32_t i = 0; i < shown; i++)
-		print_entry(file, i + 1, &list->entry[i]);
+		print_entry(search, file, i + 1, &list->entry[i], request->batch);
 	int64_t least = INT64_MAX;
 	for (uint32_t i = 0, more = 0; i < list->fitting; i++) {
 		int64_t total = list->entry[i].result.worst.total;
 		if (i >= shown && list->entry[i].front && total < least / 100 * FRONT_STEP) {
 			if (more++ == 0)
 				fprintf(file, "less memory, more time:\n");
-			print_entry(file, i + 1, &list->entry[i]);
+			print_entry(search, file, i + 1, &list->entry[i], request->batch);
 			least = total;
 		}
 		least = i < shown && total < least ? total : least;
 	}
 	if (shown > 0) {
 		const struct config_result *best = &list->entry[0].result;
-		fprintf(file, "the fastest:\n");
+		fprintf(file, "the fastest, estimated:\n");
 		print_memory(file, "first rank", &best->first);
 		print_memory(file, "last rank", &best->last);
 		print_memory(file, "worst rank", &best->worst);
 		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
 			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
 	}
+}
+
+/* Bytes of the plan that needs the least. */
+static int64_t least_planned(const struct config_list *list)
+{
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0; i < list->entries; i++)
+		if (list->entry[i].planned.known && list->entry[i].planned.needs < least)
+			least = list->entry[i].planned.needs;
+	return least;
 }
 
 /* Nothing fits: why, and the smallest change that does. */
@@ -149,7 +195,9 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	struct config_list others = { 0 };
 	int64_t bytes;
 	const char *part = config_biggest(&least->result.worst, &bytes);
-	fprintf(file, "least memory: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
+	if (least->planned.known)
+		fprintf(file, "planned, too: the least of them needs %.2f GiB\n", gib(least_planned(list)));
+	fprintf(file, "least memory, estimated: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
 		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
 		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
 	print_memory(file, "worst rank", &least->result.worst);
@@ -157,8 +205,8 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	enum status status = config_search(&request, control, &others, error);
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
-		fprintf(file, "the smallest change that fits: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
-		print_entry(file, nearest + 1, &others.entry[nearest]);
+		fprintf(file, "the smallest change that fits, estimated: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
+		print_entry(search, file, nearest + 1, &others.entry[nearest], request.batch);
 	}
 	if (status == OK)
 		config_list_free(&others);
@@ -168,8 +216,8 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		status = config_search(&request, control, &others, error);
 		nearest = status == OK && others.fitting > 0 ? 0 : NONE;
 		if (nearest != NONE) {
-			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step:\n", search->request.devices, request.devices, request.batch);
-			print_entry(file, 1, &others.entry[0]);
+			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step, estimated:\n", search->request.devices, request.devices, request.batch);
+			print_entry(search, file, 1, &others.entry[0], request.batch);
 		}
 		if (status == OK)
 			config_list_free(&others);
@@ -191,29 +239,39 @@ static json_t *memory_json(const struct rank_memory *memory)
 	return result;
 }
 
-static json_t *entry_json(const struct config_entry *entry)
+static json_t *planned_json(const struct config_planned *planned)
 {
+	if (planned->known)
+		return json_pack("{sI sf sb}", "needed", (json_int_t)planned->needs, "step_seconds", (double)planned->time / 1e12, "fits", planned->fits);
+	return planned->tried ? json_pack("{ss}", "reason", planned->reason) : json_null();
+}
+
+static json_t *entry_json(const struct search *search, const struct config_entry *entry)
+{
+	char line[6000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
-	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "first_rank", memory_json(&result->first),
-		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank);
+		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank,
+		"planned", planned_json(&entry->planned), "plan", plan_line(search, config, search->request.batch, line, sizeof line));
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
+	char assumed[400];
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
-		json_array_append_new(entries, entry_json(&list->entry[i]));
+		json_array_append_new(entries, entry_json(search, &list->entry[i]));
 	for (uint32_t i = search->top; i < list->fitting; i++)
 		if (list->entry[i].front)
-			json_array_append_new(entries, entry_json(&list->entry[i]));
-	json_t *root = json_pack("{ss si si sI sI si si so}", "model", search->name, "devices", (int)request->devices, "devices_per_node",
+			json_array_append_new(entries, entry_json(search, &list->entry[i]));
+	json_t *root = json_pack("{ss ss si si sI sI si si so}", "model", search->name, "assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
 		(int)list->entries, "fitting", (int)list->fitting, "configurations", entries);
 	/* What was left out for want of memory makes a wrong object, not none. */
@@ -309,6 +367,10 @@ static int take_option(void *context, int row, const char *value)
 		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
 		search->top = (uint32_t)number;
 		return code;
+	case OPTION_planned:
+		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
+		search->planned = (uint32_t)number;
+		return code;
 	case OPTION_calibrate: search->measurements = value; return EXIT_FINE;
 	case OPTION_constants: search->constants = value; return EXIT_FINE;
 	default: search->even = true; return EXIT_FINE;
@@ -354,6 +416,22 @@ static int calibrate(struct search *search)
 	return code;
 }
 
+/* Plans the rows that come first. A search that is stopped here has its estimates. */
+static enum status plan_best(struct search *search, struct config_list *list, struct error *error)
+{
+	struct planner planner = { .store = store_new(), .control = { .cancel = batch_cancel() } };
+	struct scenario scenario = { 0 };
+	int64_t batch = search->request.batch;
+	struct graph *graph = planner.store ? model_source_whole(&search->source, batch, error) : NULL;
+	enum status status = !planner.store ? fail_memory(error) : !graph ? error->status : model_source_scenario(&search->source, batch, &scenario);
+	if (status == OK)
+		status = config_plan_best(&planner, graph, &scenario, 0, search->planned, list, error);
+	graph_release(graph);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	return status == CANCELLED ? OK : status;
+}
+
 static int run(struct search *search)
 {
 	struct control control = { .cancel = batch_cancel() };
@@ -366,6 +444,8 @@ static int run(struct search *search)
 	FILE *file = output.stream;
 	status = config_search(&search->request, &control, &list, &error);
 	int code = EXIT_FINE;
+	if (status == OK && search->planned > 0)
+		status = plan_best(search, &list, &error);
 	if (status == OK) {
 		if (search->line.json)
 			status = print_json(search, file, &list);
@@ -382,7 +462,7 @@ static int run(struct search *search)
 
 int search_command(int argc, char **argv)
 {
-	struct search search = { .top = TOP, .overheads = overheads_all };
+	struct search search = { .top = TOP, .planned = PLANNED, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
 	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {

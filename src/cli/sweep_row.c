@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plan/verdict.h"
 #include "src/base/bytes.h"
 #include "src/base/json.h"
 #include "src/write/data.h"
@@ -21,7 +22,7 @@ struct cell {
 	bool there;
 };
 
-enum { CELLS = 13 };
+enum { CELLS = 14 };
 
 /* Of all ops of the step; -1 where some op's are unknown. */
 static int64_t work(const struct graph *graph)
@@ -47,7 +48,8 @@ static void fill(const struct plan *plan, struct cell cell[CELLS])
 		{ "arena_bytes", BYTES, true, "arena", OF(plan_arena(plan)) },
 		{ "layout_bound_bytes", BYTES, false, "bound", OF(plan->laid_out->layout.proof.bound) },
 		{ "layout_proved", TRUTH, true, "proved", OF(proof_closed(&plan->laid_out->layout.proof)) },
-		{ "caching_allocator_bytes", BYTES, true, "caching", OF(plan->laid_out->caching) },
+		{ "caching_allocator_bytes", BYTES, true, "caching", OF(plan_caching(plan)) },
+		{ "needed_bytes", BYTES, false, "needed", OF(plan_verdict(plan).needed) },
 		{ "redundant_bytes", BYTES, false, "redundant", sharded ? sharded->cost.redundant : 0, sharded != NULL },
 		{ "comm_bytes", BYTES, false, "sent", sharded ? plan->traffic.bytes : 0, sharded != NULL },
 		{ "step_seconds", TIME, true, "step", time, time >= 0 },
@@ -59,8 +61,8 @@ static void fill(const struct plan *plan, struct cell cell[CELLS])
 
 static const char *status_of(const struct plan *plan)
 {
-	int64_t budget = plan ? plan_budget(plan) : -1;
-	return !plan ? "infeasible" : budget < 0 || plan_arena(plan) <= budget ? "ok" : "over-memory";
+	enum fits fits = plan ? plan_verdict(plan).fits : FITS_NO;
+	return !plan ? "infeasible" : fits == FITS_ANY || fits == FITS_YES ? "ok" : "over-memory";
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */

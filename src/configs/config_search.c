@@ -332,7 +332,7 @@ static int by_rank(const void *left, const void *right)
 	return memcmp(&a->config, &b->config, sizeof a->config);
 }
 
-static void rank(struct config_list *list)
+void config_rank(struct config_list *list)
 {
 	int64_t least = INT64_MAX;
 	if (list->entries > 0)
@@ -510,9 +510,9 @@ enum status config_search(const struct config_request *request, struct control *
 		return fail_memory(error);
 	enum status status = vary_all(&searching);
 	if (status == OK) {
-		rank(list);
+		config_rank(list);
 		status = refine(&searching);
-		rank(list);
+		config_rank(list);
 	}
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)

@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     config_search  all configurations, ranked
  *     model_source   steps of any batch and recomputation
+ *     planned        rows as plans
  *     outlook        one scenario as a configuration
  *     way_out        the nearest configuration that fits
  *     fit_list       the changes that make a step fit, planned
@@ -36,9 +37,17 @@ struct config_request {
 	int zero, sp, recompute, schedule;
 };
 
+/* What the plan of a configuration comes to (planned.h). */
+struct config_planned {
+	bool tried, known, fits;     /* known false: reason says why it can't be planned */
+	int64_t needs, time;         /* bytes of the cap less the reserve; picoseconds of a step */
+	char reason[160];
+};
+
 struct config_entry {
 	struct config config;
-	struct config_result result;
+	struct config_result result; /* estimated */
+	struct config_planned planned;
 	bool fits;
 	bool front;                  /* no other that fits is faster and takes no more memory */
 };
@@ -53,6 +62,8 @@ struct config_list {
  * 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic. Free with config_list_free().
  * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
+/* Ranks entries anew, after what fits was changed. */
+void config_rank(struct config_list *list);
 void config_list_free(struct config_list *list);
 
 /* One configuration, kept ready to be evaluated on other machines. */

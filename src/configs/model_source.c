@@ -1,4 +1,5 @@
 /* model_source.c: built-in models and captured steps, of any batch and recomputation. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,23 @@
 
 #define LAYERS_BUILT 3      /* of a built-in model whose layers repeat: the others are copies of one of them */
 
+static struct model_training training_of(const struct model_source *source)
+{
+	const int64_t *value = source->scenario->value;
+	struct model_training training = model_training_default;
+	if (value[K_precision] > 0)
+		training.precision = (enum precision)value[K_precision];
+	if (value[K_optimizer] > 0)
+		training.optimizer = (enum optimizer)value[K_optimizer];
+	return training;
+}
+
 static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
-	static const enum precision precisions[] = { PRECISION_MIXED, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_MIXED };
 	struct model_config config = source->config;
-	int64_t optimizer = source->scenario->value[K_optimizer];
-	struct model_training training = { .precision = precisions[source->scenario->value[K_precision]], .recompute = recompute,
-		.optimizer = optimizer > 0 ? (enum optimizer)optimizer : OPTIMIZER_ADAM };
+	struct model_training training = training_of(source);
+	training.recompute = recompute;
 	config.batch = batch;
 	return model_step(source->preset->name, &config, &training, error);
 }
@@ -50,7 +60,7 @@ static void open_built_in(struct model_source *source)
 	enum model_family family = config->family;
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
-	config->fused = true;
+	model_config_default(config);
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
 		|| family == FAMILY_DEEPSEEK;
 	/* of first layers that differ all, and more of the others, so that these are the longest run */
@@ -145,6 +155,8 @@ int model_source_open(struct model_source *source, const char *name, const struc
 			source->config.seq = source->scenario->value[K_seq];
 		if (hugging_face_fits(&source->file, source->config.seq, &error) != OK)
 			return usage_error("search", "%s", error.text);
+		source->asked = source->config;
+		model_config_default(&source->asked);
 		open_built_in(source);
 		return EXIT_FINE;
 	}
@@ -167,6 +179,102 @@ int model_source_open(struct model_source *source, const char *name, const struc
 void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage)
 {
 	*source = (struct model_source) { .name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file };
+}
+
+/* ---- all of it, to be planned ---------------------------------------------------------------------------------------- */
+
+struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error)
+{
+	struct model_training training = training_of(source);
+	struct model_config config = source->asked;
+	if (!source->preset)
+		return graph_retain(source->graph);
+	config.batch = batch;
+	return model_step(source->preset->name, &config, &training, error);
+}
+
+enum status model_source_scenario(const struct model_source *source, int64_t batch, struct scenario *scenario)
+{
+	static const enum knob_id in_the_model[] = { K_batch, K_seq, K_precision, K_optimizer };
+	if (scenario_copy(scenario, source->scenario) != OK)
+		return NO_MEMORY;
+	for (size_t i = 0; source->preset && i < sizeof in_the_model / sizeof *in_the_model; i++)
+		scenario->value[in_the_model[i]] = knobs[in_the_model[i]].normal;
+	if (!source->preset)
+		scenario->value[K_batch] = batch;
+	return OK;
+}
+
+__attribute__((format(printf, 4, 5)))
+static size_t say(char *text, size_t size, size_t used, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(text + used, size - used, format, arguments);
+	va_end(arguments);
+	used += length > 0 ? (size_t)length : 0;
+	return used < size ? used : size - 1;
+}
+
+/* What differs from the preset, as options of `model`. */
+static size_t say_sizes(const struct model_source *source, char *text, size_t size, size_t used)
+{
+	const struct model_config *asked = &source->asked, *preset = &source->preset->config;
+	char name[32];
+#define X(field, least, most, help) \
+	if (asked->field != preset->field && strcmp(#field, "batch") != 0) { \
+		snprintf(name, sizeof name, "%s", #field); \
+		for (char *at = name; *at; at++) \
+			*at = *at == '_' ? '-' : *at; \
+		used = say(text, size, used, " --%s %lld", name, (long long)asked->field); \
+	}
+	MODEL_SIZES(X)
+#undef X
+	if (asked->flash != preset->flash)
+		used = say(text, size, used, " --attention %s", asked->flash ? "flash" : "math");
+	return asked->dropout != preset->dropout ? say(text, size, used, " --no-dropout") : used;
+}
+
+char *model_source_line(const struct model_source *source, int64_t batch, const char *set, char *text, size_t size)
+{
+	struct model_training training = training_of(source);
+	char name[4096];
+	size_t used = 0;
+	if (!source->preset) {
+		snprintf(text, size, "tidemark plan %s%s", source->name, set);
+		return text;
+	}
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(source->name, ":"), source->name);
+	used = say(text, size, used, "tidemark model %s --batch %lld", name, (long long)batch);
+	used = say_sizes(source, text, size, used);
+	if (training.precision != model_training_default.precision)
+		used = say(text, size, used, " --precision %s", precision_names[training.precision]);
+	if (training.optimizer != model_training_default.optimizer)
+		used = say(text, size, used, " --optimizer %s", optimizer_names[training.optimizer]);
+	say(text, size, used, " | tidemark plan -%s", set);
+	return text;
+}
+
+char *model_source_assumptions(const struct model_source *source, char *text, size_t size)
+{
+	struct model_training training = training_of(source);
+	const struct model_config *config = &source->asked;
+	const int64_t *value = source->scenario->value;
+	char precision[32], optimizer[32], sequence[32];
+	const char *master = training.precision == PRECISION_MIXED ? " (fp16, fp32 master weights)" : "";
+	if (source->preset && config->heads > 0 && config->seq > 0)
+		snprintf(text, size, "precision %s%s, sequence %lld, optimizer %s, attention %s, dropout %s; recompute selective: attention scores%s, full: every layer",
+			precision_names[training.precision], master, (long long)config->seq, optimizer_names[training.optimizer],
+			config->flash ? "in one fused kernel" : "with scores in memory", config->dropout ? "on" : "off", config->flash ? " (there are none)" : "");
+	else if (source->preset)
+		snprintf(text, size, "precision %s%s, optimizer %s; recompute full: every layer", precision_names[training.precision], master,
+			optimizer_names[training.optimizer]);
+	else
+		snprintf(text, size, "precision %s, sequence %s, optimizer %s, attention and dropout as in the file; recompute selective: attention scores, full: every layer",
+			value[K_precision] ? knob_text(K_precision, value[K_precision], precision, sizeof precision) : "as in the file",
+			value[K_seq] != KNOB_GIVEN ? knob_text(K_seq, value[K_seq], sequence, sizeof sequence) : "as in the file",
+			value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], optimizer, sizeof optimizer) : "as in the file");
+	return text;
 }
 
 void model_source_close(struct model_source *source)

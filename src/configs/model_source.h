@@ -13,7 +13,8 @@ struct model_source {
 	struct hugging_face file;
 	struct model_preset loaded;      /* of a config.json */
 	struct graph *graph;
-	struct model_config config;
+	struct model_config config;      /* as searched: few of its equal layers */
+	struct model_config asked;       /* all of them */
 	uint32_t repeat;
 	config_step *step;
 	struct stage_context stage;
@@ -30,6 +31,14 @@ char *model_hint(const char *name, char *text, size_t size);
 void model_source_close(struct model_source *source);
 /* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
 void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario, const struct stage_context *stage);
+/* The whole step of a batch, to be planned: a new reference, NULL with *error; and the scenario in which it is planned, without what the graph has already.
+ * Where the source is a file, the batch is the scenario's. OK or NO_MEMORY. */
+struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error);
+enum status model_source_scenario(const struct model_source *source, int64_t batch, struct scenario *scenario);
+/* The command line that plans it, with the assignments in set: "tidemark model llama3-8b --batch 8 | tidemark plan - --set ...". Returns text. */
+char *model_source_line(const struct model_source *source, int64_t batch, const char *set, char *text, size_t size);
+/* What a search takes for granted: precision, sequence, optimizer, attention, dropout, what is computed again. Returns text. */
+char *model_source_assumptions(const struct model_source *source, char *text, size_t size);
 /* Fills in step, context, repeat and causal (what a captured step's kernels skip isn't known). */
 void model_source_request(struct model_source *source, struct config_request *request);
 

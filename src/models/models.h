@@ -103,6 +103,11 @@ struct model_training {
 	bool accumulate;
 };
 
+/* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again; grouped queries, SwiGLU and loss in
+ * kernels of their own. */
+extern const struct model_training model_training_default;
+void model_config_default(struct model_config *config);
+
 /* The training step of a configuration: forward graph, precision, train_step(), recomputation. Errors as theirs. */
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
 	struct error *error);

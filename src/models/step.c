@@ -1,6 +1,13 @@
 /* step.c: a training step of a built-in model. */
 #include "models.h"
 
+const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
+
+void model_config_default(struct model_config *config)
+{
+	config->fused = true;
+}
+
 /* Gives back the old graph; NULL stays NULL. */
 static struct graph *replaced(struct graph *old, struct graph *new)
 {

@@ -104,7 +104,6 @@ void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[K
 
 /* Whether any plan of the scenario fits its memory cap: yes, this one; no, proved by the bounds; or unknown. As plan_verdict() says. */
 enum fits { FITS_ANY, FITS_YES, FITS_NO, FITS_UNKNOWN };   /* ANY: there is no cap */
-enum fits plan_fits(const struct plan *plan);
 extern const char *const fits_text[];
 
 /* The storage behind an item of the order's problem (certificates speak of items). */

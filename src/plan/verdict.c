@@ -52,11 +52,6 @@ struct verdict plan_verdict(const struct plan *plan)
 	return verdict;
 }
 
-enum fits plan_fits(const struct plan *plan)
-{
-	return plan_verdict(plan).fits;
-}
-
 int64_t plan_budget(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - larger(plan_arena(plan), plan_peak(plan));

@@ -1,6 +1,7 @@
 /* devices.c: how the step is split: the mesh, what each device holds at its peak against the cap, and below that one part after
  * the other: memory by category, collectives, placements with their reasons, what was searched, differences from the baseline. */
 #include "devices.h"
+#include "src/plan/verdict.h"
 #include "gantt.h"
 
 enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8 };
@@ -51,15 +52,16 @@ static void draw_bar(struct frame *frame, int x, int y, int width, const struct 
 }
 
 /* Below the bar, or further to the left where it would not fit. */
-static void draw_cap(struct frame *frame, int x, int y, int64_t budget, int64_t highest)
+static void draw_verdict(struct frame *frame, int x, int y, const struct plan *plan)
 {
-	char text[100], cap[32], rest[32];
-	if (highest > budget)
-		snprintf(text, sizeof text, "cap %s: over by %s, F finds what fits", bytes_text(budget, cap, sizeof cap), bytes_text(highest - budget, rest, sizeof rest));
-	else
-		snprintf(text, sizeof text, "cap %s: %s free", bytes_text(budget, cap, sizeof cap), bytes_text(budget - highest, rest, sizeof rest));
-	int room = frame->window.width - 1 - text_cells(text);
-	frame_text(frame, x < room ? x : room > 1 ? room : 1, y, frame->window.width, highest > budget ? ROLE_BAD : ROLE_GOOD, text);
+	struct verdict verdict = plan_verdict(plan);
+	char text[VERDICT_TEXT];
+	verdict_text(&verdict, text, sizeof text);
+	int width = frame->window.width, room = width - 1 - text_cells(text);
+	if (room < 1)
+		verdict_plan_text(&verdict, text, sizeof text);
+	room = width - 1 - text_cells(text);
+	frame_text(frame, x < room ? x : room > 1 ? room : 1, y, width, verdict.fits == FITS_YES ? ROLE_GOOD : ROLE_BAD, text);
 }
 
 /* One bar stands for all devices: they run the same graph. */
@@ -79,10 +81,8 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 	if (bar >= BAR_MIN)
 		draw_bar(frame, x, y, bar - (x - LABELS), model);
 	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan_peak(plan), text, sizeof text));
-	int64_t budget = plan_budget(plan);
-	int64_t highest = plan_arena(plan) > plan_peak(plan) ? plan_arena(plan) : plan_peak(plan);
-	if (budget >= 0)
-		draw_cap(frame, x, y + 1, budget, highest);
+	if (plan_budget(plan) >= 0)
+		draw_verdict(frame, x, y + 1, plan);
 	else
 		frame_text(frame, x, y + 1, width - x, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
 	return y + 2;

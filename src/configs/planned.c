@@ -1,0 +1,89 @@
+/* planned.c: rows of a search as plans. */
+#include <string.h>
+
+#include "planned.h"
+#include "src/plan/verdict.h"
+
+void config_knobs(const struct config *config, struct scenario *scenario)
+{
+	int64_t *value = scenario->value;
+	bool split = (uint64_t)config->dp * config->tp * config->pp * config->cp * config->ep > 1;
+	value[K_strategy] = split || config->microbatches > 1 ? 1 + STRATEGY_MEGATRON : 0;
+	const struct { enum knob_id knob; uint32_t degree; } degrees[] = { { K_dp, config->dp }, { K_tp, config->tp }, { K_pp, config->pp }, { K_cp, config->cp },
+		{ K_ep, config->ep } };
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		value[degrees[i].knob] = split ? (int64_t)degrees[i].degree : KNOB_GIVEN;
+	value[K_sp] = config->tp > 1 ? config->sp : knobs[K_sp].normal;
+	value[K_zero] = config->zero;
+	value[K_microbatches] = config->microbatches;
+	value[K_schedule] = config->pp > 1 ? config->schedule : knobs[K_schedule].normal;
+	value[K_chunks] = config->chunks > 1 ? (int64_t)config->chunks : KNOB_GIVEN;
+	value[K_recompute] = config->recompute;
+}
+
+char *config_set_text(const struct scenario *scenario, char *text, size_t size)
+{
+	size_t used = 0;
+	char word[64];
+	text[0] = '\0';
+	for (int i = 0; i < KNOB_COUNT && used < size; i++)
+		if (scenario->value[i] != knobs[i].normal)
+			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
+	return text;
+}
+
+enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, struct config_entry *entry,
+	struct error *error)
+{
+	struct scenario scenario;
+	struct error why = { 0 };
+	if (scenario_copy(&scenario, base) != OK)
+		return fail_memory(error);
+	config_knobs(&entry->config, &scenario);
+	if (batch > 0)
+		scenario.value[K_batch] = batch;
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &why);
+	scenario_done(&scenario);
+	entry->planned = (struct config_planned) { .tried = true };
+	if (!plan) {
+		snprintf(entry->planned.reason, sizeof entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1, why.text);
+		return why.status == NO_MEMORY || why.status == CANCELLED ? fail(error, why.status, "%s", why.text) : OK;
+	}
+	if (plan->limited) {
+		plan_release(plan);
+		entry->planned.tried = false;
+		return fail(error, CANCELLED, "cancelled");
+	}
+	struct verdict verdict = plan_verdict(plan);
+	entry->planned.known = true;
+	entry->planned.fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
+	entry->planned.needs = plan_needs(plan);
+	entry->planned.time = plan_step_time(plan);
+	if (entry->planned.time < 0) {    /* one device runs the whole step */
+		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, planner->rules);
+		entry->planned.time = time ? time->time.total : -1;
+		plan_time_free(time);
+	}
+	plan_release(plan);
+	return OK;
+}
+
+enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
+	struct config_list *list, struct error *error)
+{
+	bool near = list->fitting == 0;
+	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
+	enum status status = OK;
+	for (uint32_t i = 0; i < most && fitting < wanted && status == OK; i++) {
+		struct config_entry *entry = &list->entry[i];
+		if (!near && !entry->fits)
+			break;
+		status = config_plan(planner, graph, base, batch, entry, error);
+		fitting += entry->planned.known && entry->planned.fits;
+		if (near && entry->planned.known && entry->planned.fits)
+			entry->fits = true;
+	}
+	if (near && fitting > 0)
+		config_rank(list);
+	return status;
+}
