@@ -32,7 +32,7 @@ char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 	return text;
 }
 
-enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, struct config_entry *entry,
+static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, struct config_entry *entry,
 	struct error *error)
 {
 	struct scenario scenario;

@@ -13,12 +13,9 @@ void config_knobs(const struct config *config, struct scenario *scenario);
 /* " --set devices=8 --set tp=2 ...": every knob that isn't at its default. Returns text. */
 char *config_set_text(const struct scenario *scenario, char *text, size_t size);
 
-/* Plans the graph under base with the entry's configuration and fills in entry->planned. batch: samples of a step, 0: as the graph has them. A configuration
- * that can't be planned has the reason there. OK, CANCELLED or NO_MEMORY. */
-enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, struct config_entry *entry,
-	struct error *error);
-/* Plans rows in order until so many fit, or twice as many are tried. Where none fits by the estimates, those that need the least are tried, and what fits
- * counts as fitting: the list is ranked anew. As above. */
+/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned. batch: samples of a step, 0: as the
+ * graph has them. A configuration that can't be planned has the reason there. Where none fits by the estimates, those that need the least are tried, and what
+ * fits counts as fitting: the list is ranked anew. OK, CANCELLED or NO_MEMORY. */
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
 	struct config_list *list, struct error *error);
 

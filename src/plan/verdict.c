@@ -82,15 +82,11 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
 	static const char *const words[] = { [FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:" };
 	struct scale scale = scale_of(verdict);
-	char over[32], much[100] = "";
 	double needed = (double)verdict->needed / scale.bytes, cap = (double)verdict->cap / scale.bytes;
-	if (verdict->fits == FITS_NO || verdict->fits == FITS_UNKNOWN)
-		snprintf(much, sizeof much, ", %s too much%s", bytes_text(verdict->needed - verdict->cap, over, sizeof over),
-			verdict->fits == FITS_NO ? ": no order fits" : "; another plan may fit");
 	if (verdict->fits == FITS_ANY)
 		snprintf(text, size, "%s %.*f %s, no cap", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name);
 	else
-		snprintf(text, size, "%s %.*f of %.*f %s%s", words[verdict->fits], digits_of(needed, &scale), needed, scale.bytes < 2 ? 0 : 1, cap, scale.name, much);
+		snprintf(text, size, "%s %.*f of %.*f %s", words[verdict->fits], digits_of(needed, &scale), needed, scale.bytes < 2 ? 0 : 1, cap, scale.name);
 	return text;
 }
 
@@ -104,9 +100,21 @@ char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t s
 	return text;
 }
 
+char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size)
+{
+	char over[32];
+	text[0] = '\0';
+	if (verdict->fits == FITS_NO || verdict->fits == FITS_UNKNOWN)
+		snprintf(text, size, "%s too much%s", bytes_text(verdict->needed - verdict->cap, over, sizeof over),
+			verdict->fits == FITS_NO ? ": no order fits" : "; another plan may fit");
+	return text;
+}
+
 char *verdict_text(const struct verdict *verdict, char *text, size_t size)
 {
-	char plan[VERDICT_TEXT], allocator[VERDICT_TEXT];
-	snprintf(text, size, "%s (%s)", verdict_plan_text(verdict, plan, sizeof plan), verdict_allocator_text(verdict, allocator, sizeof allocator));
+	char plan[VERDICT_TEXT], excess[VERDICT_TEXT], allocator[VERDICT_TEXT];
+	verdict_excess_text(verdict, excess, sizeof excess);
+	snprintf(text, size, "%s%s%s (%s)", verdict_plan_text(verdict, plan, sizeof plan), *excess ? ", " : "", excess,
+		verdict_allocator_text(verdict, allocator, sizeof allocator));
 	return text;
 }

@@ -17,11 +17,12 @@ struct verdict {
 
 /* The one place that decides. O(ranks). */
 struct verdict plan_verdict(const struct plan *plan);
-/* "fits: 69.97 of 80.0 GiB (caching allocator 84.1: fragmentation; expandable segments 72.3)", "does not fit: 84.20 of 80.0 GiB, 4.20 GiB too much; no
- * order does (...)", "needs 3.02 GiB, no cap (...)". Returns text. */
+/* "fits: 69.97 of 80.0 GiB (caching allocator 84.1: fragmentation; expandable segments 72.3)", "does not fit: 84.20 of 80.0 GiB, 4.20 GiB too much: no
+ * order fits (...)", "needs 3.02 GiB, no cap (...)". Returns text. */
 char *verdict_text(const struct verdict *verdict, char *text, size_t size);
-/* The same up to the parenthesis, and what stands in it. Return text. */
+/* Its parts: up to the cap, what is too much ("" where nothing is), and what stands in the parenthesis. Return text. */
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size);
+char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size);
 char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size);
 #define VERDICT_TEXT 200
 
