@@ -55,8 +55,10 @@ static void draw_bar(struct frame *frame, int x, int y, int width, const struct 
 static void draw_verdict(struct frame *frame, int x, int y, const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[VERDICT_TEXT];
+	char text[2 * VERDICT_TEXT], plain[VERDICT_TEXT];
 	verdict_text(&verdict, text, sizeof text);
+	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN)
+		snprintf(text, sizeof text, "%s: F finds what fits", verdict_plan_text(&verdict, plain, sizeof plain));
 	int width = frame->window.width, room = width - 1 - text_cells(text);
 	if (room < 1)
 		verdict_plan_text(&verdict, text, sizeof text);
