@@ -57,7 +57,7 @@
 	X(numbers, "numbers", 0, NULL, BY(check), "don't plan again") \
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
 	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, instead of changes") \
-	X(planned, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \
+	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \
 	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
 	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of balancing them") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \

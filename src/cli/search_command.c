@@ -367,7 +367,7 @@ static int take_option(void *context, int row, const char *value)
 		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
 		search->top = (uint32_t)number;
 		return code;
-	case OPTION_planned:
+	case OPTION_best:
 		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
 		search->planned = (uint32_t)number;
 		return code;
