@@ -34,6 +34,26 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 	}
 }
 
+Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
+{
+	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
+		struct device_preset preset = device_preset((enum device)i);
+		struct scenario scenario;
+		scenario_init(&scenario);
+		scenario.value[K_device] = i;
+		bool bare = i == DEVICE_NONE || i == DEVICE_CPU;
+		cr_expect_eq(scenario_reserve(&scenario) == 0, bare, "%s", preset.name);
+		cr_expect_eq(scenario_group_buffers(&scenario) == 0, bare, "%s", preset.name);
+		if (i != DEVICE_NONE)
+			cr_expect_eq(scenario_budget(&scenario) + scenario_reserve(&scenario), scenario_device_memory(&scenario), "%s", preset.name);
+		scenario.value[K_memory] = INT64_C(1) << 30;   /* what the user counts is the user's affair */
+		cr_expect_eq(scenario_reserve(&scenario) + scenario_group_buffers(&scenario), 0, "%s", preset.name);
+		scenario.value[K_reserve] = 5;
+		cr_expect_eq(scenario_budget(&scenario), (INT64_C(1) << 30) - 5);
+		scenario_done(&scenario);
+	}
+}
+
 Test(devices, efficiency_is_interpolated_by_logarithm)
 {
 	struct efficiency efficiency = { { { 1 << 10, 100 }, { 1 << 20, 500 }, { 1 << 24, 900 }, { 1 << 25, 1000 } } };
