@@ -62,7 +62,7 @@ static void write_phases(const struct card *card, FILE *stream)
 			between = ", ";
 		}
 	if (card->unphased)
-		fprintf(stream, "%sof no said phase %u", between, card->unphased);
+		fprintf(stream, "%s%u of unknown phase", between, card->unphased);
 	char text[32];
 	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
 	if (card->state)
