@@ -72,6 +72,7 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 	snprintf(name, sizeof name, "%.500s.again", record.name);
 	for (int n = 2; draft_find_op(draft, name) != NONE || graph_find_op(apply->graph, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
+	record.of = record.name;
 	record.name = name;
 	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;

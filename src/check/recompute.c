@@ -12,21 +12,12 @@
 
 /* ---- symbols ------------------------------------------------------------------------------------------------ */
 
-static uint64_t text_symbol(const char *text, size_t length)
+static uint64_t text_symbol(const char *text)
 {
 	uint64_t hash = 7;
-	for (size_t i = 0; i < length; i++)
+	for (size_t i = 0; text[i]; i++)
 		hash = hash_join(hash, (uint64_t)(unsigned char)text[i]);
 	return hash;
-}
-
-/* The part of a copy's name that is the op's: copies are called NAME.again or NAME.again2. */
-static size_t own_length(const char *name)
-{
-	size_t length = strlen(name);
-	for (const char *at = name; (at = strstr(at, ".again")); at++)
-		length = (size_t)(at - name);
-	return length;
 }
 
 static bool renames(const struct graph *graph, uint32_t op, uint32_t tensor)
@@ -54,9 +45,9 @@ static void run_op(const struct graph *graph, uint32_t op, uint64_t *content, ui
 {
 	const struct op *record = &graph->op[op];
 	bool moves = (record->added == ADDED_OFFLOAD || record->added == ADDED_FETCH) && csr_length(&graph->reads, op) > 0;
-	size_t length = record->recomputed ? own_length(record->name) : strlen(record->name);
+	const char *own = record->recomputed && record->of ? record->of : record->name;
 	uint64_t result = moves ? content[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage]
-		: hash_join(read, text_symbol(record->name, length)), position = 0;
+		: hash_join(read, text_symbol(own)), position = 0;
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i];
 		if (!renames(graph, op, tensor))
@@ -74,7 +65,7 @@ static bool run_symbols(const struct graph *graph, uint64_t *value)
 	uint64_t *content = mem_alloc(graph->storages, sizeof *content);
 	for (uint32_t s = 0; s < graph->storages && content; s++) {
 		const char *name = graph->tensor[graph->storage[s].root].name;
-		content[s] = text_symbol(name, strlen(name));
+		content[s] = text_symbol(name);
 	}
 	for (uint32_t op = 0; op < graph->ops && content; op++) {
 		value[op] = read_symbols(graph, op, content);

@@ -58,24 +58,11 @@ static struct fitted *new_fitted(struct graph *step, const struct scenario *scen
 	return fitted;
 }
 
-/* Copies are called NAME.again or NAME.again2. */
-static uint32_t original_of(const struct graph *step, const char *name)
-{
-	char text[600];
-	const char *end = NULL;
-	for (const char *at = name; (at = strstr(at, ".again")); at++)
-		end = at;
-	if (!end || (size_t)(end - name) >= sizeof text)
-		return NONE;
-	snprintf(text, sizeof text, "%.*s", (int)(end - name), name);
-	return graph_find_op(step, text);
-}
-
 int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 {
 	int64_t extra = 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t of = graph->op[op].recomputed ? original_of(fitted->step, graph->op[op].name) : NONE;
+		uint32_t of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(fitted->step, graph->op[op].of) : NONE;
 		extra += of == NONE ? 0 : fitted->time[of];
 	}
 	return extra;
