@@ -4,6 +4,7 @@
 
 #include "src/configs/fit_list.h"
 #include "src/configs/fit_most.h"
+#include "src/plan/verdict.h"
 #include "tests/common/fit_step.h"
 
 static void cap(struct scenario *scenario, int64_t bytes)
@@ -59,7 +60,7 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 		struct plan *plan = plan_anew(graph, &scenario, way->set);
 		cr_assert_eq(plan != NULL, way->planned, "%s", way->set);
 		if (plan) {
-			cr_assert_eq(plan_arena(plan), way->arena, "%s", way->set);
+			cr_assert_eq(plan_needs(plan), way->arena, "%s", way->set);
 			cr_assert(plan_step_time(plan) < 0 || plan_step_time(plan) == way->step, "%s", way->set);
 			cr_assert_eq(way->fits, way->arena <= list.budget);
 		}

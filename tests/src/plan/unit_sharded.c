@@ -6,6 +6,7 @@
 #include "src/models/models.h"
 #include "src/plan/changes.h"
 #include "src/plan/planner.h"
+#include "src/plan/verdict.h"
 #include "tests/common/support.h"
 
 static struct graph *model(const char *name, int64_t batch)
@@ -251,7 +252,7 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" }, { "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
 	struct planner planner = { .store = store_new() };
 	uint32_t within = 0;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
 		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0", "strategy=minred slack=40" };
 		struct graph *graph = model(cases[i][0], 8);
 		struct plan *plan[4];
@@ -314,7 +315,7 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 }
 
 /* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
-Test(sharded, the_cap_is_about_the_arena_not_about_what_stays)
+Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 {
 	static const char *const expert[] = { "data", "megatron", "zero" };
 	struct planner planner = { .store = store_new() };
@@ -322,17 +323,17 @@ Test(sharded, the_cap_is_about_the_arena_not_about_what_stays)
 	struct error error = { 0 };
 	char words[100];
 	struct plan *fastest = plan_of(&planner, graph, "devices=4 strategy=auto"), *least = plan_of(&planner, graph, "devices=4 strategy=minred");
-	cr_assert(least->transformed->sharded->cost.usage > plan_arena(least) && plan_arena(least) < plan_arena(fastest));
-	int64_t cap[] = { plan_arena(fastest), (plan_arena(fastest) + plan_arena(least)) / 2, plan_arena(least) + plan_arena(least) / 50 };
+	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
+	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2, plan_needs(least) + plan_needs(least) / 50 };
 	for (size_t c = 0; c < sizeof cap / sizeof *cap; c++) {
 		snprintf(words, sizeof words, "devices=4 strategy=auto memory=%lld", (long long)cap[c]);
 		struct plan *plan = plan_of(&planner, graph, words);
-		cr_assert(plan_arena(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_arena(plan));
+		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
 		cr_assert(c > 0 || plan_step_time(plan) <= plan_step_time(fastest));
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
 			snprintf(words, sizeof words, "devices=4 strategy=%s", expert[e]);
 			struct plan *other = plan_of(&planner, graph, words);
-			cr_assert(plan_arena(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
+			cr_assert(plan_needs(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
 				(long long)cap[c], expert[e]);
 			plan_release(other);
 		}
@@ -522,7 +523,7 @@ Test(sharded, auto_finds_the_mesh)
 	static const char *const links[] = { "2000000000", "200000000000" }, *const meshes[] = { "dp=8", "dp=4 tp=2", "dp=2 tp=4", "tp=8", "cp=8", "dp=2 cp=4" };
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+	for (size_t l = 0; l < test_rounds(1, sizeof links / sizeof *links); l++) {
 		char words[200];
 		snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s", links[l]);
 		struct plan *best = plan_of(&planner, graph, words);
