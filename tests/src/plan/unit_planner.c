@@ -108,7 +108,7 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 Test(planner, incremental_plans_equal_those_from_scratch)
 {
 	uint64_t random = test_seed();
-	for (uint32_t round = 0; round < test_rounds(4, 10); round++) {
+	for (uint32_t round = 0; round < test_rounds(2, 10); round++) {
 		uint64_t seed = random;
 		struct graph *graph = random_graph(&random, 25);
 		/* A small store, so that results come and go. */
@@ -190,7 +190,8 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 	check_with_file(graph, fitting, 0);
 	struct plan *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
 	cr_assert(stored && stored->laid_out->offset == fitting->laid_out->offset, "all rounds are in the store");
-	compare(&planner, graph, &scenario, 0);
+	if (test_rounds(0, 1))     /* half a minute under the sanitizers */
+		compare(&planner, graph, &scenario, 0);
 	plan_release(fitting);
 	plan_release(stored);
 	scenario_done(&scenario);
