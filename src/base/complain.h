@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     complain     exit statuses and messages
  *     bytes        sizes and amounts of work for people
+ *     words        a text put together piece by piece
  *     json         JSON, member by member
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line

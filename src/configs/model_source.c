@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/complain.h"
+#include "src/base/words.h"
 #include "src/scenario/nearest.h"
 #include "src/read/open.h"
 #include "model_source.h"
@@ -205,19 +206,8 @@ enum status model_source_scenario(const struct model_source *source, int64_t bat
 	return OK;
 }
 
-__attribute__((format(printf, 4, 5)))
-static size_t say(char *text, size_t size, size_t used, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(text + used, size - used, format, arguments);
-	va_end(arguments);
-	used += length > 0 ? (size_t)length : 0;
-	return used < size ? used : size - 1;
-}
-
 /* What differs from the preset, as options of `model`. */
-static size_t say_sizes(const struct model_source *source, char *text, size_t size, size_t used)
+static void say_sizes(const struct model_source *source, struct words *words)
 {
 	const struct model_config *asked = &source->asked, *preset = &source->preset->config;
 	char name[32];
@@ -226,32 +216,37 @@ static size_t say_sizes(const struct model_source *source, char *text, size_t si
 		snprintf(name, sizeof name, "%s", #field); \
 		for (char *at = name; *at; at++) \
 			*at = *at == '_' ? '-' : *at; \
-		used = say(text, size, used, " --%s %lld", name, (long long)asked->field); \
+		words_add(words, " --%s %lld", name, (long long)asked->field); \
 	}
 	MODEL_SIZES(X)
 #undef X
 	if (asked->flash != preset->flash)
-		used = say(text, size, used, " --attention %s", asked->flash ? "flash" : "math");
-	return asked->dropout != preset->dropout ? say(text, size, used, " --no-dropout") : used;
+		words_add(words, " --attention %s", asked->flash ? "flash" : "math");
+	if (asked->dropout != preset->dropout)
+		words_add(words, " --no-dropout");
 }
 
 char *model_source_line(const struct model_source *source, int64_t batch, const char *set, char *text, size_t size)
 {
 	struct model_training training = training_of(source);
 	char name[4096];
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	if (!source->preset) {
-		snprintf(text, size, "tidemark plan %s%s", source->name, set);
+		words_add(&words, "tidemark plan ");
+		words_add_quoted(&words, source->name);
+		words_add(&words, "%s", set);
 		return text;
 	}
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(source->name, ":"), source->name);
-	used = say(text, size, used, "tidemark model %s --batch %lld", name, (long long)batch);
-	used = say_sizes(source, text, size, used);
+	words_add(&words, "tidemark model ");
+	words_add_quoted(&words, name);
+	words_add(&words, " --batch %lld", (long long)batch);
+	say_sizes(source, &words);
 	if (training.precision != model_training_default.precision)
-		used = say(text, size, used, " --precision %s", precision_names[training.precision]);
+		words_add(&words, " --precision %s", precision_names[training.precision]);
 	if (training.optimizer != model_training_default.optimizer)
-		used = say(text, size, used, " --optimizer %s", optimizer_names[training.optimizer]);
-	say(text, size, used, " | tidemark plan -%s", set);
+		words_add(&words, " --optimizer %s", optimizer_names[training.optimizer]);
+	words_add(&words, " | tidemark plan -%s", set);
 	return text;
 }
 

@@ -78,15 +78,28 @@ static int digits_of(double value, const struct scale *scale)
 	return scale->bytes < 2 ? 0 : value < 99.95 ? 2 : 1;
 }
 
+/* "80.0 GiB", "3.15 GiB": two digits where one would round it to what is needed; "24 B" where it is less than one of the unit. */
+static char *cap_text(int64_t cap, const struct scale *scale, char *text, size_t size)
+{
+	double value = (double)cap / scale->bytes, tenths = value * 10;
+	if (value < 1)
+		return bytes_text(cap, text, size);
+	snprintf(text, size, "%.*f %s", scale->bytes < 2 ? 0 : tenths == (double)(int64_t)tenths ? 1 : 2, value, scale->name);
+	return text;
+}
+
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
 	static const char *const words[] = { [FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:" };
 	struct scale scale = scale_of(verdict);
-	double needed = (double)verdict->needed / scale.bytes, cap = (double)verdict->cap / scale.bytes;
+	double needed = (double)verdict->needed / scale.bytes;
+	bool below = (double)verdict->cap < scale.bytes;     /* each gets a unit of its own */
+	char cap[32];
 	if (verdict->fits == FITS_ANY)
 		snprintf(text, size, "%s %.*f %s, no cap", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name);
 	else
-		snprintf(text, size, "%s %.*f of %.*f %s", words[verdict->fits], digits_of(needed, &scale), needed, scale.bytes < 2 ? 0 : 1, cap, scale.name);
+		snprintf(text, size, "%s %.*f%s%s of %s", words[verdict->fits], digits_of(needed, &scale), needed, below ? " " : "",
+			below ? scale.name : "", cap_text(verdict->cap, &scale, cap, sizeof cap));
 	return text;
 }
 

@@ -1,28 +1,14 @@
 /* launcher_flags.c: the flags that ask a launcher for a plan's sharding. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "launcher_flags.h"
+#include "src/base/words.h"
 #include "src/scenario/shard_mesh.h"
 
 #define X(id, name) name,
 const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
 #undef X
-
-struct words { char *text; size_t size, at; };
-
-__attribute__((format(printf, 2, 3)))
-static void say(struct words *words, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(words->text + words->at, words->size - words->at, format, arguments);
-	va_end(arguments);
-	size_t room = words->size - words->at;
-	if (length > 0)
-		words->at += (size_t)length < room ? (size_t)length : room - 1;
-}
 
 /* What a launcher's flags can ask for: an expert's sharding. */
 struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; bool sequence; };
@@ -127,27 +113,27 @@ static const char *say_megatron(struct words *words, const struct units *units, 
 		return "nothing has a sequence for context parallelism";
 	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0)
 		return "Megatron-LM cuts sequences into twice as many equal pieces as context parallel ranks";
-	say(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
+	words_add(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
 	if (asked->cp > 1)
-		say(words, " --context-parallel-size %u", asked->cp);
+		words_add(words, " --context-parallel-size %u", asked->cp);
 	if (asked->ep > 1)
-		say(words, " --expert-model-parallel-size %u", asked->ep);
-	say(words, "%s%s", asked->sequence ? " --sequence-parallel" : "", megatron_zero[asked->zero]);
+		words_add(words, " --expert-model-parallel-size %u", asked->ep);
+	words_add(words, "%s%s", asked->sequence ? " --sequence-parallel" : "", megatron_zero[asked->zero]);
 	if (value[K_batch] > 0)
-		say(words, " --global-batch-size %lld", (long long)value[K_batch]);
+		words_add(words, " --global-batch-size %lld", (long long)value[K_batch]);
 	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp * asked->ep) == 0)
-		say(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp * asked->ep)));
+		words_add(words, " --micro-batch-size %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp * asked->ep)));
 	char word[16] = "none";
 	knob_text(K_recompute, value[K_recompute], word, sizeof word);
 	if (strcmp(word, "full") == 0)
-		say(words, " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+		words_add(words, " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
 	else if (strcmp(word, "selective") == 0)
-		say(words, " --recompute-granularity selective");
+		words_add(words, " --recompute-granularity selective");
 	knob_text(K_precision, value[K_precision], word, sizeof word);
 	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
-		say(words, " --bf16");
+		words_add(words, " --bf16");
 	else if (strcmp(word, "fp16") == 0)
-		say(words, " --fp16");
+		words_add(words, " --fp16");
 	return NULL;
 }
 
@@ -164,17 +150,17 @@ static const char *say_deepspeed(struct words *words, const struct units *units,
 		return "DeepSpeed's tensor parallelism leaves sequences whole";
 	if (asked->tp > 1 && heads % asked->tp != 0)
 		return "DeepSpeed cuts heads into equal numbers alone";
-	say(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero, (long long)asked->microbatches);
+	words_add(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero, (long long)asked->microbatches);
 	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp) == 0)
-		say(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp)));
+		words_add(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp)));
 	if (asked->tp > 1)
-		say(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", asked->tp);
+		words_add(words, ", \"tensor_parallel\": {\"autotp_size\": %u}", asked->tp);
 	knob_text(K_precision, value[K_precision], word, sizeof word);
 	if (strcmp(word, "bf16") == 0 || strcmp(word, "mixed") == 0)
-		say(words, ", \"bf16\": {\"enabled\": true}");
+		words_add(words, ", \"bf16\": {\"enabled\": true}");
 	else if (strcmp(word, "fp16") == 0)
-		say(words, ", \"fp16\": {\"enabled\": true}");
-	say(words, "}");
+		words_add(words, ", \"fp16\": {\"enabled\": true}");
+	words_add(words, "}");
 	return NULL;
 }
 
@@ -185,7 +171,7 @@ static const char *say_fsdp(struct words *words, const struct asked *asked)
 		return "FSDP splits data and states alone: other axes need parallelize_module() and the like, in code";
 	if (!strategy[asked->zero])
 		return "FSDP has no stage that cuts optimizer state alone: ZeroRedundancyOptimizer does, beside DistributedDataParallel";
-	say(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
+	words_add(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
 	return NULL;
 }
 
@@ -198,12 +184,12 @@ void launcher_flags_find(const struct units *units, const struct sharding *shard
 		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
 		flags[i].text[0] = '\0';
 		if (!known)
-			say(&words, "no flags place or split \"%.100s\" as this plan does", at ? at : "");
+			words_add(&words, "no flags place or split \"%.100s\" as this plan does", at ? at : "");
 		else
 			refused[i] = i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
 				: i == LAUNCHER_DEEPSPEED ? say_deepspeed(&words, units, &asked, scenario) : say_fsdp(&words, &asked);
 		if (refused[i])
-			say(&words, "%s", refused[i]);
+			words_add(&words, "%s", refused[i]);
 		flags[i].possible = known && !refused[i];
 	}
 }

@@ -1,23 +1,9 @@
 /* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sharding_words.h"
-
-struct words { char *text; size_t size, at; };
-
-__attribute__((format(printf, 2, 3)))
-static void say(struct words *words, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(words->text + words->at, words->size - words->at, format, arguments);
-	va_end(arguments);
-	size_t room = words->size - words->at;
-	if (length > 0)
-		words->at += (size_t)length < room ? (size_t)length : room - 1;
-}
+#include "src/base/words.h"
 
 static const struct part *part_of(const struct units *units, uint32_t tensor, int8_t on)
 {
@@ -60,18 +46,18 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 	bool whole_dim;
 	if (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim)
 		return NULL;
-	say(&words, "[");
+	words_add(&words, "[");
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		int8_t on = placement.on[a];
-		say(&words, "%s", a > 0 ? ", " : "");
+		words_add(&words, "%s", a > 0 ? ", " : "");
 		if (on < 0)
-			say(&words, "%s", on == PLACE_PARTIAL ? "Partial()" : "Replicate()");
+			words_add(&words, "%s", on == PLACE_PARTIAL ? "Partial()" : "Replicate()");
 		else if (blocks_before(units, mesh, tensor, placement, a) > 1)
-			say(&words, "_StridedShard(%u, split_factor=%lld)", part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
+			words_add(&words, "_StridedShard(%u, split_factor=%lld)", part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
 		else
-			say(&words, "Shard(%u)", part_of(units, tensor, on)->dim);
+			words_add(&words, "Shard(%u)", part_of(units, tensor, on)->dim);
 	}
-	say(&words, "]");
+	words_add(&words, "]");
 	return text;
 }
 
@@ -102,18 +88,18 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 	bool whole_dim;
 	if (!plain(units, mesh, tensor, placement) || unequal(units, mesh, tensor, placement, &whole_dim))
 		return NULL;
-	say(&words, "P(");
+	words_add(&words, "P(");
 	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t axes = 0, said = 0;
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			axes += cuts(units, tensor, placement, a, d);
-		say(&words, "%s%s", d > 0 ? ", " : "", axes == 0 ? "None" : axes > 1 ? "(" : "");
+		words_add(&words, "%s%s", d > 0 ? ", " : "", axes == 0 ? "None" : axes > 1 ? "(" : "");
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			if (cuts(units, tensor, placement, a, d))
-				say(&words, "%s'%s'", said++ > 0 ? ", " : "", mesh->axis[a].name);
-		say(&words, "%s", axes > 1 ? ")" : "");
+				words_add(&words, "%s'%s'", said++ > 0 ? ", " : "", mesh->axis[a].name);
+		words_add(&words, "%s", axes > 1 ? ")" : "");
 	}
-	say(&words, ")");
+	words_add(&words, ")");
 	return text;
 }
 
@@ -126,10 +112,10 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	if (!plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
 		return NULL;
 	if (copies == devices) {
-		say(&words, "{replicated}");
+		words_add(&words, "{replicated}");
 		return text;
 	}
-	say(&words, "{devices=[");
+	words_add(&words, "{devices=[");
 	for (uint8_t d = 0; d < dims; d++) {
 		uint32_t tiles = 1;
 		for (uint32_t a = 0; a < mesh->axes; a++)
@@ -137,23 +123,23 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 				tiles *= mesh->axis[a].size;
 				order[axes++] = a;
 			}
-		say(&words, "%s%u", d > 0 ? "," : "", tiles);
+		words_add(&words, "%s%u", d > 0 ? "," : "", tiles);
 	}
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (placement.on[a] < 0)
 			order[axes++] = a;
 	if (copies > 1)
-		say(&words, ",%u", copies);
+		words_add(&words, ",%u", copies);
 	bool straight = true;
 	for (uint32_t i = 0; i < axes; i++)
 		straight &= order[i] == i;
-	say(&words, "]<=[");
+	words_add(&words, "]<=[");
 	if (straight)
-		say(&words, "%u]", devices);
+		words_add(&words, "%u]", devices);
 	for (uint32_t i = 0; i < axes && !straight; i++)
-		say(&words, "%u%s", mesh->axis[i].size, i + 1 < axes ? "," : "]T(");
+		words_add(&words, "%u%s", mesh->axis[i].size, i + 1 < axes ? "," : "]T(");
 	for (uint32_t i = 0; i < axes && !straight; i++)
-		say(&words, "%u%s", order[i], i + 1 < axes ? "," : ")");
-	say(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");
+		words_add(&words, "%u%s", order[i], i + 1 < axes ? "," : ")");
+	words_add(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");
 	return text;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/read/fx.h"
+#include "tests/common/named.h"
 #include "tests/common/support.h"
 
 static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
@@ -20,20 +21,6 @@ static struct graph *step_of(const char *path, uint32_t wanted, const char *dim,
 		graph = fx_step(&log, wanted, error);
 	fx_free(&log);
 	return graph;
-}
-
-static const struct op *op_named(const struct graph *graph, const char *name)
-{
-	uint32_t id = graph_find_op(graph, name);
-	cr_assert_neq(id, NONE, "%s", name);
-	return &graph->op[id];
-}
-
-static const struct tensor *tensor_named(const struct graph *graph, const char *name)
-{
-	uint32_t id = graph_find_tensor(graph, name);
-	cr_assert_neq(id, NONE, "%s", name);
-	return &graph->tensor[id];
 }
 
 static void check_step(const char *path)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/read/hlo.h"
+#include "tests/common/named.h"
 #include "tests/common/support.h"
 
 static char *load(const char *path, size_t *size)
@@ -31,20 +32,6 @@ static struct graph *read_file(const char *path, bool open, struct error *error)
 }
 
 #define SMALL "tests/corpus/hlo/small.txt"
-
-static const struct op *op_named(const struct graph *graph, const char *name)
-{
-	uint32_t id = graph_find_op(graph, name);
-	cr_assert_neq(id, NONE, "%s", name);
-	return &graph->op[id];
-}
-
-static const struct tensor *tensor_named(const struct graph *graph, const char *name)
-{
-	uint32_t id = graph_find_tensor(graph, name);
-	cr_assert_neq(id, NONE, "%s", name);
-	return &graph->tensor[id];
-}
 
 Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "src/read/onnx.h"
+#include "tests/common/named.h"
 #include "tests/common/support.h"
 
 static struct graph *read_model(const char *name, const char *dim, struct error *error)
@@ -15,13 +16,6 @@ static struct graph *read_model(const char *name, const char *dim, struct error 
 	size_t size = fread(data, 1, sizeof data, stream);
 	fclose(stream);
 	return onnx_read(data, size, &dim, dim ? 1 : 0, error);
-}
-
-static const struct tensor *tensor_named(const struct graph *graph, const char *name)
-{
-	uint32_t id = graph_find_tensor(graph, name);
-	cr_assert_neq(id, NONE, "%s", name);
-	return &graph->tensor[id];
 }
 
 Test(onnx, a_symbolic_size_is_missing_until_it_is_given)

@@ -1,0 +1,17 @@
+/* words.h: a text put together piece by piece in the caller's room; what has no room is cut off. */
+#ifndef TIDEMARK_BASE_WORDS_H
+#define TIDEMARK_BASE_WORDS_H
+
+#include <stddef.h>
+
+/* Begin with { text, size, 0 }, size at least 1. */
+struct words {
+	char *text;
+	size_t size, at;
+};
+
+void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it. */
+void words_add_quoted(struct words *words, const char *word);
+
+#endif
