@@ -86,7 +86,7 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	invocation->options.no_mouse |= config.no_mouse;
 	invocation->options.config = &config;
 	struct session *session = session_new(graph, path, &config.scenario, 
-		&(struct session_options){ .interactive = true, .rules_file = invocation->line.rules_file }, &error);
+		&(struct session_options){ .interactive = true, .rules_file = invocation->line.rules_file, .reading = &invocation->line.reading }, &error);
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
 		struct source source = input_source(log);
@@ -144,7 +144,7 @@ static int open_graph(struct invocation *invocation)
 		return plan_command(2, arguments);
 	int code;
 	bool ended;
-	struct graph *graph = batch_open(path, &code);
+	struct graph *graph = batch_open(path, &invocation->line.reading, &code);
 	if (!graph)
 		return code;
 	char *newest = log_newest(&ended);

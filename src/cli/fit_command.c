@@ -219,7 +219,7 @@ static int serve(const struct request *request)
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	struct fit_list list = { 0 };
-	struct graph *graph = batch_open(*request->line.operand, &code);
+	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;

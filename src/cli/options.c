@@ -5,7 +5,6 @@
 
 #include "batch.h"
 #include "options.h"
-#include "src/read/input.h"
 #include "src/scenario/nearest.h"
 
 const struct option_row option_rows[] = {
@@ -129,23 +128,13 @@ static void print_help(const struct command_line *line)
 /* ---- parsing ------------------------------------------------------------------------------------------------ */
 
 /* How a graph is read: every command that reads one has these. */
-static int take_reading(const struct command_line *line, int row, const char *value)
+static int take_reading(struct command_line *line, int row, const char *value)
 {
-	static const char *const fusions[] = { "closed", "open" };
-	int64_t number = 0;
-	int word = 0, code = EXIT_FINE;
-	if (row == OPTION_fusions) {
-		code = option_word(line, row, value, fusions, 2, &word);
-		read_options.open_fusions = word == 1;
-	} else if (row == OPTION_graph) {
-		code = option_number(line, row, value, 1, UINT32_MAX, &number);
-		read_options.graph = (uint32_t)number;
-	} else if (read_options.dims == sizeof read_options.dim / sizeof *read_options.dim || !strchr(value, '=') || strtoll(strchr(value, '=') + 1, NULL, 10) < 1) {
-		code = usage_error(command_name(line->command), "--dim %.60s: expected NAME=SIZE, at most %zu times", value, sizeof read_options.dim / sizeof *read_options.dim);
-	} else {
-		read_options.dim[read_options.dims++] = value;
-	}
-	return code;
+	char name[NAME_SIZE];
+	struct error error = { 0 };
+	if (read_options_take(&line->reading, option_name(&option_rows[row], name, sizeof name), value, &error) != OK)
+		return usage_error(command_name(line->command), "%s", error.text);
+	return EXIT_FINE;
 }
 
 static int take(struct command_line *line, int row, const char *value)

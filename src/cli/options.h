@@ -3,6 +3,7 @@
 #define TIDEMARK_CLI_OPTIONS_H
 
 #include "src/models/models.h"
+#include "src/read/read_options.h"
 #include "src/scenario/scenario.h"
 #include "subcommands.h"
 
@@ -102,6 +103,7 @@ struct command_line {
 	void *context;
 	void (*help)(void);         /* printed behind the options; may be NULL */
 	const char *rules_file, *output;
+	struct read_options reading; /* how the graph is read */
 	double seconds;
 	bool json, helped;          /* helped: --help was printed, nothing is left to do */
 	char **operand;             /* as many as the command's row names */

@@ -465,7 +465,7 @@ int search_command(int argc, char **argv)
 	struct search search = { .top = TOP, .planned = PLANNED, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
-	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.scenario)) == EXIT_FINE) {
+	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;

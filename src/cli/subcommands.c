@@ -70,7 +70,7 @@ static int serve(const struct request *request, enum export_kind_id kind)
 	char doubt[160];
 	struct error error = { 0 };
 	/* While the graph is read, signals end the program at once: there is nothing yet that could be printed. */
-	struct graph *graph = batch_open(*request->line.operand, &code);
+	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	batch_limit(request->line.seconds);
 	if (graph && *scenario_doubt(&request->scenario, graph, doubt, sizeof doubt))
 		complain_line("%s", doubt);
@@ -178,7 +178,7 @@ int check_command(int argc, char **argv)
 	if (code != EXIT_FINE || line.helped)
 		return code;
 	wanted.rules_file = line.rules_file;
-	struct graph *graph = batch_open(line.operand[0], &code);
+	struct graph *graph = batch_open(line.operand[0], &line.reading, &code);
 	if (!graph)
 		return code;
 	enum status status = plan_check(graph, line.operand[1], &wanted, &error);

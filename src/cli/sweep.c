@@ -323,7 +323,7 @@ int sweep_command(int argc, char **argv)
 	int code = parse(&sweep, argc, argv);
 	if (code == EXIT_FINE && !sweep.line.helped) {
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
-		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &code) : NULL;
+		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)
 			code = open_output(&sweep);

@@ -156,7 +156,7 @@ enum status calibration_read(const char *path, const char *model, const struct s
 		struct measurement *row = &calibration->row[i];
 		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)scenario->value[K_devices_per_node] };
 		error->line = 0;
-		if (model_source_open(&row->source, row->model, scenario) != 0)
+		if (model_source_open(&row->source, row->model, NULL, scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);
 		row->opened = config_case_open(&request, &row->config, error);

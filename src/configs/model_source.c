@@ -141,11 +141,12 @@ char *model_hint(const char *name, char *text, size_t size)
 	return nearest_text(&nearest, "", text, size);
 }
 
-int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario)
+int model_source_open(struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = preset_of(name) };
+	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = preset_of(name),
+		.reading = reading ? *reading : (struct read_options) { 0 } };
 	if (!source->preset && (code = open_hugging_face(source, name)) != EXIT_FINE)
 		return code;
 	if (source->preset) {
@@ -165,7 +166,7 @@ int model_source_open(struct model_source *source, const char *name, const struc
 		char hint[120];
 		return usage_error("search", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	}
-	source->graph = batch_open(name, &code);
+	source->graph = batch_open(name, &source->reading, &code);
 	source->rules = rules_new();
 	source->store = store_new();
 	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
@@ -234,7 +235,7 @@ char *model_source_line(const struct model_source *source, int64_t batch, const 
 	if (!source->preset) {
 		words_add(&words, "tidemark plan ");
 		words_add_quoted(&words, source->name);
-		words_add(&words, "%s", set);
+		words_add(&words, "%s%s", read_options_text(&source->reading, name, sizeof name), set);
 		return text;
 	}
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(source->name, ":"), source->name);

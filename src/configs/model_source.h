@@ -5,6 +5,7 @@
 #include "config_search.h"
 #include "src/models/hugging_face.h"
 #include "src/plan/transform.h"
+#include "src/read/read_options.h"
 
 struct model_source {
 	const char *name;
@@ -13,6 +14,7 @@ struct model_source {
 	struct hugging_face file;
 	struct model_preset loaded;      /* of a config.json */
 	struct graph *graph;
+	struct read_options reading;     /* how it was read */
 	struct model_config config;      /* as searched: few of its equal layers */
 	struct model_config asked;       /* all of them */
 	uint32_t repeat;
@@ -24,8 +26,9 @@ struct model_source {
 };
 
 /* A model's name, with other sizes behind it if one likes ("llama3-70b:layers=12:seq=4096"), a Hugging Face
- * model's folder or config.json ("FOLDER:seq=4096"), or a graph file. The scenario must outlive it. Complains; an exit status. Close it in any case. */
-int model_source_open(struct model_source *source, const char *name, const struct scenario *scenario);
+ * model's folder or config.json ("FOLDER:seq=4096"), or a graph file, which is
+ * read with the options (NULL: as it is). The scenario must outlive it. Complains; an exit status. Close it in any case. */
+int model_source_open(struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario);
 /* "; the nearest is gpt2_xl" for "gpt2xl", or "" where no built-in model is meant. Returns text. */
 char *model_hint(const char *name, char *text, size_t size);
 void model_source_close(struct model_source *source);

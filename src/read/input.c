@@ -162,7 +162,7 @@ static struct graph *open_dot(struct input *input, struct error *error)
 	return graph;
 }
 
-static struct graph *open_hlo(struct input *input, bool proto, struct error *error)
+static struct graph *open_hlo(struct input *input, const struct read_options *options, bool proto, struct error *error)
 {
 	struct hlo_module module;
 	struct graph *graph = NULL;
@@ -172,13 +172,11 @@ static struct graph *open_hlo(struct input *input, bool proto, struct error *err
 		return NULL;
 	enum status status = proto ? hlo_proto_read(text, size, &module, error) : hlo_text_read(text, size, &module, error);
 	if (status == OK)
-		graph = hlo_graph(&module, read_options.open_fusions, proto ? "XLA HLO proto" : "XLA HLO text", error);
+		graph = hlo_graph(&module, options->open_fusions, proto ? "XLA HLO proto" : "XLA HLO text", error);
 	hlo_free(&module);
 	mem_free(text);
 	return graph;
 }
-
-struct read_options read_options;
 
 /* A file that lies there as it is gets mapped: of a model's weights no page is read. */
 static void *map_file(const char *path, size_t *size)
@@ -197,35 +195,39 @@ static void *map_file(const char *path, size_t *size)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-static struct graph *open_onnx(const char *path, struct input *input, struct error *error)
+static struct graph *open_onnx(const char *path, struct input *input, const struct read_options *options, struct error *error)
 {
+	const char *dim[READ_DIMS_MOST];
 	size_t size;
 	void *mapped = map_file(path, &size);
 	char *text = mapped ? NULL : input_all(input, TEXT_MOST, &size, error);
-	struct graph *graph = mapped || text ? onnx_read(mapped ? mapped : text, size, read_options.dim, read_options.dims, error) : NULL;
+	struct graph *graph = mapped || text ? onnx_read(mapped ? mapped : text, size, dim, read_options_dims(options, dim), error) : NULL;
 	if (mapped)
 		munmap(mapped, size);
 	mem_free(text);
 	return graph;
 }
 
-static struct graph *open_fx(struct input *input, struct error *error)
+static struct graph *open_fx(struct input *input, const struct read_options *options, struct error *error)
 {
+	const char *dim[READ_DIMS_MOST];
 	struct fx_log log;
 	struct graph *graph = NULL;
 	size_t size;
 	char *text = input_all(input, TEXT_MOST, &size, error);
 	if (!text)
 		return NULL;
-	if (fx_read(text, size, read_options.dim, read_options.dims, &log, error) == OK)
-		graph = fx_step(&log, read_options.graph, error);
+	if (fx_read(text, size, dim, read_options_dims(options, dim), &log, error) == OK)
+		graph = fx_step(&log, options->graph, error);
 	fx_free(&log);
 	mem_free(text);
 	return graph;
 }
 
-struct graph *graph_open(const char *path, struct error *error)
+struct graph *graph_open(const char *path, const struct read_options *options, struct error *error)
 {
+	static const struct read_options as_it_is;
+	options = options ? options : &as_it_is;
 	struct input *input = input_open(path, error);
 	if (!input)
 		return NULL;
@@ -239,13 +241,13 @@ struct graph *graph_open(const char *path, struct error *error)
 		graph = open_dot(input, error);
 		break;
 	case INPUT_HLO_TEXT: case INPUT_HLO:
-		graph = open_hlo(input, kind == INPUT_HLO, error);
+		graph = open_hlo(input, options, kind == INPUT_HLO, error);
 		break;
 	case INPUT_ONNX:
-		graph = open_onnx(path, input, error);
+		graph = open_onnx(path, input, options, error);
 		break;
 	case INPUT_FX:
-		graph = open_fx(input, error);
+		graph = open_fx(input, options, error);
 		break;
 	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
 		graph = native_read(&source, error);

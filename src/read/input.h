@@ -3,6 +3,7 @@
 #define TIDEMARK_READ_INPUT_H
 
 #include "native.h"
+#include "read_options.h"
 
 /* A file being read, decompressed on the way. The first bytes can be looked at without taking them. */
 struct input;
@@ -17,16 +18,7 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 /* As a source for the readers: everything from the beginning. */
 struct source input_source(struct input *input);
 
-/* How graphs are read, asked on the command line once and for all of them. */
-struct read_options {
-	bool open_fusions;         /* of HLO: an op for each instruction in a fusion */
-	uint32_t graph;            /* of a log: which of its graphs, from 1; 0: the largest step */
-	const char *dim[16];       /* "batch=8": sizes of symbolic dims */
-	uint32_t dims;
-};
-extern struct read_options read_options;
-
-/* Reads a graph of any format that is known. Errors as the formats' readers give them. */
-struct graph *graph_open(const char *path, struct error *error);
+/* Reads a graph of any format that is known. Errors as the formats' readers give them. options NULL: as the formats' files have it. */
+struct graph *graph_open(const char *path, const struct read_options *options, struct error *error);
 
 #endif

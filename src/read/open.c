@@ -4,10 +4,10 @@
 #include "input.h"
 #include "src/base/complain.h"
 
-struct graph *batch_open(const char *path, int *exit_code)
+struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, options, &error);
 	if (!graph)
 		*exit_code = complain(path, &error, error.status);
 	else if (graph->repaired)

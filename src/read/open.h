@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     open          opens a graph for a command
+ *     read_options  how graphs are read, where a file leaves it open
  *     input         opens a file: plain or gzip, any format
  *     detect        what a file is, by its content
  *     card          what was got of a file
@@ -29,9 +30,10 @@
 #ifndef TIDEMARK_READ_OPEN_H
 #define TIDEMARK_READ_OPEN_H
 
+#include "read_options.h"
 #include "solver/graph/graph.h"
 
-/* Reads a graph, with its warnings printed; NULL after complaining, *exit_code set. */
-struct graph *batch_open(const char *path, int *exit_code);
+/* Reads a graph, with its warnings printed (options: as in graph_open()); NULL after complaining, *exit_code set. */
+struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code);
 
 #endif

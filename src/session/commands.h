@@ -75,7 +75,7 @@ enum context {
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
 	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
-	X(OPEN, "open", "", "", IN_ANY, "FILE", "open another graph") \
+	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; --graph, --dim and --fusions behind it as on the command line") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \

@@ -132,15 +132,16 @@ static const char *quoted(const char *word)
 	return strpbrk(word, " \t") ? "\"" : "";
 }
 
-static void log_start(struct session *session, const char *path)
+static void log_start(struct session *session, const char *path, const struct read_options *reading)
 {
+	char text[1200] = "";
 	/* The whole path: a session may be taken up from elsewhere. */
 	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
 	if (whole || path)
-		log_add(session->log, "open %s%s%s", quoted(whole ? whole : path), whole ? whole : path, quoted(whole ? whole : path));
+		log_add(session->log, "open %s%s%s%s", quoted(whole ? whole : path), whole ? whole : path, quoted(whole ? whole : path),
+			reading ? read_options_text(reading, text, sizeof text) : "");
 	free(whole);
 	const struct scenario *scenario = present(session);
-	char text[512];
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal)
 			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
@@ -168,7 +169,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 			graph_release(graph);
 		return NULL;
 	}
-	log_start(session, path);
+	log_start(session, path, options->reading);
 	start(session);
 	return session;
 }
@@ -565,15 +566,24 @@ static enum status do_save(struct session *session, const char *argument, struct
 	return status;
 }
 
+/* The file that `open` names, in quotes or as it is, up to the words of its options, which are returned. */
+static const char *file_name(const char *argument, char *path, size_t size)
+{
+	bool quotes = *argument == '"';
+	const char *begin = argument + quotes, *end = quotes ? strrchr(begin, '"') : strstr(begin, " --");
+	if (!end)
+		end = begin + strlen(begin);
+	snprintf(path, size, "%.*s", (int)(end - begin), begin);
+	return end + (quotes && *end);
+}
+
 static enum status do_open(struct session *session, const char *argument, struct error *error)
 {
 	char path[4096];
-	snprintf(path, sizeof path, "%s", *argument == '"' ? argument + 1 : argument);
-	size_t length = strlen(path);
-	if (*argument == '"' && length && path[length - 1] == '"')
-		path[length - 1] = '\0';
 	struct scenario scenario;
-	struct graph *graph = graph_open(path, error);
+	struct read_options reading = { 0 };
+	const char *words = file_name(argument, path, sizeof path);
+	struct graph *graph = read_options_parse(&reading, words, error) == OK ? graph_open(path, &reading, error) : NULL;
 	if (!graph)
 		return error->status;
 	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */

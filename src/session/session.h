@@ -15,6 +15,7 @@
 #define TIDEMARK_SESSION_SESSION_H
 
 #include "src/plan/plan.h"
+#include "src/read/read_options.h"
 
 struct session;
 
@@ -32,6 +33,7 @@ struct session_status {
 /* What a session is for. */
 struct session_options {
 	const char *rules_file; /* a user's operator rules, or NULL; must outlive the session */
+	const struct read_options *reading; /* how the graph was read, for the log, or NULL */
 	bool interactive;       /* raise the effort in the background until the plan is proved; write a log */
 	enum status (*order_solver)(const struct problem *, const struct order_options *, struct control *, struct order_result *);
 	                        /* NULL: order_solve(); tests put others here */

@@ -82,7 +82,7 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 int main(int count, char **words)
 {
 	struct error error = { 0 };
-	struct graph *graph = count > 1 ? graph_open(words[1], &error) : NULL;
+	struct graph *graph = count > 1 ? graph_open(words[1], NULL, &error) : NULL;
 	if (!graph) {
 		fprintf(stderr, "%s\n", error.text);
 		return 1;

@@ -50,7 +50,7 @@ static void graphs(int count, char **paths)
 		struct error error = { 0 };
 		struct problem problem;
 		struct order_result result;
-		struct graph *graph = graph_open(paths[i], &error);
+		struct graph *graph = graph_open(paths[i], NULL, &error);
 		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK) {
 			fprintf(stderr, "%s: %s\n", paths[i], error.text);
 			continue;

@@ -16,7 +16,7 @@
 static struct graph *open_graph(const char *path)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, NULL, &error);
 	if (!graph) {
 		fprintf(stderr, "%s: %s\n", path, error.text);
 		exit(3);

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 {
 	struct error error = { 0 };
 	struct scenario scenario;
-	struct graph *graph = argc > 1 ? graph_open(argv[1], &error) : NULL;
+	struct graph *graph = argc > 1 ? graph_open(argv[1], NULL, &error) : NULL;
 	if (!graph) {
 		fprintf(stderr, "session_bench: %s\n", argc > 1 ? error.text : "which GRAPH?");
 		return 2;

@@ -37,7 +37,7 @@ static void make_plans(void)
 		scenario_init(&scenario);
 		for (int k = 0; k < 4 && words[i][k]; k++)
 			must(scenario_set(&scenario, words[i][k], &error) == OK);
-		base[i].graph = i == 0 ? graph_open("samples/diamond.jsonl", &error) : tiny_model();
+		base[i].graph = i == 0 ? graph_open("samples/diamond.jsonl", NULL, &error) : tiny_model();
 		struct plan *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
 		if (!plan)
 			fprintf(stderr, "%s\n", error.text);

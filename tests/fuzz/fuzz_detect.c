@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *beginning = input ? input_peek(input, &size) : NULL;
 	bool dot = input && input_detect(beginning, size) == INPUT_DOT;   /* a process for each: tests/src/read/mutation_test does that */
 	input_close(input);
-	struct graph *graph = dot || !input ? NULL : graph_open(path, &error);
+	struct graph *graph = dot || !input ? NULL : graph_open(path, NULL, &error);
 	must(graph || dot || error.text[0]);
 	graph_release(graph);
 	close(descriptor);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct scenario scenario;
 	scenario_init(&scenario);
 	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
-	struct graph *graph = graph_open("samples/diamond.jsonl", &error);
+	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
 	must(graph != NULL);
 	struct session *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
 	must(session != NULL);

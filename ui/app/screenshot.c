@@ -131,10 +131,10 @@ static int serve(const struct shot *shot)
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	setlocale(LC_CTYPE, "C.UTF-8");   /* the picture is the same in every locale */
-	struct graph *graph = batch_open(*shot->line.operand, &code);
+	struct graph *graph = batch_open(*shot->line.operand, &shot->line.reading, &code);
 	if (!graph)
 		return code;
-	struct session *session = session_new(graph, *shot->line.operand, &shot->scenario, &(struct session_options){ .rules_file = shot->line.rules_file }, &error);
+	struct session *session = session_new(graph, *shot->line.operand, &shot->scenario, &(struct session_options){ .rules_file = shot->line.rules_file, .reading = &shot->line.reading }, &error);
 	if (!session)
 		return complain(NULL, &error, NO_MEMORY);
 	code = draw_session(shot, session);

@@ -84,7 +84,7 @@ Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
 	for (size_t i = 0; i < 2; i++)
 		for (enum fit_random policy = 0; policy < FIT_RANDOM_COUNT; policy++) {
 			struct error error = { 0 };
-			struct graph *graph = graph_open(files[i], &error);
+			struct graph *graph = graph_open(files[i], NULL, &error);
 			cr_assert_not_null(graph, "%s", error.text);
 			cr_assert_geq(replay_step(graph, policy, test_seed(), 8, files[i]), 1);
 			graph_release(graph);

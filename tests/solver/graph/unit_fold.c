@@ -193,7 +193,7 @@ Test(fold, layers_of_captured_steps_are_copies)
 		{ "samples/vit_b_16_b1_adam.jsonl.gz", 12 } };
 	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
 		struct error error = { 0 };
-		struct graph *graph = graph_open(samples[i].sample, &error);
+		struct graph *graph = graph_open(samples[i].sample, NULL, &error);
 		struct fold fold;
 		cr_assert_not_null(graph, "%s", error.text);
 		find(graph, &fold);

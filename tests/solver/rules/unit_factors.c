@@ -13,7 +13,7 @@ static struct graph *open_sample(const char *name)
 	char path[200];
 	struct error error = { 0 };
 	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, NULL, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	return graph;
 }

@@ -55,7 +55,7 @@ static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam"
 static void check_sample(const struct rules *rules, const char *path)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, NULL, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	struct binding binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {

@@ -211,7 +211,7 @@ Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 {
 	struct rules *rules = rules_new();
 	struct error error = { 0 };
-	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", &error);
+	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
 	struct graph *const steps[] = { small_step(FAMILY_GPT), small_step(FAMILY_LLAMA), small_step(FAMILY_T5), mobilenet };
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		struct activations activations;

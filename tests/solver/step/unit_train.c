@@ -14,7 +14,7 @@ static struct graph *captured(const char *name)
 	char path[200];
 	struct error error = { 0 };
 	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }

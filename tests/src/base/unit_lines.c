@@ -91,12 +91,12 @@ Test(lines, memory_that_ends_inside_jansson_is_said)
 	struct error error = { 0 };
 	json_memory_watch();
 	long before = memory_blocks();
-	struct graph *whole = graph_open("samples/diamond.jsonl", &error);
+	struct graph *whole = graph_open("samples/diamond.jsonl", NULL, &error);
 	cr_assert_not_null(whole, "%s", error.text);
 	for (long n = 0;; n++) {
 		error = (struct error){ 0 };
 		memory_allow(n);
-		struct graph *graph = graph_open("samples/diamond.jsonl", &error);
+		struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
 		memory_allow(-1);
 		if (graph) {
 			cr_assert_eq(graph->fingerprint, whole->fingerprint, "allocation %ld", n);
@@ -122,7 +122,7 @@ Test(lines, a_byte_order_mark_is_skipped)
 	text[0] = '\xef', text[1] = '\xbb', text[2] = '\xbf';
 	close(mkstemp(path));
 	write_file(path, text, size);
-	struct graph *marked = graph_open(path, &error), *plain = graph_open("samples/diamond.jsonl", &error);
+	struct graph *marked = graph_open(path, NULL, &error), *plain = graph_open("samples/diamond.jsonl", NULL, &error);
 	cr_assert_not_null(marked, "%s", error.text);
 	cr_assert_eq(marked->fingerprint, plain->fingerprint);
 	graph_release(marked);

@@ -64,7 +64,7 @@ static struct graph *graph_of(const char *name)
 	if (strchr(name, '.')) {
 		char path[200];
 		snprintf(path, sizeof path, "samples/%s", name);
-		struct graph *graph = graph_open(path, &error);
+		struct graph *graph = graph_open(path, NULL, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		return graph;
 	}

@@ -35,7 +35,7 @@ Test(models, built_in_models_agree_with_captured_ones)
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		struct error error = { 0 };
-		struct graph *captured = graph_open(pairs[i].sample, &error);
+		struct graph *captured = graph_open(pairs[i].sample, NULL, &error);
 		cr_assert_not_null(captured, "%s", error.text);
 		struct graph *built = step_of(pairs[i].name, &model_find(pairs[i].name)->config, &adam);
 		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters", pairs[i].name);

@@ -10,7 +10,7 @@
 static struct graph *sample(const char *path)
 {
 	struct error error;
-	struct graph *graph = graph_open(path, &error);
+	struct graph *graph = graph_open(path, NULL, &error);
 	cr_assert_not_null(graph, "%s: %s", path, error.text);
 	return graph;
 }

@@ -14,7 +14,7 @@ static struct graph *parse_bytes(const char *text, size_t size, struct error *er
 	FILE *file = fdopen(descriptor, "w");
 	fwrite(text, 1, size, file);
 	fclose(file);
-	struct graph *graph = graph_open(path, error);
+	struct graph *graph = graph_open(path, NULL, error);
 	remove(path);
 	return graph;
 }
@@ -191,9 +191,9 @@ Test(native, nul_bytes_and_deep_nesting_are_errors)
 Test(native, files_that_cannot_be_read_say_why)
 {
 	struct error error;
-	cr_assert_null(graph_open("/nowhere/at/all", &error));
+	cr_assert_null(graph_open("/nowhere/at/all", NULL, &error));
 	cr_assert_str_eq(error.text, "no such file");
-	cr_assert_null(graph_open("/tmp", &error));
+	cr_assert_null(graph_open("/tmp", NULL, &error));
 	cr_assert_str_eq(error.text, "is a directory");
 	static const char cut[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56";
 	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error));

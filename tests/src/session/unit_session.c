@@ -23,7 +23,7 @@ static struct session *new_session(const char *path, const struct session_option
 {
 	struct error error;
 	struct scenario scenario;
-	struct graph *graph = path ? graph_open(path, &error) : NULL;
+	struct graph *graph = path ? graph_open(path, NULL, &error) : NULL;
 	scenario_init(&scenario);
 	struct session *session = session_new(graph, path, &scenario, options, &error);
 	cr_assert_not_null(session, "%s", error.text);

@@ -16,7 +16,7 @@ static struct session *session_on(const char *sample, const char *const *setting
 	struct error error = { 0 };
 	struct scenario scenario;
 	setlocale(LC_CTYPE, "C.UTF-8");
-	struct graph *graph = graph_open(sample, &error);
+	struct graph *graph = graph_open(sample, NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	scenario_init(&scenario);
 	for (; settings && *settings; settings++)

@@ -425,7 +425,7 @@ Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 {
 	struct fixture fixture;
 	struct error error;
-	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", &error);
+	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	long blocks = memory_blocks();
 	open_fixture(&fixture, graph_retain(graph), 140, 30);

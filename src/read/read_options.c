@@ -1,0 +1,88 @@
+/* read_options.c: how a graph is read, from words and to words. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read_options.h"
+#include "src/base/words.h"
+
+static enum status take_graph(struct read_options *options, const char *value, struct error *error)
+{
+	char *end;
+	long long number = strtoll(value, &end, 10);
+	if (*end || end == value || number < 1 || number > UINT32_MAX)
+		return fail(error, BAD_INPUT, "--graph %.60s: expected a number, the first graph is 1", value);
+	options->graph = (uint32_t)number;
+	return OK;
+}
+
+static enum status take_dim(struct read_options *options, const char *value, struct error *error)
+{
+	const char *size = strchr(value, '=');
+	char *end = NULL;
+	if (!size || size == value || strtoll(size + 1, &end, 10) < 1 || *end || strlen(value) >= sizeof *options->dim)
+		return fail(error, BAD_INPUT, "--dim %.60s: expected NAME=SIZE, a size of at least 1", value);
+	if (options->dims == READ_DIMS_MOST)
+		return fail(error, BAD_INPUT, "--dim %.60s: at most %d sizes", value, READ_DIMS_MOST);
+	snprintf(options->dim[options->dims++], sizeof *options->dim, "%s", value);
+	return OK;
+}
+
+enum status read_options_take(struct read_options *options, const char *name, const char *value, struct error *error)
+{
+	if (strcmp(name, "graph") == 0)
+		return take_graph(options, value, error);
+	if (strcmp(name, "dim") == 0)
+		return take_dim(options, value, error);
+	if (strcmp(name, "fusions") != 0)
+		return fail(error, BAD_INPUT, "--%.60s: expected --graph, --dim or --fusions", name);
+	options->open_fusions = strcmp(value, "open") == 0;
+	return options->open_fusions || strcmp(value, "closed") == 0 ? OK : fail(error, BAD_INPUT, "--fusions %.60s: expected closed or open", value);
+}
+
+/* The next word of *at, cut to its room; "" at the end. */
+static char *next_word(const char **at, char word[80])
+{
+	*at += strspn(*at, " \t");
+	size_t length = strcspn(*at, " \t"), kept = length < 79 ? length : 79;
+	memcpy(word, *at, kept);
+	word[kept] = '\0';
+	*at += length;
+	return word;
+}
+
+enum status read_options_parse(struct read_options *options, const char *words, struct error *error)
+{
+	char name[80], value[80];
+	while (*next_word(&words, name)) {
+		if (strncmp(name, "--", 2) != 0)
+			return fail(error, BAD_INPUT, "%.60s: expected --graph, --dim or --fusions behind the file", name);
+		char *equals = strchr(name, '=');
+		if (equals)
+			*equals = '\0';
+		enum status status = read_options_take(options, name + 2, equals ? equals + 1 : next_word(&words, value), error);
+		if (status != OK)
+			return status;
+	}
+	return OK;
+}
+
+char *read_options_text(const struct read_options *options, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	*text = '\0';
+	if (options->graph)
+		words_add(&words, " --graph %u", options->graph);
+	if (options->open_fusions)
+		words_add(&words, " --fusions open");
+	for (uint32_t i = 0; i < options->dims; i++)
+		words_add(&words, " --dim %s", options->dim[i]);
+	return text;
+}
+
+uint32_t read_options_dims(const struct read_options *options, const char *dim[READ_DIMS_MOST])
+{
+	for (uint32_t i = 0; i < options->dims; i++)
+		dim[i] = options->dim[i];
+	return options->dims;
+}
