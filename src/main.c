@@ -10,7 +10,7 @@
 #include "src/write/export.h"
 #include "src/read/input.h"
 #include "solver/base/milp.h"
-#include "src/scenario/nearest.h"
+#include "src/base/nearest.h"
 #include "src/session/log.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"

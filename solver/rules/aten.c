@@ -194,6 +194,8 @@ const struct rule rules_aten[] = {
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
 	{ "tidemark.swiglu", ANY, COST_ELEMENT, "0 1", "i0 i1", NULL, 0 }, /* silu(gate) * up in one kernel */
 	{ "tidemark.swiglu_backward", ANY, COST_ELEMENT, "", "", NULL, 0 },
+	{ "tidemark.geglu", ANY, COST_ELEMENT, "0 1", "i0 i1", NULL, 0 }, /* gelu(gate) * up */
+	{ "tidemark.geglu_backward", ANY, COST_ELEMENT, "", "", NULL, 0 },
 	{ "tidemark.cross_entropy", "n+ v+^, n+ -> ", COST_ELEMENT, "0", "i0 i1", NULL, TRAIT_CLASSES | TRAIT_MAXIMA_OF_ROWS }, /* of logits, in one kernel */
 	{ "tidemark.cross_entropy_backward", ", n v^, n -> n v", COST_ELEMENT, "", "", NULL, TRAIT_MAXIMA_OF_ROWS },
 	{ "tidemark.offload", ANY, COST_ELEMENT, "", "", NULL, 0 }, /* every device moves its own piece */

@@ -13,6 +13,7 @@
  *     state_files  where state is kept
  *     child        runs a program with limits
  *     background   one call on a thread of its own
+ *     nearest      the names that come nearest to a misspelt one
  */
 #ifndef TIDEMARK_BASE_COMPLAIN_H
 #define TIDEMARK_BASE_COMPLAIN_H

@@ -168,7 +168,7 @@ static int find_model(struct request *request, const char *name)
 		return usage_error("model", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	if (hugging_face_open(name, &request->file, &error) != OK)
 		return complain(name, &error, error.status);
-	request->config = request->file.config;
+	request->config = hugging_face_config(&request->file);
 	model_config_default(&request->config);
 	request->name = request->file.name;
 	return EXIT_FINE;

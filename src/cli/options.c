@@ -5,7 +5,7 @@
 
 #include "batch.h"
 #include "options.h"
-#include "src/scenario/nearest.h"
+#include "src/base/nearest.h"
 
 const struct option_row option_rows[] = {
 #define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },

@@ -144,7 +144,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 {
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
-	char assumed[400];
+	char assumed[2000];
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", device_preset((enum device)search->scenario.value[K_device]).name);
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
@@ -264,7 +264,7 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
-	char assumed[400];
+	char assumed[2000];
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
 		json_array_append_new(entries, entry_json(search, &list->entry[i]));

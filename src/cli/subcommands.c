@@ -8,7 +8,7 @@
 #include "src/draw/canvas.h"
 #include "src/write/export.h"
 #include "src/check/check.h"
-#include "src/scenario/nearest.h"
+#include "src/base/nearest.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "src/base/complain.h"
+#include "src/base/nearest.h"
 #include "src/base/words.h"
-#include "src/scenario/nearest.h"
 #include "src/read/open.h"
 #include "model_source.h"
 
@@ -64,6 +64,9 @@ static void open_built_in(struct model_source *source)
 	model_config_default(config);
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
 		|| family == FAMILY_DEEPSEEK;
+	for (int i = 0; i < MODEL_DENSE_WORDS; i++)
+		alike = alike && !config->dense[i];
+	alike = alike && config->sparse_step <= 1;
 	/* of first layers that differ all, and more of the others, so that these are the longest run */
 	int64_t built = config->dense_layers + (config->dense_layers < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 1);
 	if (alike && config->layers > built + 1) {
@@ -126,7 +129,7 @@ static int open_hugging_face(struct model_source *source, const char *name)
 		return EXIT_FINE;
 	if (hugging_face_open(path, &source->file, &error) != OK)
 		return complain(path, &error, error.status);
-	source->loaded = (struct model_preset) { .name = source->file.name, .config = source->file.config };
+	source->loaded = (struct model_preset) { .name = source->file.name, .config = hugging_face_config(&source->file) };
 	source->preset = &source->loaded;
 	return EXIT_FINE;
 }
@@ -270,6 +273,12 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 			value[K_precision] ? knob_text(K_precision, value[K_precision], precision, sizeof precision) : "as in the file",
 			value[K_seq] != KNOB_GIVEN ? knob_text(K_seq, value[K_seq], sequence, sizeof sequence) : "as in the file",
 			value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], optimizer, sizeof optimizer) : "as in the file");
+	if (source->preset && config->assumed) {
+		struct words words = { text, size, strlen(text) };
+		words_add(&words, "; %s", config->assumed);
+		for (char *at = text; *at; at++)
+			*at = *at == '\n' ? ';' : *at;
+	}
 	return text;
 }
 

@@ -1,154 +1,23 @@
-/* hugging_face.c: maps a config.json to a built-in family: tables of keys, type by type, with transformers' defaults.
+/* hugging_face.c: maps a config.json to a built-in family, by the table of types.
  *
- * Three kinds of keys matter. Sizes are taken over. Settings that add, drop or change tensors must be what the family's builder writes, else the file is
- * refused with the key. Dropout probabilities are one switch of ours: all 0 or none. Other keys (tokens, caches, initialisation, the stored weights' type)
- * change nothing in a training step.
+ * Sizes and switches are taken over. Settings that the family's builder has no switch for must be what it writes, else the file is refused with the key.
+ * Dropout probabilities are one switch of ours: all 0 or none. Keys that are known to change nothing (tokens, caches, initialisation, the stored weights'
+ * type) are passed over; all others are named in the model's notes.
  */
 #include <jansson.h>
-#include <stddef.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "hugging_face.h"
+#include "hugging_face_types.h"
 #include "src/base/json_memory.h"
+#include "src/base/nearest.h"
 #include "src/read/input.h"
 
 #define BYTES_MOST ((size_t)16 << 20)
 #define LAYERS_MOST 4096       /* a file is not asked for, as --layers is: what it may cost is bounded */
-
-enum { REQUIRED = -1, FOLLOWS = 0 };  /* a missing key: an error; what follows from other sizes */
-
-/* normal: where the key is missing; null: what JSON's null stands for, REQUIRED where it is an error. */
-struct size_key {
-	const char *key;
-	size_t field;
-	int64_t normal, null;
-};
-#define SIZE(key, field, normal) { key, offsetof(struct model_config, field), normal, REQUIRED }
-#define SIZE_OR_NULL(key, field, normal) { key, offsetof(struct model_config, field), normal, FOLLOWS }
-
-/* What a key must be where it is there, as describe() says it. A dot leads into an object. */
-struct setting {
-	const char *key, *value;
-};
-
-struct type {
-	const char *name, *architecture;
-	struct model_config base;
-	bool tied;                  /* where the file doesn't say */
-	const char *activation, *activation_normal;
-	const char *positions, *window;
-	int64_t positions_normal, window_normal;
-	const struct size_key *sizes;
-	const struct setting *settings;
-	const char *dropouts[4];
-	bool dropped;               /* where the file doesn't say */
-};
-
-/* ---- tables ---------------------------------------------------------------------------------------------- */
-
-static const struct size_key gpt2_sizes[] = {
-	SIZE("n_layer", layers, 12), SIZE("n_embd", hidden, 768), SIZE("n_head", heads, 12), SIZE_OR_NULL("n_inner", ffn, FOLLOWS),
-	SIZE("vocab_size", vocab, 50257), SIZE("n_positions", positions, 1024), { 0 },
-};
-static const struct setting gpt2_settings[] = {
-	{ "add_cross_attention", "false" }, { "scale_attn_by_inverse_layer_idx", "false" }, { "reorder_and_upcast_attn", "false" },
-	{ "scale_attn_weights", "true" }, { "pruned_heads", "{}" }, { 0 },
-};
-
-#define ROTARY_SIZES(inner) SIZE("num_hidden_layers", layers, 32), SIZE("hidden_size", hidden, 4096), SIZE("num_attention_heads", heads, 32), \
-	SIZE("intermediate_size", ffn, inner)
-static const struct size_key llama_sizes[] = {
-	ROTARY_SIZES(11008), SIZE("vocab_size", vocab, 32000), SIZE_OR_NULL("num_key_value_heads", kv_heads, FOLLOWS),
-	SIZE_OR_NULL("head_dim", head_width, FOLLOWS), { 0 },
-};
-static const struct size_key mistral_sizes[] = {
-	ROTARY_SIZES(14336), SIZE("vocab_size", vocab, 32000), SIZE_OR_NULL("num_key_value_heads", kv_heads, 8),
-	SIZE_OR_NULL("head_dim", head_width, FOLLOWS), { 0 },
-};
-static const struct size_key qwen2_sizes[] = {
-	ROTARY_SIZES(22016), SIZE("vocab_size", vocab, 151936), SIZE_OR_NULL("num_key_value_heads", kv_heads, 32),
-	SIZE_OR_NULL("head_dim", head_width, FOLLOWS), { 0 },
-};
-#define ROTARY_SETTINGS { "hidden_act", "\"silu\"" }, { "attention_dropout", "0" }, { "attention_bias", "false" }, { "mlp_bias", "false" }, \
-	{ "pretraining_tp", "1" }, { "partial_rotary_factor", "1" }, { "rope_parameters.partial_rotary_factor", "1" }
-static const struct setting llama_settings[] = { ROTARY_SETTINGS, { 0 } };
-static const struct setting qwen2_settings[] = {
-	{ "hidden_act", "\"silu\"" }, { "attention_dropout", "0" }, { "use_sliding_window", "false" }, { "partial_rotary_factor", "1" },
-	{ "rope_parameters.partial_rotary_factor", "1" }, { 0 },
-};
-
-#define LATENT_SIZES SIZE("kv_lora_rank", kv_rank, 512), SIZE_OR_NULL("q_lora_rank", q_rank, 1536), SIZE("qk_nope_head_dim", head_width, 128), \
-	SIZE("qk_rope_head_dim", rope_width, 64), SIZE("v_head_dim", value_width, 128)
-static const struct size_key deepseek_v2_sizes[] = {
-	ROTARY_SIZES(11008), LATENT_SIZES, SIZE("vocab_size", vocab, 102400), SIZE("first_k_dense_replace", dense_layers, 0),
-	SIZE("n_routed_experts", experts, 64), SIZE("num_experts_per_tok", top_k, REQUIRED), SIZE("n_shared_experts", shared_experts, 2),
-	SIZE("moe_intermediate_size", expert_ffn, 1407), { 0 },
-};
-static const struct size_key deepseek_v3_sizes[] = {
-	SIZE("num_hidden_layers", layers, 61), SIZE("hidden_size", hidden, 7168), SIZE("num_attention_heads", heads, 128),
-	SIZE("intermediate_size", ffn, 18432), LATENT_SIZES, SIZE("vocab_size", vocab, 129280), SIZE("first_k_dense_replace", dense_layers, 3),
-	SIZE("n_routed_experts", experts, 256), SIZE("num_experts_per_tok", top_k, 8), SIZE("n_shared_experts", shared_experts, 1),
-	SIZE("moe_intermediate_size", expert_ffn, 2048), { 0 },
-};
-static const struct setting deepseek_v2_settings[] = { ROTARY_SETTINGS, { "moe_layer_freq", "1" }, { "scoring_func", "\"softmax\"" }, { 0 } };
-static const struct setting deepseek_v3_settings[] = { ROTARY_SETTINGS, { "moe_layer_freq", "1" }, { "scoring_func", "\"sigmoid\"" }, { 0 } };
-
-static const struct size_key bert_sizes[] = {
-	SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768), SIZE("num_attention_heads", heads, 12),
-	SIZE("intermediate_size", ffn, 3072), SIZE("vocab_size", vocab, 30522), SIZE("max_position_embeddings", positions, 512), { 0 },
-};
-static const struct setting bert_settings[] = {
-	{ "type_vocab_size", "2" }, { "is_decoder", "false" }, { "add_cross_attention", "false" }, { "tie_word_embeddings", "true" },
-	{ "position_embedding_type", "\"absolute\"" }, { "pruned_heads", "{}" }, { 0 },
-};
-
-static const struct size_key vit_sizes[] = {
-	SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768), SIZE("num_attention_heads", heads, 12),
-	SIZE("intermediate_size", ffn, 3072), SIZE("image_size", image, 224), SIZE("patch_size", patch, 16), { 0 },
-};
-static const struct setting vit_settings[] = {
-	{ "qkv_bias", "true" }, { "num_channels", "3" }, { "hidden_dropout_prob", "0" }, { "attention_probs_dropout_prob", "0" },
-	{ "pruned_heads", "{}" }, { 0 },
-};
-
-static const struct size_key t5_sizes[] = {
-	SIZE("num_layers", layers, 6), SIZE("d_model", hidden, 512), SIZE("num_heads", heads, 8), SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, 2048),
-	SIZE("vocab_size", vocab, 32128), { 0 },
-};
-static const struct setting t5_settings[] = {
-	{ "feed_forward_proj", "\"relu\"" }, { "relative_attention_num_buckets", "32" }, { "is_encoder_decoder", "true" }, { "is_decoder", "false" },
-	{ "tie_word_embeddings", "true" },   /* the library ties them in any case, and scales otherwise */
-	{ 0 },
-};
-
-#define ROTARY .base = { .family = FAMILY_LLAMA, .flash = true }, .positions = "max_position_embeddings"
-#define LATENT(sigmoid) .base = { .family = FAMILY_DEEPSEEK, .flash = true, .sigmoid_scores = sigmoid }, .positions = "max_position_embeddings"
-
-static const struct type types[] = {
-	{ .name = "gpt2", .architecture = "GPT2LMHeadModel", .base = { .family = FAMILY_GPT }, .tied = true, .activation = "activation_function",
-		.activation_normal = "gelu_new", .sizes = gpt2_sizes, .settings = gpt2_settings, .dropped = true,
-		.dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
-	{ .name = "llama", .architecture = "LlamaForCausalLM", ROTARY, .positions_normal = 2048, .sizes = llama_sizes, .settings = llama_settings },
-	{ .name = "mistral", .architecture = "MistralForCausalLM", ROTARY, .positions_normal = 131072, .window = "sliding_window", .window_normal = 4096,
-		.sizes = mistral_sizes, .settings = llama_settings },
-	{ .name = "qwen2", .architecture = "Qwen2ForCausalLM", .base = { .family = FAMILY_LLAMA, .flash = true, .qkv_bias = true },
-		.positions = "max_position_embeddings", .positions_normal = 32768, .sizes = qwen2_sizes, .settings = qwen2_settings },
-	{ .name = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", LATENT(false), .positions_normal = 2048, .sizes = deepseek_v2_sizes,
-		.settings = deepseek_v2_settings },
-	{ .name = "deepseek_v3", .architecture = "DeepseekV3ForCausalLM", LATENT(true), .positions_normal = 4096, .sizes = deepseek_v3_sizes,
-		.settings = deepseek_v3_settings },
-	{ .name = "bert", .architecture = "BertForMaskedLM", .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act",
-		.activation_normal = "gelu", .sizes = bert_sizes, .settings = bert_settings, .dropped = true,
-		.dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" } },
-	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT }, .activation = "hidden_act",
-		.activation_normal = "gelu", .sizes = vit_sizes, .settings = vit_settings },
-	{ .name = "t5", .architecture = "T5ForConditionalGeneration", .base = { .family = FAMILY_T5, .activation = ACTIVATION_RELU }, .tied = true,
-		.positions = "n_positions", .positions_normal = 512, .sizes = t5_sizes, .settings = t5_settings, .dropped = true,
-		.dropouts = { "dropout_rate" } },
-	{ 0 },
-};
 
 /* ---- values ---------------------------------------------------------------------------------------------- */
 
@@ -177,16 +46,18 @@ static const json_t *value_of(const json_t *file, const char *key)
 	return json_object_get(json_object_get(file, outer), dot + 1);
 }
 
-/* A whole number under a key. missing, null: what stands for these, REQUIRED where that is an error. */
+/* A whole number under a key. missing, null: what stands for these, HF_REQUIRED where that is an error. */
 static enum status take_number(const json_t *file, const char *key, int64_t least, int64_t most, int64_t missing, int64_t null, int64_t *number,
 	struct error *error)
 {
 	const json_t *value = json_object_get(file, key);
 	char text[80];
+	if (!value && missing == HF_KEEP)
+		return OK;
 	*number = value ? null : missing;
-	if (!value && missing == REQUIRED)
+	if (!value && missing == HF_REQUIRED)
 		return fail(error, BAD_INPUT, "%s is missing", key);
-	if (!value || (json_is_null(value) && null != REQUIRED))
+	if (!value || (json_is_null(value) && null != HF_REQUIRED))
 		return OK;
 	*number = json_integer_value(value);
 	if (!json_is_integer(value) || *number < least || *number > most)
@@ -195,12 +66,28 @@ static enum status take_number(const json_t *file, const char *key, int64_t leas
 	return OK;
 }
 
-/* ---- one file ---------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------------------- */
 
-static enum status take_sizes(const json_t *file, const struct type *type, struct model_config *config, struct error *error)
+/* One more line of the model's notes; what has no room is left out. */
+__attribute__((format(printf, 2, 3)))
+static void note(struct hugging_face *model, const char *format, ...)
+{
+	char line[512];
+	size_t used = strlen(model->notes);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(line, sizeof line, format, arguments);
+	va_end(arguments);
+	for (char *at = line; *at; at++)
+		*at = (unsigned char)*at < ' ' ? ' ' : *at;
+	if (used + strlen(line) + 2 <= sizeof model->notes)
+		snprintf(model->notes + used, sizeof model->notes - used, "%s%s", used ? "\n" : "", line);
+}
+
+static enum status take_sizes(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	enum status status = OK;
-	for (const struct size_key *size = type->sizes; size->key && status == OK; size++) {
+	for (const struct hf_size *size = type->sizes; size->key && status == OK; size++) {
 		int64_t least = 1, most = 1;
 #define X(name, low, high, help) \
 		if (size->field == offsetof(struct model_config, name)) { \
@@ -216,9 +103,9 @@ static enum status take_sizes(const json_t *file, const struct type *type, struc
 	return status;
 }
 
-static enum status check_settings(const json_t *file, const struct type *type, struct error *error)
+static enum status check_settings(const json_t *file, const struct hf_type *type, struct error *error)
 {
-	for (const struct setting *setting = type->settings; setting->key; setting++) {
+	for (const struct hf_setting *setting = type->settings; setting->key; setting++) {
 		const json_t *value = value_of(file, setting->key);
 		char text[80];
 		if (value && strcmp(describe(value, text, sizeof text), setting->value) != 0)
@@ -228,7 +115,7 @@ static enum status check_settings(const json_t *file, const struct type *type, s
 }
 
 /* The file may be of a model with another head: its parameters are others. */
-static enum status check_architecture(const json_t *file, const struct type *type, struct error *error)
+static enum status check_architecture(const json_t *file, const struct hf_type *type, struct error *error)
 {
 	const json_t *value = json_object_get(file, "architectures"), *first = json_array_get(value, 0);
 	char text[80];
@@ -243,7 +130,7 @@ static enum status check_architecture(const json_t *file, const struct type *typ
 }
 
 /* Dropout layers stand everywhere or nowhere. */
-static enum status take_dropout(const json_t *file, const struct type *type, struct model_config *config, struct error *error)
+static enum status take_dropout(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	for (int i = 0; i < 4 && type->dropouts[i]; i++) {
 		const json_t *value = json_object_get(file, type->dropouts[i]);
@@ -259,123 +146,288 @@ static enum status take_dropout(const json_t *file, const struct type *type, str
 	return OK;
 }
 
-static enum status take_activation(const json_t *file, const struct type *type, struct model_config *config, struct error *error)
+static enum status take_switches(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
-	static const struct { const char *name; enum model_activation activation; } known[] = { { "gelu", ACTIVATION_GELU },
-		{ "gelu_pytorch_tanh", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "relu", ACTIVATION_RELU } };
+	for (const struct hf_switch *row = type->switches; row->key; row++) {
+		const json_t *value = json_object_get(file, row->key);
+		bool *field = (bool *)((char *)config + row->field);
+		char text[80];
+		*field = value ? row->cap ? json_is_number(value) : json_is_true(value) : row->normal;
+		if (value && !(row->cap ? json_is_null(value) || json_number_value(value) > 0 : json_is_boolean(value)))
+			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key, describe(value, text, sizeof text), row->cap ? "a number above 0 or null" : "true or false");
+	}
+	return OK;
+}
+
+/* A gate is a silu or a gelu; without one the layer's own non-linearity is named. */
+static enum status take_activation(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+{
+	static const struct { const char *name; enum model_activation activation; } known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
+		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH }, { "relu", ACTIVATION_RELU } };
 	const json_t *value = type->activation ? json_object_get(file, type->activation) : NULL;
 	const char *name = value ? json_string_value(value) : type->activation_normal;
+	bool gated = config->family == FAMILY_LLAMA && !config->plain;
 	char text[80];
 	if (!type->activation)
 		return OK;
+	if (gated && name && (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0)) {
+		config->gelu_gate = false;
+		return OK;
+	}
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (name && strcmp(name, known[i].name) == 0) {
-			config->activation = known[i].activation;
+		if (name && strcmp(name, known[i].name) == 0 && !(gated && known[i].activation != ACTIVATION_GELU)) {
+			config->activation = gated ? config->activation : known[i].activation;
+			config->gelu_gate = gated;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "%s is %s: only gelu, gelu_new, gelu_pytorch_tanh and relu are covered", type->activation,
-		describe(value, text, sizeof text));
+	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation, describe(value, text, sizeof text),
+		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh and relu");
 }
 
-static enum status take_tied(const json_t *file, const struct type *type, struct model_config *config, struct error *error)
+static enum status take_tied(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	const json_t *value = json_object_get(file, "tie_word_embeddings");
+	struct model_config *config = &model->config;
 	char text[80];
 	if (value && !json_is_boolean(value))
 		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false", describe(value, text, sizeof text));
 	config->tied = value ? json_is_true(value) : type->tied;
+	if (config->family == FAMILY_T5 && !config->tied) {
+		note(model, "lm_head shares the embedding, as in transformers 5; in transformers 4 it was %lld parameters of its own", (long long)(config->vocab * config->hidden));
+		config->tied = config->unscaled = true;
+	}
 	return OK;
 }
 
-/* The sequence: what the model can take. Learned positions end there; so does attention without its sliding window. */
-static enum status take_sequence(const json_t *file, const struct type *type, struct hugging_face *model, struct error *error)
+/* The sequence: what the model can take. Learned positions end there. */
+static enum status take_sequence(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
-	int64_t positions = model->config.positions, window = 0;
+	int64_t positions = model->config.positions;
 	model->seq_most = positions;
-	model->seq_key = positions ? type->sizes == gpt2_sizes ? "n_positions" : "max_position_embeddings" : NULL;
+	model->seq_key = positions ? model->config.family == FAMILY_GPT ? "n_positions" : "max_position_embeddings" : NULL;
 	enum status status = OK;
 	if (type->positions)
-		status = take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, REQUIRED, &positions, error);
-	if (status == OK && type->window)
-		status = take_number(file, type->window, 2, INT64_C(1) << 40, type->window_normal, FOLLOWS, &window, error);
-	if (status == OK && window) {
-		model->seq_most = window;
-		model->seq_key = type->window;
-		positions = window < positions ? window : positions;
-	}
+		status = take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
 	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
 	if (status == OK && positions == 1)
 		return fail(error, BAD_INPUT, "%s is 1: expected at least 2", model->seq_key);
 	return status;
 }
 
-/* Keys that bind two values, or stand for a count. */
-static enum status take_others(const json_t *file, struct model_config *config, struct error *error)
+/* Windows change neither parameters nor what one kernel of attention keeps: they are said. */
+static enum status take_window(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
-	int64_t number;
+	const json_t *kinds = type->window ? json_object_get(file, "layer_types") : NULL;
+	size_t layers = json_array_size(kinds), sliding = 0;
+	int64_t window = 0, positions = 0;
+	for (size_t i = 0; i < layers; i++) {
+		const char *word = json_string_value(json_array_get(kinds, i));
+		if (!word || (strcmp(word, "full_attention") != 0 && strcmp(word, "sliding_attention") != 0))
+			return fail(error, BAD_INPUT, "layer_types: only \"full_attention\" and \"sliding_attention\" are covered");
+		sliding += strcmp(word, "sliding_attention") == 0;
+	}
+	if (layers && (int64_t)layers != model->config.layers)
+		return fail(error, BAD_INPUT, "layer_types has %zu layers, not %lld", layers, (long long)model->config.layers);
+	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) || (layers && !sliding))
+		return OK;
+	enum status status = take_number(file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
+	if (status == OK)
+		status = take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
+	if (status == OK && window && window < positions)
+		note(model, "attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is too long, its memory right where it is one kernel",
+			(long long)window);
+	return status;
+}
+
+/* The part of a head that positions turn, cut as the library cuts it. */
+static enum status take_rotary(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+{
+	static const char *const keys[] = { "rope_parameters.partial_rotary_factor", "partial_rotary_factor", "rotary_pct" };
+	double part = type->rotary_normal;
+	char text[80];
+	for (size_t i = 0; part > 0 && i < sizeof keys / sizeof *keys; i++) {
+		const json_t *value = value_of(file, keys[i]);
+		if (!value)
+			continue;
+		part = json_number_value(value);
+		if (!json_is_number(value) || part <= 0 || part > 1)
+			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i], describe(value, text, sizeof text));
+		break;
+	}
+	int64_t head = config->head_width ? config->head_width : config->heads ? config->hidden / config->heads : 0;
+	if (part > 0 && (int64_t)((double)head * part) < 2)
+		return fail(error, BAD_INPUT, "partial_rotary_factor: less than two of a head's %lld numbers have positions", (long long)head);
+	if (part > 0)
+		config->rope_width = (int64_t)((double)head * part);
+	return OK;
+}
+
+/* Numbers of layers without experts. */
+static enum status take_dense_layers(const json_t *file, struct model_config *config, struct error *error)
+{
+	const json_t *list = json_object_get(file, "mlp_only_layers");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *value = json_array_get(list, i);
+		int64_t layer = json_is_integer(value) ? json_integer_value(value) : -1;
+		if (layer < 0 || layer >= 64 * MODEL_DENSE_WORDS)
+			return fail(error, BAD_INPUT, "mlp_only_layers: expected numbers of layers, below %d", 64 * MODEL_DENSE_WORDS);
+		config->dense[layer / 64] |= UINT64_C(1) << layer % 64;
+	}
+	if (list && !json_is_array(list) && !json_is_null(list))
+		return fail(error, BAD_INPUT, "mlp_only_layers: expected a list");
+	return OK;
+}
+
+/* "relu", "gated-gelu": the library's gelu there is gelu_new. */
+static enum status take_projection(const json_t *file, struct model_config *config, struct error *error)
+{
+	static const struct { const char *name; enum model_activation activation; bool gated; } known[] = { { "relu", ACTIVATION_RELU, false },
+		{ "gelu", ACTIVATION_GELU, false }, { "gelu_new", ACTIVATION_TANH, false }, { "gated-gelu", ACTIVATION_TANH, true }, { "gated-relu", ACTIVATION_RELU, true } };
+	const json_t *value = json_object_get(file, "feed_forward_proj");
+	char text[80];
+	if (!value)
+		return OK;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (json_is_string(value) && strcmp(json_string_value(value), known[i].name) == 0) {
+			config->activation = known[i].activation;
+			config->gated = known[i].gated;
+			return OK;
+		}
+	return fail(error, BAD_INPUT, "feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered", describe(value, text, sizeof text));
+}
+
+/* Keys of one family alone. */
+static enum status take_others(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+{
+	struct model_config *config = &model->config;
 	enum status status = OK;
 	if (config->family == FAMILY_VIT) {
 		const json_t *labels = json_object_get(file, "id2label");
 		int64_t count = json_is_object(labels) ? (int64_t)json_object_size(labels) : 2;
-		status = take_number(file, "num_labels", 2, 1 << 30, count, REQUIRED, &config->classes, error);
+		status = take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error);
 		if (status == OK && config->classes < 2)
 			return fail(error, BAD_INPUT, "id2label has %lld labels: expected at least 2", (long long)count);
 	}
-	if (config->family == FAMILY_T5) {
-		status = take_number(file, "num_decoder_layers", 1, LAYERS_MOST, config->layers, FOLLOWS, &number, error);
-		if (status == OK && number && number != config->layers)
-			return fail(error, BAD_INPUT, "num_decoder_layers is %lld: only as many as num_layers (%lld) are covered", (long long)number,
-				(long long)config->layers);
-	}
-	const json_t *layers = config->qkv_bias ? json_object_get(file, "layer_types") : NULL;
-	for (size_t i = 0; status == OK && i < json_array_size(layers); i++) {
-		const char *word = json_string_value(json_array_get(layers, i));
-		if (!word || strcmp(word, "full_attention") != 0)
-			return fail(error, BAD_INPUT, "layer_types: only \"full_attention\" is covered");
-	}
-	return status;
+	if (config->family == FAMILY_T5)
+		status = take_projection(file, config, error);
+	if (config->decoder_layers > LAYERS_MOST)
+		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
+	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
+		config->residual = RESIDUAL_ONE_AFTER_THE_OTHER;
+	if (status == OK)
+		status = take_rotary(file, type, config, error);
+	if (status == OK)
+		status = take_dense_layers(file, config, error);
+	return status == OK ? take_window(file, type, model, error) : status;
 }
 
-static const struct type *type_of(const json_t *file, struct error *error)
+/* ---- keys nobody knows ------------------------------------------------------------------------------------- */
+
+/* The part of a dotted key before the dot is the key of the file. */
+static bool same_key(const char *known, const char *key)
+{
+	return known && strlen(key) == strcspn(known, ".") && strncmp(known, key, strlen(key)) == 0;
+}
+
+static bool is_known(const struct hf_type *type, const char *key)
+{
+	for (const struct hf_size *row = type->sizes; row->key; row++)
+		if (same_key(row->key, key))
+			return true;
+	for (const struct hf_switch *row = type->switches; row->key; row++)
+		if (same_key(row->key, key))
+			return true;
+	for (const struct hf_setting *row = type->settings; row->key; row++)
+		if (same_key(row->key, key))
+			return true;
+	for (int i = 0; i < 4 && type->dropouts[i]; i++)
+		if (same_key(type->dropouts[i], key))
+			return true;
+	return same_key(type->activation, key) || same_key(type->inner, key) || hf_harmless(key);
+}
+
+static void note_unknown(json_t *file, const struct hf_type *type, struct hugging_face *model)
+{
+	char names[300] = "";
+	const char *key;
+	json_t *value;
+	int more = 0;
+	json_object_foreach(file, key, value) {
+		size_t used = strlen(names);
+		/* dropouts of other heads, and nothing, change nothing */
+		if (is_known(type, key) || json_is_null(value) || json_is_false(value) || (strstr(key, "drop") && json_number_value(value) == 0))
+			continue;
+		if (used + strlen(key) + 8 > sizeof names)
+			more++;
+		else
+			snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", key);
+	}
+	if (*names && more)
+		note(model, "keys that are not understood, and may change the model: %s and %d more", names, more);
+	else if (*names)
+		note(model, "keys that are not understood, and may change the model: %s", names);
+}
+
+/* ---- one file ------------------------------------------------------------------------------------------------ */
+
+static const struct hf_type *type_of(const json_t *file, struct error *error)
 {
 	const json_t *value = json_object_get(file, "model_type");
-	char text[80], names[200] = "";
+	const char *name = json_string_value(value);
+	char text[80], names[300] = "", hint[120];
 	if (!value) {
 		fail(error, BAD_INPUT, "model_type is missing: not the config.json of a Hugging Face model");
 		return NULL;
 	}
-	for (const struct type *type = types; type->name; type++) {
-		if (json_is_string(value) && strcmp(json_string_value(value), type->name) == 0)
+	struct nearest nearest = { .wanted = name ? name : "" };
+	for (const struct hf_type *type = hf_types; type->name; type++) {
+		if (name && strcmp(name, type->name) == 0)
 			return type;
+		nearest_consider(&nearest, type->name);
 		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", type->name);
 	}
-	fail(error, BAD_INPUT, "model_type is %s: only %s are covered", describe(value, text, sizeof text), names);
+	fail(error, BAD_INPUT, "model_type is %s%s; %s are covered", describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "", names);
 	return NULL;
 }
 
-static enum status take_file(const json_t *file, struct hugging_face *model, struct error *error)
+static enum status take_keys(json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
-	const struct type *type = type_of(file, error);
-	if (!type)
-		return BAD_INPUT;
-	*model = (struct hugging_face) { .name = type->name, .config = type->base };
 	struct model_config *config = &model->config;
-	config->batch = 1;
-	config->dropout = type->dropped;
-	enum status status = check_architecture(file, type, error);
-	if (status == OK)
-		status = check_settings(file, type, error);
+	enum status status = check_settings(file, type, error);
 	if (status == OK)
 		status = take_sizes(file, type, config, error);
+	if (status == OK)
+		status = take_switches(file, type, config, error);
 	if (status == OK)
 		status = take_activation(file, type, config, error);
 	if (status == OK)
 		status = take_dropout(file, type, config, error);
 	if (status == OK)
-		status = take_tied(file, type, config, error);
+		status = take_tied(file, type, model, error);
 	if (status == OK)
-		status = take_others(file, config, error);
-	return status == OK && config->family != FAMILY_VIT ? take_sequence(file, type, model, error) : status;
+		status = take_others(file, type, model, error);
+	if (status == OK && config->family != FAMILY_VIT)
+		status = take_sequence(file, type, model, error);
+	if (status == OK)
+		note_unknown(file, type, model);
+	return status;
+}
+
+static enum status take_file(json_t *file, struct hugging_face *model, struct error *error)
+{
+	const struct hf_type *type = type_of(file, error);
+	if (!type)
+		return BAD_INPUT;
+	*model = (struct hugging_face) { .name = type->name, .config = type->base };
+	model->config.batch = 1;
+	model->config.dropout = type->dropped;
+	enum status status = check_architecture(file, type, error);
+	json_t *keys = type->inner ? json_object_get(file, type->inner) : file;
+	if (type->assumed)
+		note(model, "%s", type->assumed);
+	if (status == OK && !json_is_object(keys))
+		return fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
+	return status == OK ? take_keys(keys, type, model, error) : status;
 }
 
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error)
@@ -447,4 +499,12 @@ enum status hugging_face_fits(const struct hugging_face *model, int64_t seq, str
 	if (!model->seq_most || seq <= model->seq_most)
 		return OK;
 	return fail(error, BAD_INPUT, "a sequence of %lld is longer than %s, which is %lld", (long long)seq, model->seq_key, (long long)model->seq_most);
+}
+
+struct model_config hugging_face_config(const struct hugging_face *model)
+{
+	struct model_config config = model->config;
+	config.format = "Hugging Face config.json";
+	config.assumed = *model->notes ? model->notes : NULL;
+	return config;
 }

@@ -9,6 +9,7 @@ struct hugging_face {
 	struct model_config config;    /* one sample; seq is what the model can take, at most HUGGING_FACE_SEQ */
 	int64_t seq_most;              /* the longest sequence that is the same model, or 0: any */
 	const char *seq_key;           /* the key that says so */
+	char notes[1500];              /* what is built differently and which keys nobody understood, a line each */
 };
 
 #define HUGGING_FACE_SEQ 8192
@@ -21,7 +22,9 @@ bool hugging_face_is(const char *path);
 enum status hugging_face_open(const char *path, struct hugging_face *model, struct error *error);
 /* The same from a text. */
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error);
-/* BAD_INPUT where a sequence of that length would need another model: more learned positions, or a window that slides. */
+/* The configuration with its notes, which lie in the model: it has to stay. */
+struct model_config hugging_face_config(const struct hugging_face *model);
+/* BAD_INPUT where a sequence of that length would need another model: more learned positions. */
 enum status hugging_face_fits(const struct hugging_face *model, int64_t seq, struct error *error);
 
 #endif

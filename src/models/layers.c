@@ -71,7 +71,7 @@ uint32_t layer_add(struct model *model, uint32_t a, uint32_t b)
 	return broadcast(model, "aten.add.Tensor", a, b);
 }
 
-static uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b)
+uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b)
 {
 	return broadcast(model, "aten.mul.Tensor", a, b);
 }
@@ -190,14 +190,15 @@ uint32_t layer_activation(struct model *model, uint32_t x)
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t width)
 {
 	size_t length = layer_enter(model, "%s", name);
-	uint32_t gate = layer_linear(model, "gate_proj", x, width, false), gated;
+	bool bias = model->config.mlp_bias, gelu = model->config.gelu_gate;
+	uint32_t gate = layer_linear(model, "gate_proj", x, width, bias), gated;
 	if (model->config.fused) {
-		gated = build_map(&model->build, "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, width, false)));
+		gated = build_map(&model->build, gelu ? "tidemark.geglu" : "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, width, bias)));
 	} else {
-		gate = layer_map(model, "aten.silu.default", gate);
-		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, false));
+		gate = layer_map(model, gelu ? "aten.gelu.default" : "aten.silu.default", gate);
+		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, bias));
 	}
-	uint32_t result = layer_linear(model, "down_proj", gated, model->config.hidden, false);
+	uint32_t result = layer_linear(model, "down_proj", gated, model->config.hidden, bias);
 	layer_leave(model, length);
 	return result;
 }
@@ -239,6 +240,12 @@ static uint32_t join_heads(struct model *model, uint32_t x)
 	return layer_view(model, layer_map(model, "aten.clone.default", x), SHAPE(batch, rows, heads * width));
 }
 
+uint32_t layer_capped(struct model *model, uint32_t x)
+{
+	x = layer_map(model, "aten.tanh.default", layer_map(model, "aten.div.Tensor", x));
+	return layer_map(model, "aten.mul.Tensor", x);
+}
+
 uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, uint32_t mask, bool scaled)
 {
 	struct build *build = &model->build;
@@ -250,6 +257,8 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 	scores = build_reshape(build, "aten._unsafe_view.default", scores, SHAPE(batch, heads, rows, columns));
 	if (scaled)
 		scores = layer_map(model, "aten.div.Tensor", scores);
+	if (model->config.score_cap)
+		scores = layer_capped(model, scores);
 	if (mask != NONE && build_dtype(build, mask) == DTYPE_BOOL)
 		scores = build_map(build, "aten.masked_fill.Scalar", IN(scores, mask));
 	else if (mask != NONE)
@@ -287,6 +296,24 @@ uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t
 	return layer_add(model, straight, layer_multiply(model, turned, sine));
 }
 
+uint32_t layer_slice_last(struct model *model, uint32_t x, int64_t width)
+{
+	struct shape shape = build_shape(&model->build, x);
+	if (shape.dims)
+		shape.dim[shape.dims - 1] = width;
+	return build_reshape(&model->build, "aten.slice.Tensor", x, shape);
+}
+
+uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right)
+{
+	struct build *build = &model->build;
+	struct shape shape = build_shape(build, left), more = build_shape(build, right);
+	if (shape.dims && more.dims)
+		shape.dim[shape.dims - 1] += more.dim[more.dims - 1];
+	build_op(build, "aten.cat.default", IN(left, right));
+	return build_output(build, build_dtype(build, left), shape);
+}
+
 /* ---- losses ------------------------------------------------------------------------------------------------ */
 
 void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels)
@@ -314,42 +341,4 @@ void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels
 	}
 	layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets,
 		SHAPE(batch * rows)));
-}
-
-/* The end of a language model: norm, projection to the vocabulary (table, where tied), loss; fused as the configuration has it. */
-static void language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table)
-{
-	const struct model_config *config = &model->config;
-	x = layer_rms_norm(model, "norm", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
-	if (config->fused) {
-		logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
-		build_op(&model->build, "tidemark.cross_entropy", IN(logits, layer_view(model, labels, SHAPE(config->batch * config->seq))));
-		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
-	} else {
-		layer_next_token_loss(model, logits, labels);
-	}
-}
-
-uint32_t layer_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
-{
-	uint32_t context = model->config.flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, NONE, true);
-	return layer_linear(model, "o_proj", context, model->config.hidden, false);
-}
-
-void layer_rotary_decoder(struct model *model, int64_t width, layer_attends *attention, layer_feeds *feed)
-{
-	const struct model_config *config = &model->config;
-	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;
-	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
-	uint32_t cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, width));
-	uint32_t sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, width));
-	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &table);
-	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
-		size_t length = layer_enter(model, "layers.%d", (int)layer);
-		x = layer_add(model, x, attention(model, layer_rms_norm(model, "input_layernorm", x), cosine, sine));
-		x = layer_add(model, x, feed(model, layer_rms_norm(model, "post_attention_layernorm", x), layer));
-		layer_leave(model, length);
-	}
-	language_head(model, x, labels, table);
 }

@@ -29,6 +29,8 @@ uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, st
 uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t out, bool bias);
 /* x [.., in] -> [.., out] with a weight [out, in] that exists already (tied embeddings). */
 uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight);
+/* One tensor times another one, broadcast. */
+uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b);
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids,
 	uint32_t *weight);
 uint32_t layer_norm(struct model *model, const char *name, uint32_t x);
@@ -48,21 +50,33 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 /* The same as one kernel that keeps no scores. */
 uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v);
 
+/* cap tanh(x / cap). */
+uint32_t layer_capped(struct model *model, uint32_t x);
 /* Rotary positions: x cos + rotate(x) sin, with the halves of each head exchanged and one negated by rotate. x [b, heads, s, d]. */
 uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
-/* down(silu(gate x) up x) in a submodule of that name. */
+/* down(silu(gate x) up x) in a submodule of that name; biases and a gelu for the gate as the configuration has them. */
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t inner);
 
 /* The mean negative log-likelihood of labels under logits [rows, classes]: the step's output. */
 void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels);
 /* The loss of next-token prediction: logits [b, s, vocab] shifted by one against labels [b, s]. */
 void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels);
+
+/* Slices of the last dim, a view, and two tensors joined along it. */
+uint32_t layer_slice_last(struct model *model, uint32_t x, int64_t width);
+uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right);
+
+/* decoder.c: LayerNorm or RMSNorm, as the configuration has it. */
+uint32_t decoder_norm(struct model *model, const char *name, uint32_t x);
 /* Causal attention, in one kernel where the configuration says so, and its output projection. */
-uint32_t layer_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v);
-/* A decoder with RMSNorm and rotary positions of that width: layers of attention and feed-forward, a language model's head. */
-typedef uint32_t layer_attends(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
-typedef uint32_t layer_feeds(struct model *model, uint32_t x, int64_t layer);
-void layer_rotary_decoder(struct model *model, int64_t width, layer_attends *attention, layer_feeds *feed);
+uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v);
+/* A decoder with rotary positions of that width: layers of attention and feed-forward, a language model's head. */
+typedef uint32_t decoder_attends(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
+typedef uint32_t decoder_feeds(struct model *model, uint32_t x, int64_t layer);
+void decoder_rotary(struct model *model, int64_t width, decoder_attends *attention, decoder_feeds *feed);
+
+/* experts.c: a router and its experts: [b, s, h] -> [b, s, h], in the current module. */
+uint32_t experts_routed(struct model *model, uint32_t x);
 
 /* The families: each writes the forward pass of model->config. */
 void model_gpt(struct model *model);

@@ -1,4 +1,9 @@
-/* llama.c: decoder-only transformers with RMSNorm, rotary positions, grouped queries and SwiGLU. */
+/* llama.c: decoder-only transformers with rotary positions as Llama has them, and those that differ from it in a few places: Mistral, Qwen2 and 3 and
+ * their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX. What differs are switches of the configuration.
+ *
+ * Where a library writes queries, keys and values (or gate and up) as one product, they are written apart here: the same parameters and FLOPs,
+ * and heads can be split over devices.
+ */
 #include "layers.h"
 
 /* [b, kv, s, d] -> [b, heads, s, d]: every head of keys or values serves a group of queries. */
@@ -15,30 +20,77 @@ static uint32_t repeat_heads(struct model *model, uint32_t x)
 	return build_reshape(build, "aten._unsafe_view.default", x, SHAPE(s.dim[0], s.dim[1] * groups, s.dim[2], s.dim[3]));
 }
 
+/* Positions turn the first part of every head, or all of it. */
+static uint32_t turned(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
+{
+	const struct model_config *config = &model->config;
+	if (config->rope_width == config->head_width)
+		return layer_rotary(model, x, cosine, sine);
+	uint32_t rest = layer_slice_last(model, x, config->head_width - config->rope_width);
+	return layer_join_last(model, layer_rotary(model, layer_slice_last(model, x, config->rope_width), cosine, sine), rest);
+}
+
+/* Queries or keys of every head, with their norm where there is one. */
+static uint32_t heads_of(struct model *model, const char *name, const char *norm, uint32_t x, int64_t heads)
+{
+	const struct model_config *config = &model->config;
+	x = layer_split_heads(model, layer_linear(model, name, x, heads * config->head_width, config->qkv_bias), heads);
+	return norm && config->qk_norms ? decoder_norm(model, norm, x) : x;
+}
+
 static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
 {
 	const struct model_config *config = &model->config;
-	int64_t width = config->head_width;
-	bool bias = config->qkv_bias;
 	size_t length = layer_enter(model, "self_attn");
-	uint32_t q = layer_split_heads(model, layer_linear(model, "q_proj", x, config->heads * width, bias), config->heads);
-	uint32_t k = layer_split_heads(model, layer_linear(model, "k_proj", x, config->kv_heads * width, bias), config->kv_heads);
-	uint32_t v = layer_split_heads(model, layer_linear(model, "v_proj", x, config->kv_heads * width, bias), config->kv_heads);
-	q = layer_rotary(model, q, cosine, sine);
-	k = repeat_heads(model, layer_rotary(model, k, cosine, sine));
+	uint32_t q = heads_of(model, "q_proj", "q_norm", x, config->heads);
+	uint32_t k = heads_of(model, "k_proj", "k_norm", x, config->kv_heads);
+	uint32_t v = heads_of(model, "v_proj", NULL, x, config->kv_heads);
+	q = turned(model, q, cosine, sine);
+	k = repeat_heads(model, turned(model, k, cosine, sine));
 	v = repeat_heads(model, v);
-	uint32_t result = layer_causal(model, q, k, v);
+	uint32_t result = decoder_causal(model, q, k, v);
 	layer_leave(model, length);
 	return result;
 }
 
+/* Experts, and one beside them that every token goes to, by a gate of one number a token (Qwen2-MoE). */
+static uint32_t mixture(struct model *model, uint32_t x)
+{
+	const struct model_config *config = &model->config;
+	size_t length = layer_enter(model, "mlp");
+	uint32_t result = experts_routed(model, x);
+	if (config->shared_ffn > 0) {
+		uint32_t gate = layer_map(model, "aten.sigmoid.default", layer_linear(model, "shared_expert_gate", x, 1, false));
+		result = layer_add(model, result, layer_multiply(model, layer_gated(model, "shared_expert", x, config->shared_ffn), gate));
+	}
+	layer_leave(model, length);
+	return result;
+}
+
+static uint32_t plain_feed_forward(struct model *model, uint32_t x)
+{
+	const struct model_config *config = &model->config;
+	size_t length = layer_enter(model, "mlp");
+	uint32_t inner = layer_activation(model, layer_linear(model, "fc1", x, config->ffn, config->mlp_bias));
+	uint32_t result = layer_linear(model, "fc2", inner, config->hidden, config->mlp_bias);
+	layer_leave(model, length);
+	return result;
+}
+
+static bool is_sparse(const struct model_config *config, int64_t layer)
+{
+	bool dense = layer < 64 * MODEL_DENSE_WORDS && config->dense[layer / 64] >> layer % 64 & 1;
+	return config->experts > 0 && !dense && (layer + 1) % (config->sparse_step > 0 ? config->sparse_step : 1) == 0;
+}
+
 static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
-	(void)layer;
-	return layer_gated(model, "mlp", x, model->config.ffn);
+	if (is_sparse(&model->config, layer))
+		return mixture(model, x);
+	return model->config.plain ? plain_feed_forward(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
 }
 
 void model_llama(struct model *model)
 {
-	layer_rotary_decoder(model, model->config.head_width, self_attention, feed_forward);
+	decoder_rotary(model, model->config.rope_width, self_attention, feed_forward);
 }

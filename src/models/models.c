@@ -14,7 +14,7 @@
 #define T5(width, head_count, inner) { .family = FAMILY_T5, .activation = ACTIVATION_RELU, .dropout = true, .tied = true, .layers = 24, \
 	.hidden = width, .heads = head_count, .head_width = head_count == 16 ? 64 : 128, .ffn = inner, .vocab = 32128, .seq = 512, .batch = 1 }
 #define VIT(count, width, head_count, side) { .family = FAMILY_VIT, .layers = count, .hidden = width, .heads = head_count, \
-	.classes = 1000, .image = 224, .patch = side, .batch = 1 }
+	.classes = 1000, .image = 224, .patch = side, .qkv_bias = true, .batch = 1 }
 #define RESNET(layer_count, class_count) { .family = FAMILY_RESNET, .depth = layer_count, .hidden = 64, .classes = class_count, \
 	.image = 224, .batch = 1 }
 #define MOE(count, width, head_count, expert_count, chosen) { .family = FAMILY_MOE, .dropout = true, .tied = true, .fused_mask = true, \
@@ -100,15 +100,27 @@ static enum status complete(struct model_config *config, struct error *error)
 		config->head_width = config->hidden / config->heads;
 	if (config->heads % config->kv_heads != 0)
 		return fail(error, BAD_INPUT, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads, (long long)config->kv_heads);
-	if (config->family == FAMILY_LLAMA && config->head_width % 2 != 0)
-		return fail(error, BAD_INPUT, "rotary positions need heads of even width, not %lld", (long long)config->head_width);
+	if (config->family == FAMILY_LLAMA && config->rope_width == 0)
+		config->rope_width = config->head_width;
+	if (config->family == FAMILY_LLAMA && config->rope_width > config->head_width)
+		return fail(error, BAD_INPUT, "the part with positions, %lld, is wider than a head, %lld", (long long)config->rope_width, (long long)config->head_width);
+	if (config->family == FAMILY_LLAMA && config->rope_width % 2 != 0)
+		return fail(error, BAD_INPUT, "rotary positions need heads of even width, not %lld", (long long)config->rope_width);
+	if (config->family == FAMILY_LLAMA && config->experts > 0 && (config->top_k == 0 || config->expert_ffn == 0))
+		return fail(error, BAD_INPUT, "experts need --top-k and --expert-ffn");
 	if (config->family == FAMILY_VIT && config->image % config->patch != 0)
 		return fail(error, BAD_INPUT, "image %lld is not a multiple of patch %lld", (long long)config->image, (long long)config->patch);
 	if (config->family == FAMILY_DEEPSEEK && config->rope_width % 2 != 0)
 		return fail(error, BAD_INPUT, "rotary positions need an even width, not %lld", (long long)config->rope_width);
-	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK) && config->top_k > config->experts)
+	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK || config->experts > 0) && config->top_k > config->experts)
 		return fail(error, BAD_INPUT, "top-k %lld is more than experts %lld", (long long)config->top_k, (long long)config->experts);
 	return OK;
+}
+
+static enum status describe(struct draft *draft, const char *name, const struct model_config *config)
+{
+	struct about about = { .intake = { .said = true, .format = config->format, .version = name, .assumed = config->assumed } };
+	return draft_describe(draft, name, "tidemark model", NULL, config->format ? &about : NULL);
 }
 
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error)
@@ -123,7 +135,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		build_finish(&model.build);
 		status = model.build.status;
 		if (status == OK)
-			status = draft_describe(model.build.draft, name, "tidemark model", NULL, NULL);
+			status = describe(model.build.draft, name, config);
 		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

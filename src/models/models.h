@@ -3,11 +3,14 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     models    presets, and building one
  *     layers    layers that models are made of
+ *     decoder   decoders with rotary positions: what llama's and DeepSeek's have in common
+ *     experts   mixtures of experts with weights of their own for every token
  *     step      a training step of a model
+ *     hugging_face_types  the table of Hugging Face's model types: their keys, and what each means here
  *     hugging_face  config.json of Hugging Face models
  *     bert      encoders
  *     gpt       decoders, GPT-2, Megatron's GPT, mixtures of experts
- *     llama     llama's decoders
+ *     llama     llama's decoders and their kin: Mistral, Qwen, Mixtral, Gemma, Phi, GPT-NeoX
  *     deepseek  DeepSeek-V2 and V3
  *     t5        encoder and decoder
  *     vit       vision transformers
@@ -52,17 +55,33 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 	X(positions, 1, 1 << 20, "learned positions") \
 	X(seq, 2, 1 << 20, "sequence length") \
 	X(batch, 1, 1 << 20, "samples per step") \
-	X(experts, 1, 1 << 20, "experts of a layer (moe, deepseek), embedding tables (dlrm)") \
-	X(top_k, 1, 1 << 20, "experts that a token goes to (moe, deepseek)") \
-	X(expert_ffn, 1, 1 << 20, "width of an expert's feed-forward layer (deepseek)") \
+	X(experts, 1, 1 << 20, "experts of a layer (moe, deepseek, llama), embedding tables (dlrm)") \
+	X(top_k, 1, 1 << 20, "experts that a token goes to (moe, deepseek, llama)") \
+	X(expert_ffn, 1, 1 << 20, "width of an expert's feed-forward layer (deepseek, llama)") \
 	X(shared_experts, 0, 1 << 20, "experts that every token goes to (deepseek)") \
+	X(shared_ffn, 0, 1 << 20, "width of an expert with a gate of its own that every token goes to (llama)") \
 	X(dense_layers, 0, 1 << 20, "first layers without experts (deepseek)") \
+	X(sparse_step, 1, 1 << 20, "experts in every n-th layer (llama)") \
 	X(q_rank, 0, 1 << 20, "rank of the queries' projection, 0 for a full one (deepseek)") \
 	X(kv_rank, 1, 1 << 20, "width of the latent vector of keys and values (deepseek)") \
-	X(rope_width, 2, 1 << 20, "part of a head with positions (deepseek)") \
+	X(rope_width, 2, 1 << 20, "part of a head with positions (deepseek, llama)") \
 	X(value_width, 1, 1 << 20, "width of a head's values (deepseek)") \
 	X(image, 32, 1 << 20, "height and width of images") \
-	X(patch, 1, 1 << 20, "height and width of patches (vit)")
+	X(patch, 1, 1 << 20, "height and width of patches (vit)") \
+	X(channels, 1, 1 << 20, "channels of images (vit)") \
+	X(types, 1, 1 << 20, "kinds of segments (bert)") \
+	X(buckets, 1, 1 << 20, "distances with a learned bias (t5)") \
+	X(decoder_layers, 1, 1 << 20, "layers of the decoder where they aren't as many as the encoder's (t5)")
+
+#define MODEL_DENSE_WORDS 64    /* layers whose number is below 64 times this may be set apart */
+
+/* Which norms a layer's two halves read, and what they are added to. */
+enum model_residual {
+	RESIDUAL_ONE_AFTER_THE_OTHER,
+	RESIDUAL_PARALLEL,         /* both halves read the layer's input, each through a norm of its own (GPT-NeoX) */
+	RESIDUAL_PARALLEL_NORM,    /* both read one norm of it (Phi) */
+	RESIDUAL_SANDWICH,         /* one after the other, with a norm behind each half, too (Gemma 2 and 3) */
+};
 
 struct model_config {
 	enum model_family family;
@@ -71,7 +90,18 @@ struct model_config {
 	bool flash;                     /* attention as one kernel that keeps no scores */
 	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
 	bool sigmoid_scores;            /* deepseek: scores of experts are sigmoids, else a softmax */
-	bool qkv_bias;                  /* llama: queries, keys and values have biases, as in Qwen2 */
+	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
+	bool o_bias, mlp_bias, head_bias;  /* llama: so have the output of attention, the feed-forward layer, the projection to the vocabulary; deepseek: o_bias */
+	bool layer_norms;               /* llama: LayerNorm, else RMSNorm */
+	bool qk_norms;                  /* llama: norms of every head's queries and keys, as in Qwen3 */
+	bool plain;                     /* llama: the feed-forward layer has no gate */
+	bool gated, unscaled;           /* t5: it has one; the decoder's result goes to the vocabulary as it is */
+	bool gelu_gate;                 /* llama: the gate is a gelu, else a silu */
+	bool scaled_embedding;          /* llama: tokens' vectors are multiplied by a number */
+	bool score_cap, final_cap;      /* llama: attention's scores, logits go through a tanh */
+	enum model_residual residual;   /* llama */
+	uint64_t dense[MODEL_DENSE_WORDS];  /* llama: bits of layers that have no experts */
+	const char *format, *assumed;   /* of a file that it came from, and what had to be assumed, a line each; NULL. Lent */
 	bool fused_mask;                /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                      /* resnet: 18, 34, 50, 101, 152 */
 #define X(field, least, most, help) int64_t field;

@@ -1,16 +1,14 @@
 /* t5.c: encoder-decoder transformers with relative positions and no biases. */
 #include "layers.h"
 
-enum { POSITION_BUCKETS = 32 };
-
 /* The learned bias of every distance, for every head: [1, heads, s, s]. */
 static uint32_t position_bias(struct model *model)
 {
 	struct build *build = &model->build;
-	int64_t seq = model->config.seq, heads = model->config.heads;
+	int64_t seq = model->config.seq, heads = model->config.heads, buckets = model->config.buckets ? model->config.buckets : 32;
 	build_op(build, "aten.arange.default", NULL, 0);
 	uint32_t distance = build_output(build, DTYPE_I64, SHAPE(seq, seq));
-	uint32_t bias = layer_embedding(model, "relative_attention_bias", POSITION_BUCKETS, heads, distance, NULL);
+	uint32_t bias = layer_embedding(model, "relative_attention_bias", buckets, heads, distance, NULL);
 	bias = build_reshape(build, "aten.permute.default", bias, SHAPE(heads, seq, seq));
 	return build_reshape(build, "aten.unsqueeze.default", bias, SHAPE(1, heads, seq, seq));
 }
@@ -35,8 +33,12 @@ static uint32_t attend(struct model *model, const char *name, uint32_t x, uint32
 static uint32_t feed_forward(struct model *model, uint32_t x)
 {
 	size_t length = layer_enter(model, "mlp");
-	uint32_t inner = layer_linear(model, "wi", layer_rms_norm(model, "layer_norm", x), model->config.ffn, false);
-	inner = layer_dropout(model, layer_activation(model, inner));
+	bool gated = model->config.gated;
+	uint32_t normed = layer_rms_norm(model, "layer_norm", x);
+	uint32_t inner = layer_activation(model, layer_linear(model, gated ? "wi_0" : "wi", normed, model->config.ffn, false));
+	if (gated)
+		inner = layer_multiply(model, inner, layer_linear(model, "wi_1", normed, model->config.ffn, false));
+	inner = layer_dropout(model, inner);
 	uint32_t result = layer_add(model, x, layer_dropout(model, layer_linear(model, "wo", inner, model->config.hidden, false)));
 	layer_leave(model, length);
 	return result;
@@ -46,9 +48,11 @@ static uint32_t feed_forward(struct model *model, uint32_t x)
 static uint32_t stack(struct model *model, const char *name, uint32_t x, uint32_t encoded)
 {
 	size_t whole = layer_enter(model, "%s", name);
+	const struct model_config *config = &model->config;
+	int64_t layers = encoded != NONE && config->decoder_layers ? config->decoder_layers : config->layers;
 	x = layer_dropout(model, x);
 	uint32_t bias = position_bias(model);
-	for (int64_t layer = 0; layer < model->config.layers && model->build.status == OK; layer++) {
+	for (int64_t layer = 0; layer < layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "block.%d", (int)layer);
 		x = attend(model, "self_attention", x, NONE, bias);
 		if (encoded != NONE)
@@ -71,7 +75,9 @@ void model_t5(struct model *model)
 	uint32_t encoded = stack(model, "encoder", layer_embedding(model, "shared", config->vocab, config->hidden, ids, &table), NONE);
 	build_op(&model->build, "aten.embedding.default", IN(table, targets));
 	uint32_t x = build_output(&model->build, DTYPE_F32, SHAPE(config->batch, config->seq, config->hidden));
-	x = layer_map(model, "aten.mul.Tensor", stack(model, "decoder", x, encoded));
+	x = stack(model, "decoder", x, encoded);
+	if (!config->unscaled)
+		x = layer_map(model, "aten.mul.Tensor", x);
 	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
 	layer_cross_entropy(model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
 }

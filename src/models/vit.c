@@ -8,7 +8,7 @@ static uint32_t self_attention(struct model *model, uint32_t x)
 	const struct model_config *config = &model->config;
 	struct shape shape = build_shape(build, x);
 	size_t length = layer_enter(model, "self_attention");
-	uint32_t all = layer_linear(model, "in_proj", x, 3 * config->hidden, true), part[3];
+	uint32_t all = layer_linear(model, "in_proj", x, 3 * config->hidden, config->qkv_bias), part[3];
 	build_op(build, "aten.split.Tensor", IN(all));
 	for (int i = 0; i < 3; i++)
 		part[i] = build_view(build, all, shape);
@@ -39,11 +39,11 @@ static uint32_t patches(struct model *model)
 {
 	struct build *build = &model->build;
 	const struct model_config *config = &model->config;
-	int64_t batch = config->batch, side = config->image / config->patch, width = config->hidden;
-	uint32_t image = layer_input(model, "x", DTYPE_F32, SHAPE(batch, 3, config->image, config->image));
+	int64_t batch = config->batch, side = config->image / config->patch, width = config->hidden, channels = config->channels ? config->channels : 3;
+	uint32_t image = layer_input(model, "x", DTYPE_F32, SHAPE(batch, channels, config->image, config->image));
 	uint32_t token = layer_parameter(model, "class_token", SHAPE(1, 1, width));
 	size_t length = layer_enter(model, "conv_proj");
-	uint32_t weight = layer_parameter(model, "weight", SHAPE(width, 3, config->patch, config->patch));
+	uint32_t weight = layer_parameter(model, "weight", SHAPE(width, channels, config->patch, config->patch));
 	build_op(build, "aten.convolution.default", IN(image, weight, layer_parameter(model, "bias", SHAPE(width))));
 	uint32_t x = build_output(build, DTYPE_F32, SHAPE(batch, width, side, side));
 	layer_leave(model, length);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "knobs.h"
-#include "nearest.h"
+#include "src/base/nearest.h"
 
 #define X(id, name) name,
 const char *const stage_names[STAGE_COUNT] = { STAGES(X) };

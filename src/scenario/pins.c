@@ -1,5 +1,5 @@
 /* pins.c: checks the names in pins against a graph and suggests the nearest. */
-#include "nearest.h"
+#include "src/base/nearest.h"
 #include "shard_mesh.h"
 #include "scenario.h"
 

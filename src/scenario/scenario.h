@@ -4,7 +4,6 @@
  *     knobs         the table of knobs
  *     scenario      knob values and pins
  *     pins          checks the names in pins
- *     nearest       the names nearest to a misspelt one
  *     device_table  the table of device presets
  *     devices       machine and mesh of a scenario
  *     shard_mesh    from knobs to the degrees of the mesh

@@ -12,7 +12,7 @@
 #include "shard.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
-#include "src/scenario/nearest.h"
+#include "src/base/nearest.h"
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"

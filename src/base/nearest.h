@@ -1,6 +1,6 @@
 /* nearest.h: the names that come nearest to a misspelt one. */
-#ifndef TIDEMARK_SCENARIO_NEAREST_H
-#define TIDEMARK_SCENARIO_NEAREST_H
+#ifndef TIDEMARK_BASE_NEAREST_H
+#define TIDEMARK_BASE_NEAREST_H
 
 #include <stddef.h>
 
