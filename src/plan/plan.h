@@ -28,6 +28,7 @@
  *     timeline        live bytes over the order
  *     traffic         what each device sends
  *     changes         two plans, op by op
+ *     came_to         what "given" and "auto" stand for
  */
 #ifndef TIDEMARK_PLAN_PLAN_H
 #define TIDEMARK_PLAN_PLAN_H

@@ -90,6 +90,27 @@ struct device_preset device_preset(enum device device)
 	return preset;
 }
 
+char *device_text(enum device device, bool sources, char *text, size_t size)
+{
+	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
+	char memory[32];
+	snprintf(memory, sizeof memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
+	int used = snprintf(text, size, "%s  %.4g TFLOP/s bf16  %.4g GB/s  links %.4g and %.4g GB/s", memory, (double)peak->matrix_rate[3] / 1e12,
+		(double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
+	if (sources && used > 0 && (size_t)used < size)
+		snprintf(text + used, size - (size_t)used, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
+	return text;
+}
+
+char *device_link_text(enum device device, bool between, char *text, size_t size)
+{
+	struct device_preset preset = device_preset(device);
+	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
+	const struct link *reached = between ? &preset.machine.far : &preset.machine.near, *sheet = between ? &peak->far : &peak->near;
+	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9, (double)sheet->rate / 1e9, preset.efficiency_source);
+	return text;
+}
+
 /* A cap that the user sets is one on what is counted; a preset's memory is the whole device's. */
 static int64_t whole_device(const struct scenario *scenario, enum knob_id knob, int64_t preset)
 {

@@ -18,6 +18,10 @@ struct device_preset {
 /* DEVICE_NONE is an a100-80gb of any memory. */
 struct device_preset device_preset(enum device device);
 
+/* "80 GiB  312 TFLOP/s bf16  2039 GB/s  links 300 and 25 GB/s"; sources: with where the figures come from. Returns text. */
+char *device_text(enum device device, bool sources, char *text, size_t size);
+/* What the preset's link within a node (between: between nodes) reaches, of what, and why: "129 of 300 GB/s: ...". Returns text. */
+char *device_link_text(enum device device, bool between, char *text, size_t size);
 /* What a device of the scenario can do: its preset, overridden by the knobs intra_bandwidth, inter_bandwidth (which are taken as
  * reached), intra_latency and inter_latency, scaled by matrix_efficiency, attention_efficiency and other_traffic; memory from the knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);

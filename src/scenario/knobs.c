@@ -53,6 +53,38 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 	return true;
 }
 
+/* ---- what words mean: one line for each word of a choice, in the words' order ------------ */
+
+#define HELP_LINE(id, name, help) help "\n"
+static const char *const word_help[KNOB_COUNT] = {
+	[K_strategy] = "every device does the whole step\n" SHARD_STRATEGIES(HELP_LINE),
+	[K_sp] = "activations between the split layers stay whole on every device\nthey are split along the sequence\non wherever tp is above 1\n",
+	[K_schedule] = "all forward passes, then all backward passes\na backward pass as soon as it can run: no more microbatches in flight than ranks\n"
+		"1f1b with several pieces of the model on each rank: a shorter bubble, more messages\n",
+	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
+	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
+		"fp32 parameters, computing in bf16\n",
+	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a parameter\nadam with decoupled weight decay: two numbers a parameter\n"
+		"state by rows and columns\n",
+	[K_recompute] = RECOMPUTES(HELP_LINE),
+	[K_random] = FIT_RANDOMS(HELP_LINE),
+	[K_order] = ORDER_STRATEGIES(HELP_LINE),
+	[K_layout] = LAYOUT_STRATEGIES(HELP_LINE),
+};
+
+char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size)
+{
+	const char *line = word_help[knob];
+	text[0] = '\0';
+	for (int i = line ? knob_choice(value) : 0; line && i > 0; i--) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (line)
+		snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+	return text;
+}
+
 /* ---- units ------------------------------------------------------------------------- */
 
 struct scale { const char *name; double scale; };

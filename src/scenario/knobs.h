@@ -114,6 +114,8 @@ int knob_choice(int64_t value);
 int64_t knob_number(enum knob_id knob, int64_t value);
 /* The i-th word of "a|b|c" into word; false when there are fewer. */
 bool knob_word(const char *words, int i, char *word, size_t size);
+/* One line on what a choice's word means, "" where the word says it itself (devices: device_text()). Returns text. */
+char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size);
 /* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */
 int64_t knob_step(enum knob_id knob, int64_t value, int direction);
 

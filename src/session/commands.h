@@ -37,14 +37,14 @@ enum context {
 	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: which op to run next, and why") \
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory against work, the solver's log, or time over memory") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
-	X(FOLD, "fold", "space", "fold", IN_GRAPH, "", "fold or unfold the module under the cursor") \
+	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under the cursor") \
 	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, fit, differences") \
 	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
 	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
 	X(FIT, "fit", "F", "", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after the other, and rank it; Enter makes a change") \
 	X(SLOWDOWN, "slowdown", "M", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
-	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH, "", "fold or unfold all modules") \
-	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name") \
+	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH | IN_PANEL, "", "fold or unfold all modules, or all knobs") \
+	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
 	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
 	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows that contain the text") \

@@ -91,7 +91,9 @@ static void draw_message(struct app *app, struct rect rect)
 	else if (app->mode == MODE_PROMPT) {
 		snprintf(offered, sizeof offered, "%u of %u continuations", app->completed, app->completion.count);
 		text = offered;
-	} else if (app->mode == MODE_SEARCH)
+	} else if (app->mode == MODE_SEARCH && app->panel_has_keys)
+		text = "part of a knob's name or of what it does; Enter goes to it, n and N go on";
+	else if (app->mode == MODE_SEARCH)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with this text are shown; empty shows all";
@@ -162,6 +164,20 @@ static void find_factors(struct app *app)
 	app->model.factors = shown ? factors : NULL;
 }
 
+/* What the knobs mean by "given": found once a graph; batch and sequence may come later than the rest. */
+static void find_given(struct app *app)
+{
+	const struct graph *input = app->plan ? app->plan->input : NULL;
+	if (!input || (app->given_of == input->fingerprint && app->given_whole))
+		return;
+	const struct factors *factors = graph_factors_of(&app->given, input, session_rules_file(app->session));
+	bool whole = !graph_factors_pending(&app->given);
+	if (app->given_of != input->fingerprint || whole)
+		given_find(input, factors, session_rules_file(app->session), &app->model.given);
+	app->given_of = input->fingerprint;
+	app->given_whole = whole;
+}
+
 /* What the model of whole configurations says is shown by one view, too. */
 static void find_outlook(struct app *app)
 {
@@ -194,6 +210,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
 		return false;
 	find_factors(app);
+	find_given(app);
 	find_outlook(app);
 	find_previews(app);
 	frame_clear(frame);
@@ -310,12 +327,23 @@ static void enter_line(struct app *app)
 		app_run_line(app, text);
 	} else if (mode == MODE_SEARCH) {
 		snprintf(app->model.search, sizeof app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
-		app_find(app, 1);
+		if (!app->panel_has_keys)
+			app_find(app, 1);
 	}
+}
+
+/* While a knob is searched for, the panel shows what has the text so far, and arrows move in it. */
+static bool key_in_knob_search(struct app *app, const struct key_press *key)
+{
+	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(key->name, IN_PANEL);
+	return app->mode == MODE_SEARCH && app->panel_has_keys && (command == COMMAND_UP || command == COMMAND_DOWN) &&
+	       panel_command(&app->panel, &app->model, command);
 }
 
 static void key_in_line(struct app *app, const struct key_press *key)
 {
+	if (key_in_knob_search(app, key))
+		return;
 	if (strcmp(key->name, "Esc") == 0 || strcmp(key->name, "^C") == 0)
 		app->mode = MODE_VIEW;
 	else if (strcmp(key->name, "Backspace") == 0 && app->line.length == 0)
@@ -326,6 +354,8 @@ static void key_in_line(struct app *app, const struct key_press *key)
 		complete(app);
 	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
 		app->completed = 0;
+	if (app->panel_has_keys)
+		panel_narrow(&app->panel, app->mode == MODE_SEARCH ? app->line.text : "");
 	if (app->mode == MODE_FILTER)
 		snprintf(app->model.filter, sizeof app->model.filter, "%.*s", (int)sizeof app->model.filter - 1, app->line.text);
 }
@@ -373,6 +403,7 @@ void app_free(struct app *app)
 	}
 	plan_index_free(&app->index);
 	graph_factors_free(&app->factors);
+	graph_factors_free(&app->given);
 	configurations_free(&app->configurations);
 	ways_free(&app->ways);
 	slowdowns_free(&app->slowdowns);

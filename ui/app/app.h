@@ -42,6 +42,9 @@ struct app {
 	struct plan *plan;               /* model.plan, retained */
 	struct plan_index index;
 	struct graph_factors factors;
+	struct graph_factors given;      /* of the graph as read, which knobs mean by "given" */
+	uint64_t given_of;               /* fingerprint of the graph that model.given was found for */
+	bool given_whole;                /* with its factors */
 	struct configurations configurations;
 	struct ways ways;
 	struct slowdowns slowdowns;

@@ -24,6 +24,11 @@ void app_find(struct app *app, int direction)
 {
 	struct model *model = &app->model;
 	const struct plan *plan = model->plan;
+	if (app->panel_has_keys && *model->search) {
+		if (!panel_find(&app->panel, model->search, direction))
+			view_say(model, "no knob has \"%s\"", model->search);
+		return;
+	}
 	if (!plan || !*model->search)
 		return;
 	const struct graph *graph = plan->graph;
@@ -167,6 +172,8 @@ static void scale_devices(struct app *app, bool up)
 	}
 	snprintf(line, sizeof line, "set devices=%lld", (long long)wanted);
 	app_run_line(app, line);
+	if (wanted > 1 && app->model.scenario->value[K_devices] == wanted && app->model.scenario->value[K_strategy] == 0)
+		view_say(&app->model, "%lld devices, each of which does the whole step: :set strategy=auto splits it", (long long)wanted);
 }
 
 /* An export to a file that exists asks first; a session never replaces one. */
@@ -319,11 +326,16 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_CONFIGURE: configure(app); return true;
 	case COMMAND_FIT: fit(app); return true;
 	case COMMAND_SLOWDOWN: draw_slowdown(app); return true;
-	case COMMAND_DIFFERENCES: show(app, &view_runs); return true;
+	case COMMAND_DIFFERENCES: {
+		bool keys = app->panel_has_keys;   /* who turns knobs goes on turning them */
+		show(app, &view_runs);
+		app->panel_has_keys = keys;
+		return true;
+	}
 	case COMMAND_PANEL:
 		app->panel_has_keys = !app->panel_has_keys;
 		if (app->panel_has_keys)
-			view_say(model, "arrows turn knobs, Enter types a value");
+			view_say(model, "arrows turn knobs, Enter types a value, / finds a knob");
 		return true;
 	case COMMAND_SEARCH:
 		snprintf(model->search, sizeof model->search, "%s", arguments);

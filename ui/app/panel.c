@@ -1,57 +1,169 @@
-/* panel.c: the control panel. Lines are the groups' titles and the knobs; below them stands what the selected
+/* panel.c: the control panel. What people turn comes first; the rest is folded by group, but what was changed is always there. Below stands what the selected
  * knob does, or why it can't be turned, and what its neighbouring values gave where a run so far has them. */
 #include "panel.h"
 
+#include "src/scenario/devices.h"
 #include "src/session/worker.h"
 
-enum { HELP_ROWS = 7, EFFECT_WIDE = 34 };
+enum { HELP_ROWS = 7, HELP_ROWS_HIGH = 12, HIGH = 32, EFFECT_WIDE = 34, GROUPS_MOST = 12, PLACES = KNOB_COUNT + GROUPS_MOST };
 
-/* The groups as they stand in the panel: what is turned most comes first. Groups that are not named here follow. */
-static const char *const first_groups[] = { "order", "layout", "training", "devices", "parallelism" };
+/* What is turned most, in this order. */
+static const enum knob_id first_knobs[] = { K_recompute, K_batch, K_seq, K_precision, K_optimizer, K_devices, K_device, K_strategy, K_memory };
+enum { FIRST_KNOBS = sizeof first_knobs / sizeof *first_knobs };
+/* The groups as they stand below; groups that are not named here follow. */
+static const char *const first_groups[] = { "training", "devices", "parallelism", "order", "layout" };
 
-static uint32_t rank_of(const char *group)
+/* ---- places: knobs and groups' titles, from top to bottom, whether folded or not --------------------------- */
+
+struct place {
+	bool title, first;     /* a group's title; one of first_knobs */
+	enum knob_id knob;     /* of a title: any of the group's */
+	int group;
+};
+
+static bool stands_first(enum knob_id knob)
 {
-	uint32_t rank = 0;
-	while (rank < sizeof first_groups / sizeof *first_groups && strcmp(group, first_groups[rank]) != 0)
-		rank++;
-	return rank;
+	for (int i = 0; i < FIRST_KNOBS; i++)
+		if (first_knobs[i] == knob)
+			return true;
+	return false;
 }
 
-/* The knob at a place of the panel: by group, within a group as in the table. */
-static enum knob_id knob_at(uint32_t place)
+/* Adds a group: its title, and the knobs that don't stand first. */
+static void add_group(struct place *place, uint32_t *places, const char *name, int group)
 {
-	for (uint32_t rank = 0; rank <= sizeof first_groups / sizeof *first_groups; rank++)
-		for (uint32_t i = 0; i < KNOB_COUNT; i++)
-			if (rank_of(knobs[i].group) == rank && place-- == 0)
-				return (enum knob_id)i;
-	return (enum knob_id)0;
+	uint32_t title = (*places)++;
+	for (int i = 0; i < KNOB_COUNT; i++)
+		if (strcmp(knobs[i].group, name) == 0 && !stands_first((enum knob_id)i)) {
+			place[title] = (struct place){ .title = true, .knob = (enum knob_id)i, .group = group };
+			place[(*places)++] = (struct place){ .knob = (enum knob_id)i, .group = group };
+		}
+	if (*places == title + 1)
+		*places = title;
 }
 
-static bool begins_group(uint32_t place)
+static uint32_t find_places(struct place place[PLACES])
 {
-	return place == 0 || strcmp(knobs[knob_at(place)].group, knobs[knob_at(place - 1)].group) != 0;
+	const char *group[GROUPS_MOST];
+	int groups = 0;
+	uint32_t places = 0;
+	for (size_t i = 0; i < sizeof first_groups / sizeof *first_groups; i++)
+		group[groups++] = first_groups[i];
+	for (int i = 0; i < KNOB_COUNT; i++) {
+		bool known = false;
+		for (int g = 0; g < groups && !known; g++)
+			known = strcmp(group[g], knobs[i].group) == 0;
+		if (!known && groups < GROUPS_MOST)
+			group[groups++] = knobs[i].group;
+	}
+	for (int i = 0; i < FIRST_KNOBS; i++)
+		place[places++] = (struct place){ .first = true, .knob = first_knobs[i] };
+	for (int g = 0; g < groups; g++)
+		add_group(place, &places, group[g], g);
+	return places;
 }
 
-/* The line of the panel on which a place's knob stands: one per knob, and one per group's title. */
-static uint32_t line_of(uint32_t place)
+static bool changed(const struct model *model, enum knob_id knob)
 {
-	uint32_t line = 0;
-	for (uint32_t i = 0; i <= place; i++)
-		line += 1 + begins_group(i);
-	return line - 1;
+	return model->scenario->value[knob] != knobs[knob].normal;
 }
 
-static void draw_knob(struct frame *frame, struct rect rect, int y, const struct model *model, enum knob_id knob, bool selected)
+static bool matches(enum knob_id knob, const char *text)
+{
+	return text_contains(knobs[knob].name, text) || text_contains(knobs[knob].group, text) || text_contains(knobs[knob].help, text) ||
+	       (knobs[knob].words && text_contains(knobs[knob].words, text));
+}
+
+/* Narrowed by a search, just what matches; else titles, and knobs that no group folds away. */
+static bool place_shown(const struct panel *panel, const struct model *model, const struct place *place, uint32_t i)
+{
+	if (*panel->narrow)
+		return !place[i].title && matches(place[i].knob, panel->narrow);
+	return place[i].first || place[i].title || i == panel->selected || changed(model, place[i].knob) || (panel->open >> place[i].group & 1);
+}
+
+/* The shown places; returns how many, *row that of the selected one. */
+static uint32_t find_rows(const struct panel *panel, const struct model *model, const struct place *place, uint32_t places, uint32_t row[PLACES], uint32_t *selected)
+{
+	uint32_t rows = 0;
+	*selected = 0;
+	for (uint32_t i = 0; i < places; i++)
+		if (place_shown(panel, model, place, i)) {
+			if (i == panel->selected)
+				*selected = rows;
+			row[rows++] = i;
+		}
+	return rows;
+}
+
+/* The selected place. */
+static struct place here(const struct panel *panel)
+{
+	struct place place[PLACES];
+	uint32_t places = find_places(place);
+	return place[panel->selected < places ? panel->selected : 0];
+}
+
+void panel_narrow(struct panel *panel, const char *text)
+{
+	struct place place[PLACES];
+	uint32_t places = find_places(place), best = NONE;
+	snprintf(panel->narrow, sizeof panel->narrow, "%s", text);
+	for (int rank = 0; rank < 3 && *text && best == NONE; rank++)
+		for (uint32_t i = 0; i < places && best == NONE; i++) {
+			const char *name = knobs[place[i].knob].name;
+			if (!place[i].title && (rank == 0 ? strcmp(name, text) == 0 : rank == 1 ? text_contains(name, text) : matches(place[i].knob, text)))
+				best = i;
+		}
+	if (best != NONE)
+		panel->selected = best;
+}
+
+bool panel_find(struct panel *panel, const char *text, int direction)
+{
+	struct place place[PLACES];
+	uint32_t places = find_places(place);
+	for (uint32_t k = 1; k <= places; k++) {
+		uint32_t i = (uint32_t)((panel->selected + places + (int64_t)direction * k) % places);
+		if (place[i].title || !matches(place[i].knob, text))
+			continue;
+		panel->selected = i;
+		return true;
+	}
+	return false;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+/* The knob's value with what it comes to; the word gives way to the knob's name where the panel is narrow. */
+static char *value_text(const struct model *model, enum knob_id knob, int width, char *text, size_t size)
+{
+	return knob_came_to_text(knob, model->scenario, &model->given, model->plan, width - text_cells(knobs[knob].name) - 6, text, size);
+}
+
+static void draw_knob(struct frame *frame, struct rect rect, int y, const struct model *model, const struct place *place, bool selected)
 {
 	char value[64];
-	int64_t wanted = model->scenario->value[knob];
-	enum role role = wanted != knobs[knob].normal ? ROLE_TITLE : ROLE_TEXT;
-	knob_text(knob, wanted, value, sizeof value);
+	enum knob_id knob = place->knob;
+	enum role role = changed(model, knob) ? ROLE_TITLE : ROLE_TEXT;
+	int indent = place->first ? 1 : 2;
+	value_text(model, knob, rect.width - indent + 1, value, sizeof value);
 	int width = text_cells(value), right = rect.x + rect.width;
-	frame_text(frame, rect.x + 1, y, rect.width - width - 5, role, knobs[knob].name);
+	frame_text(frame, rect.x + indent, y, rect.width - width - 4 - indent, role, knobs[knob].name);
 	frame_right(frame, right - 2, y, role, value);
 	frame_glyph(frame, right - 3 - width - 1, y, GLYPH_DECREASE, ROLE_KEY);
 	frame_glyph(frame, right - 1, y, GLYPH_INCREASE, ROLE_KEY);
+	if (selected)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
+static void draw_title(struct frame *frame, struct rect rect, int y, const struct panel *panel, const struct place *place, bool selected)
+{
+	bool open = panel->open >> place->group & 1;
+	frame_glyph(frame, rect.x, y, open ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
+	frame_text(frame, rect.x + 2, y, rect.width - 2, ROLE_LABEL, knobs[place->knob].group);
+	if (!open)
+		frame_right(frame, rect.x + rect.width, y, ROLE_FAINT, "more");
 	if (selected)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
@@ -89,11 +201,18 @@ static const struct plan *known_run(const struct model *model, enum knob_id knob
 	return NULL;
 }
 
+/* Where a step would lead. */
+static int64_t next_value(const struct model *model, enum knob_id knob, int direction)
+{
+	return knob_next(knob, model->scenario, &model->given, model->plan, direction);
+}
+
 bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value)
 {
-	*knob = knob_at(panel->selected);
-	*value = knob_step(*knob, model->scenario->value[*knob], direction);
-	return model->plan && !model->status.stale && matters(*knob) && *value != model->scenario->value[*knob] &&
+	struct place place = here(panel);
+	*knob = place.knob;
+	*value = next_value(model, *knob, direction);
+	return !place.title && model->plan && !model->status.stale && matters(*knob) && *value != model->scenario->value[*knob] &&
 	       !known_run(model, *knob, *value);
 }
 
@@ -136,7 +255,7 @@ static void effect_text(const struct model *model, const struct preview *effect,
  * word before it may be. */
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
-	int64_t now = model->scenario->value[knob], value = knob_step(knob, now, direction);
+	int64_t now = model->scenario->value[knob], value = next_value(model, knob, direction);
 	struct preview effect = { 0 };
 	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
 		return 0;
@@ -156,79 +275,130 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 	return 2;
 }
 
-static void draw_help(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob)
+/* What the present value is: a word's own line, a device's figures, where a link's rate comes from; "" where the knob's sentence says it all. */
+static const char *value_help(const struct model *model, enum knob_id knob, char *text, size_t size)
 {
+	const struct scenario *scenario = model->scenario;
+	if (knob == K_device)
+		return device_text((enum device)scenario->value[K_device], true, text, size);
+	if (knob == K_intra_bandwidth || knob == K_inter_bandwidth)
+		return scenario->value[knob] == KNOB_GIVEN ? device_link_text((enum device)scenario->value[K_device], knob == K_inter_bandwidth, text, size) : "";
+	return knob_word_help(knob, scenario->value[knob], text, size);
+}
+
+static void draw_help(struct frame *frame, struct rect rect, const struct model *model, const struct place *place)
+{
+	char text[700], words[500], value[64];
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
+	if (place->title) {
+		frame_wrapped(frame, inside, ROLE_FAINT, "Enter folds and unfolds these knobs; / finds one by a part of its name");
+		return;
+	}
+	enum knob_id knob = place->knob;
 	int64_t now = model->scenario->value[knob];
-	int first = knob_step(knob, now, -1) == knob_step(knob, now, 1) ? 1 : -1;   /* a switch has one other value */
+	int first = next_value(model, knob, -1) == next_value(model, knob, 1) ? 1 : -1;   /* a switch has one other value */
 	for (int direction = first; direction <= 1; direction += 2) {
 		int rows = draw_effect(frame, inside, model, knob, direction);
 		inside.y += rows;
 		inside.height -= rows;
 	}
-	frame_wrapped(frame, inside, ROLE_FAINT, knobs[knob].help);
+	const char *more = value_help(model, knob, words, sizeof words);
+	knob_text(knob, now, value, sizeof value);
+	snprintf(text, sizeof text, "%s%s%s%s%s", knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
+	frame_wrapped(frame, inside, ROLE_FAINT, text);
 }
 
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)
 {
+	struct place place[PLACES];
+	uint32_t row[PLACES], selected, places = find_places(place), rows = find_rows(panel, model, place, places, row, &selected);
 	int width = frame->window.width, height = frame->window.height;
-	int help = height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
+	int help = height >= HIGH ? HELP_ROWS_HIGH : height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
 	for (int y = 0; y < height; y++)
 		frame_glyph(frame, 0, y, GLYPH_VERTICAL, ROLE_LINE);
 	struct rect inside = { 1, 0, width - 1, height - help };
-	uint32_t lines = line_of(KNOB_COUNT - 1) + 1;
 	panel->page = inside.height;
 	panel->width = width;
-	/* A group's first knob brings the title along. */
-	panel->top = scroll_to(panel->top, line_of(panel->selected) - begins_group(panel->selected), lines, inside.height);
-	panel->top = scroll_to(panel->top, line_of(panel->selected), lines, inside.height);
-	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
-		int y = (int)line_of(i) - (int)panel->top;
-		if (begins_group(i) && y - 1 >= 0 && y - 1 < inside.height)
-			frame_text(frame, inside.x + 1, y - 1, inside.width - 1, ROLE_LABEL, knobs[knob_at(i)].group);
-		if (y >= 0 && y < inside.height)
-			draw_knob(frame, inside, y, model, knob_at(i), has_keys && i == panel->selected);
+	panel->top = scroll_to(panel->top, selected, rows, inside.height);
+	for (int y = 0; y < inside.height && panel->top + (uint32_t)y < rows; y++) {
+		const struct place *at = &place[row[panel->top + (uint32_t)y]];
+		bool marked = has_keys && panel->top + (uint32_t)y == selected;
+		if (at->title)
+			draw_title(frame, inside, y, panel, at, marked);
+		else
+			draw_knob(frame, inside, y, model, at, marked);
 	}
+	if (rows == 0)
+		frame_text(frame, inside.x + 1, 0, inside.width - 1, ROLE_FAINT, "no knob has this");
 	if (help)
-		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, model, knob_at(panel->selected));
+		draw_help(frame, (struct rect){ 1, height - help, width - 1, help }, model, &place[panel->selected < places ? panel->selected : 0]);
+}
+
+/* ---- commands ------------------------------------------------------------------------------------ */
+
+static void turn(struct model *model, enum knob_id knob, int direction)
+{
+	char text[64];
+	int64_t next = next_value(model, knob, direction);
+	/* ZeRO without its stages is what strategy=data does. */
+	bool leaves_zero = knob == K_zero && next == 0 && model->scenario->value[K_strategy] == 1 + STRATEGY_ZERO;
+	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, text, sizeof text), leaves_zero ? " strategy=data" : "");
+}
+
+static void move(struct panel *panel, const struct model *model, enum command_id command)
+{
+	struct place place[PLACES];
+	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, find_places(place), row, &selected);
+	row_command(command, &selected, rows, panel->page);
+	if (rows)
+		panel->selected = row[selected];
 }
 
 bool panel_command(struct panel *panel, struct model *model, enum command_id command)
 {
-	enum knob_id knob = knob_at(panel->selected);
-	int64_t value = model->scenario->value[knob];
+	struct place place = here(panel);
+	enum knob_id knob = place.knob;
 	char text[64];
+	uint32_t unused = 0;
 	switch (command) {
+	case COMMAND_FOLD_ALL: panel->open = panel->open ? 0 : ~0u; return true;
+	case COMMAND_FOLD:
 	case COMMAND_LEFT:
 	case COMMAND_RIGHT:
-		view_request(model, false, "set %s=%s", knobs[knob].name,
-			     knob_text(knob, knob_step(knob, value, command == COMMAND_RIGHT ? 1 : -1), text, sizeof text));
-		return true;
 	case COMMAND_ACTIVATE:
-		if (knobs[knob].type == KNOB_SWITCH)
-			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !value, text, sizeof text));
+		if (place.title || command == COMMAND_FOLD)
+			panel->open = command == COMMAND_LEFT ? panel->open & ~(1u << place.group) : command == COMMAND_RIGHT ? panel->open | 1u << place.group
+				: panel->open ^ 1u << place.group;
+		else if (command != COMMAND_ACTIVATE)
+			turn(model, knob, command == COMMAND_RIGHT ? 1 : -1);
+		else if (knobs[knob].type == KNOB_SWITCH)
+			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !model->scenario->value[knob], text, sizeof text));
 		else
 			view_request(model, true, "set %s=", knobs[knob].name);
 		return true;
 	default:
-		return row_command(command, &panel->selected, KNOB_COUNT, panel->page);
+		if (!row_command(command, &unused, 1, 1))
+			return false;
+		move(panel, model, command);
+		return true;
 	}
 }
 
 void panel_click(struct panel *panel, struct model *model, int x, int y)
 {
+	struct place place[PLACES];
+	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, find_places(place), row, &selected);
 	char value[64];
-	if (y < 0 || y >= panel->page)
+	if (y < 0 || y >= panel->page || panel->top + (uint32_t)y >= rows)
 		return;
-	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
-		if (line_of(i) != panel->top + (uint32_t)y)
-			continue;
-		panel->selected = i;
-		int cells = text_cells(knob_text(knob_at(i), model->scenario->value[knob_at(i)], value, sizeof value));
-		if (x >= panel->width - 2)
-			panel_command(panel, model, COMMAND_RIGHT);
-		else if (x >= panel->width - 5 - cells && x < panel->width - 2 - cells)
-			panel_command(panel, model, COMMAND_LEFT);
-	}
+	panel->selected = row[panel->top + (uint32_t)y];
+	struct place at = place[panel->selected];
+	int cells = at.title ? 0 : text_cells(value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
+	if (at.title)
+		panel_command(panel, model, COMMAND_FOLD);
+	else if (x >= panel->width - 2)
+		panel_command(panel, model, COMMAND_RIGHT);
+	else if (x >= panel->width - 5 - cells && x < panel->width - 2 - cells)
+		panel_command(panel, model, COMMAND_LEFT);
 }

@@ -8,7 +8,7 @@
  */
 #include "screen.h"
 
-enum { PANEL_BESIDE = 76, PANEL_MIN = 25, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
+enum { PANEL_BESIDE = 76, PANEL_MIN = 28, PANEL_MAX = 40, BODY_MIN = 24, MESSAGE_ROWS = 14 };
 
 static int panel_width(int width, bool has_keys)
 {

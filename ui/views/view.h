@@ -42,6 +42,7 @@
 #include "configurations.h"
 #include "graph_factors.h"
 #include "plan_index.h"
+#include "src/plan/came_to.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
 #include "slowdowns.h"
@@ -63,6 +64,7 @@ struct model {
 	const struct config_ranking *ranking;  /* all configurations, as far as they have been searched; or NULL */
 	const struct ways *ways;          /* changes that make the step fit, as far as they were asked for and are there; or NULL */
 	const struct slowdowns *slowdowns; /* time over memory of plan's step, as far as it was asked for and is there; or NULL */
+	struct given given;               /* what the graph is as read: what knobs mean by "given" */
 	const struct preview *preview[2]; /* what the panel's knob would come to one step down and up, as far as known; else NULL */
 
 	uint32_t op, storage;             /* the shared cursor: ids of the plan's graph; storage may be NONE */

@@ -282,11 +282,13 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 	screenshot_keys(app, click_on(app, "concat", keys));
 	cr_assert_str_eq(app->plan->graph->op[app->model.op].name, "concat");
 	redraw(app);
-	screenshot_keys(app, click_on(app, "alignment", keys));
+	screenshot_keys(app, click_on(app, "optimizer", keys));
 	cr_assert(app->panel_has_keys);
 	redraw(app);
-	screenshot_keys(app, "click@98,3");
-	cr_assert_eq(session_scenario(app->session)->value[K_order], 0);
+	screenshot_keys(app, "click@98,2");
+	cr_assert_eq(session_scenario(app->session)->value[K_recompute], RECOMPUTE_SELECTIVE);
+	screenshot_keys(app, "u");
+	app_look(app);
 	redraw(app);
 	screenshot_keys(app, click_on(app, "? help", keys));
 	cr_assert_eq(app->mode, MODE_HELP);
@@ -295,14 +297,14 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 
 Test(app, the_panel_previews_both_neighbours_of_a_value)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 120, 30, "c down down down");
+	struct app *app = app_on_diamond(THEME_ANSI, false, 120, 30, "c / w o r k s p a c e Enter");
 	for (int i = 0; i < 3; i++) {
 		session_wait_preview(app->session);
 		app_look(app);
 		redraw(app);
 	}
 	expect(app, "▸ off             ~ the same");
-	screenshot_keys(app, "up up up");
+	screenshot_keys(app, "/ o r d e r Enter");
 	for (int i = 0; i < 3; i++) {
 		session_wait_preview(app->session);
 		app_look(app);
@@ -366,11 +368,15 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 		if (strcmp(keys[i], "p") == 0)
 			expect(app, "4.26 GiB = peak");
 		if (strcmp(keys[i], "right") == 0)
-			cr_assert_eq(session_scenario(session)->value[K_order], ORDER_PROGRAM);
-		if (strcmp(keys[i], "D") == 0)
+			cr_assert_eq(session_scenario(session)->value[K_recompute], RECOMPUTE_SELECTIVE);
+		if (strcmp(keys[i], "D") == 0) {
 			cr_assert_eq(session_scenario(session)->value[K_devices], 2);
-		if (strcmp(keys[i], "B") == 0)
-			expect(app, "order: program, was best");
+			expect(app, ":set strategy=auto");
+		}
+		if (strcmp(keys[i], "B") == 0) {
+			expect(app, "recompute: selective, was none");
+			cr_assert(app->panel_has_keys);
+		}
 	}
 	expect(app, "wrote gpt2_b1_s1024_adam-timeline.svg");
 	cr_assert_eq(unlink("gpt2_b1_s1024_adam-timeline.svg"), 0);

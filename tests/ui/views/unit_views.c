@@ -503,13 +503,13 @@ Test(views, a_graph_without_ops_can_be_shown)
 Test(views, the_panel_shows_every_knob_once)
 {
 	struct fixture fixture;
-	struct panel panel = { 0 };
+	struct panel panel = { .open = ~0u };
 	open_fixture(&fixture, diamond(), 40, 200);
 	panel_draw(&panel, &fixture.model, true, &fixture.frame);
 	char *text = frame_dump(&fixture.frame);
 	for (int i = 0; i < KNOB_COUNT; i++) {
 		char line[100];
-		snprintf(line, sizeof line, "\u2502 %s ", knobs[i].name);
+		snprintf(line, sizeof line, " %s ", knobs[i].name);
 		int found = 0;
 		for (const char *at = text; (at = strstr(at, line)); at++)
 			found++;
@@ -519,18 +519,10 @@ Test(views, the_panel_shows_every_knob_once)
 	close_fixture(&fixture);
 }
 
-Test(views, the_panel_asks_for_the_next_value_or_says_why_not)
+static void select_knob(struct panel *panel, const char *name)
 {
-	struct fixture fixture;
-	struct panel panel = { 0 };
-	open_fixture(&fixture, diamond(), 40, 30);
-	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
-		fixture.model.request[0] = fixture.model.message[0] = '\0';
-		panel.selected = i;
-		panel_command(&panel, &fixture.model, COMMAND_RIGHT);
-		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
-	}
-	close_fixture(&fixture);
+	panel_narrow(panel, name);
+	panel_narrow(panel, "");
 }
 
 static bool panel_says(struct fixture *fixture, struct panel *panel, const char *wanted)
@@ -543,11 +535,83 @@ static bool panel_says(struct fixture *fixture, struct panel *panel, const char 
 	return found;
 }
 
+/* Rows that begin with a name, below the view's edge. */
+static bool panel_has_row(struct fixture *fixture, struct panel *panel, const char *name)
+{
+	char line[100];
+	frame_clear(&fixture->frame);
+	panel_draw(panel, &fixture->model, true, &fixture->frame);
+	char *text = frame_dump(&fixture->frame);
+	snprintf(line, sizeof line, " %s ", name);
+	bool found = strstr(text, line);
+	mem_free(text);
+	return found;
+}
+
+Test(views, what_is_turned_most_is_in_a_small_panel_and_the_rest_is_folded)
+{
+	static const char *const wanted[] = { "recompute", "batch", "devices", "strategy", "memory" };
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 28, 20);   /* beside a view of 80x24 */
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		cr_assert(panel_has_row(&fixture, &panel, wanted[i]), "%s", wanted[i]);
+	cr_assert_not(panel_has_row(&fixture, &panel, "in_place"));
+	fixture.scenario.value[K_train] = 1;         /* what was changed is shown though its group is folded */
+	cr_assert(panel_has_row(&fixture, &panel, "train"));
+	panel_narrow(&panel, "in_pl");
+	cr_assert(panel_has_row(&fixture, &panel, "in_place"));
+	cr_assert_not(panel_has_row(&fixture, &panel, "recompute"));
+	panel_narrow(&panel, "");
+	cr_assert(panel_has_row(&fixture, &panel, "in_place"));
+	cr_assert(panel_find(&panel, "micro", 1));
+	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
+	cr_assert_str_eq(fixture.model.request, "set microbatches=2");
+	close_fixture(&fixture);
+}
+
+Test(views, a_step_from_given_changes_something)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 40, 30);
+	fixture.model.given = (struct given){ .batch = 8, .precision = "fp32", .optimizer = "", .train = "a step" };
+	cr_assert(panel_says(&fixture, &panel, "given (8)"));
+	cr_assert(panel_says(&fixture, &panel, "given (fp32)"));
+	select_knob(&panel, "batch");
+	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
+	cr_assert_str_eq(fixture.model.request, "set batch=16");
+	select_knob(&panel, "precision");
+	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
+	cr_assert_str_eq(fixture.model.request, "set precision=bf16");
+	fixture.scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
+	select_knob(&panel, "zero");
+	cr_assert(panel_says(&fixture, &panel, "3 (strategy)"));
+	panel_command(&panel, &fixture.model, COMMAND_LEFT);
+	cr_assert_str_eq(fixture.model.request, "set zero=2");
+	close_fixture(&fixture);
+}
+
+Test(views, the_panel_asks_for_the_next_value_or_says_why_not)
+{
+	struct fixture fixture;
+	struct panel panel = { 0 };
+	open_fixture(&fixture, diamond(), 40, 30);
+	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
+		fixture.model.request[0] = fixture.model.message[0] = '\0';
+		select_knob(&panel, knobs[i].name);
+		panel_command(&panel, &fixture.model, COMMAND_RIGHT);
+		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
+	}
+	close_fixture(&fixture);
+}
+
 Test(views, the_panel_tells_what_a_step_gave_when_a_run_has_it)
 {
 	struct fixture fixture;
 	struct panel panel = { 0 };
 	open_fixture(&fixture, diamond(), 60, 40);
+	select_knob(&panel, "order");
 	cr_assert_not(panel_says(&fixture, &panel, "the same"));
 	fixture.scenario.value[K_order] = ORDER_UPDATES_LAST;   /* a step to the left is the fixture's run */
 	cr_assert(panel_says(&fixture, &panel, "the same"));
