@@ -5,7 +5,7 @@
 #include "history_file.h"
 #include "ui/screen/screen.h"
 
-enum { WHEEL_ROWS = 3 };
+enum { WHEEL_ROWS = 3, COMPLETION_ROWS = 12 };
 
 /* ---- plans ------------------------------------------------------------------------ */
 
@@ -81,6 +81,16 @@ static const char *label_of(enum mode mode)
 	return mode == MODE_PROMPT ? ":" : mode == MODE_SEARCH ? "/" : mode == MODE_FILTER ? "\\" : "";
 }
 
+/* What could follow at the prompt, above the message; where nothing was chosen yet, for what is typed so far. */
+static void draw_completion(struct app *app, struct rect message)
+{
+	int most = message.y / 2 < COMPLETION_ROWS ? message.y / 2 : COMPLETION_ROWS;
+	if (app->completed == 0)
+		completion_find(app->line.text, &app->model, &app->completion);
+	frame_window(&app->frame, (struct rect){ message.x, message.y - most, message.width, most });
+	completion_draw(&app->frame, (struct rect){ 0, 0, message.width, most }, &app->completion, app->completed);
+}
+
 /* The row above the footer: a hint while typing, else what was said last. What is longer covers rows of the view. */
 static void draw_message(struct app *app, struct rect rect)
 {
@@ -89,7 +99,7 @@ static void draw_message(struct app *app, struct rect rect)
 	if (app->mode == MODE_PROMPT && app->completed == 0)
 		text = completion_hint(app->line.text);
 	else if (app->mode == MODE_PROMPT) {
-		snprintf(offered, sizeof offered, "%u of %u continuations", app->completed, app->completion.count);
+		snprintf(offered, sizeof offered, "%u of %u; Tab and S-Tab go on", app->completed, app->completion.count);
 		text = offered;
 	} else if (app->mode == MODE_SEARCH && app->panel_has_keys)
 		text = "part of a knob's name or of what it does; Enter goes to it, n and N go on";
@@ -97,6 +107,11 @@ static void draw_message(struct app *app, struct rect rect)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with this text are shown; empty shows all";
+	if (app->mode == MODE_PROMPT) {   /* the list stands above it */
+		frame_window(&app->frame, rect);
+		frame_words(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);
+		return;
+	}
 	int rows = text_rows(text, rect.width) - 1, most = rect.y / 2;
 	rows = rows < 0 ? 0 : rows < most ? rows : most;
 	frame_window(&app->frame, (struct rect){ rect.x, rect.y - rows, rect.width, rect.height + rows });
@@ -230,6 +245,8 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 		}
 		if (screen.message.height > 0)
 			draw_message(app, screen.message);
+		if (screen.message.height > 0 && app->mode == MODE_PROMPT)
+			draw_completion(app, screen.message);
 		*x = draw_footer(app, &screen);
 		*y = height - 1;
 		if (app->mode == MODE_HELP)
@@ -304,14 +321,17 @@ static void key_in_view(struct app *app, const struct key_press *key)
 		app_run(app, command, line);
 }
 
-static void complete(struct app *app)
+/* The next continuation goes into the line, or the one before. */
+static void complete(struct app *app, bool back)
 {
+	struct completion *completion = &app->completion;
 	if (app->completed == 0)
-		completion_find(app->line.text, &app->model, &app->completion);
-	if (app->completion.count == 0)
+		completion_find(app->line.text, &app->model, completion);
+	if (completion->count == 0)
 		return;
-	line_set(&app->line, app->completion.line[app->completed % app->completion.count]);
-	app->completed = app->completion.count == 1 ? 0 : app->completed % app->completion.count + 1;
+	uint32_t next = back ? (app->completed > 1 ? app->completed - 1 : completion->count) : app->completed % completion->count + 1;
+	line_set(&app->line, completion->offer[next - 1].line);
+	app->completed = completion->count == 1 ? 0 : next;
 }
 
 static void enter_line(struct app *app)
@@ -350,8 +370,8 @@ static void key_in_line(struct app *app, const struct key_press *key)
 		app->mode = MODE_VIEW;
 	else if (strcmp(key->name, "Enter") == 0)
 		enter_line(app);
-	else if (strcmp(key->name, "Tab") == 0 && app->mode == MODE_PROMPT)
-		complete(app);
+	else if ((strcmp(key->name, "Tab") == 0 || strcmp(key->name, "S-Tab") == 0) && app->mode == MODE_PROMPT)
+		complete(app, *key->name == 'S');
 	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
 		app->completed = 0;
 	if (app->panel_has_keys)

@@ -3,17 +3,58 @@
 
 #include <glob.h>
 
+#include "src/scenario/devices.h"
 #include "src/write/export.h"
 
 /* Words that only the session's language has. */
 static const char *const session_words[] = { "keep", "offload" };
 
-/* Adds head + word when word begins with part. */
-static void offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
+/* 0: word begins with part; 1: contains it; 2: has its letters in their order; 3: none of these. */
+static uint8_t rank_of(const char *word, const char *part)
 {
-	if (completion->count == COMPLETIONS || strncmp(word, part, strlen(part)) != 0)
-		return;
-	snprintf(completion->line[completion->count++], LINE_SIZE, "%.*s%s%s", (int)head_length, head, word, tail);
+	if (strncmp(word, part, strlen(part)) == 0)
+		return 0;
+	if (text_contains(word, part))
+		return 1;
+	for (; *word && *part; word++)
+		part += *word == *part;
+	return *part ? 3 : 2;
+}
+
+/* Where an offer of that rank goes: behind its equals; NULL where better ones fill the list. */
+static struct candidate_line *room_for(struct completion *completion, uint8_t rank)
+{
+	struct candidate_line *offer = completion->offer;
+	uint32_t at = completion->count;
+	if (at == COMPLETIONS && offer[at - 1].rank <= rank)
+		return NULL;
+	if (at == COMPLETIONS)
+		at = --completion->count;
+	for (; at > 0 && offer[at - 1].rank > rank; at--)
+		offer[at] = offer[at - 1];
+	completion->count++;
+	return &offer[at];
+}
+
+/* Adds head + word when the word has part in it. The place of its note, or NULL. */
+static char *offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
+{
+	uint8_t rank = rank_of(word, part);
+	struct candidate_line *room = rank < 3 ? room_for(completion, rank) : NULL;
+	if (!room)
+		return NULL;
+	snprintf(room->line, LINE_SIZE, "%.*s%s%s", (int)head_length, head, word, tail);
+	room->note[0] = '\0';
+	room->word = (uint16_t)head_length;
+	room->rank = rank;
+	return room->note;
+}
+
+static void offer_noted(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail, const char *text)
+{
+	char *note = offer(completion, head, head_length, part, word, tail);
+	if (note)
+		snprintf(note, COMPLETION_NOTE, "%s", text);
 }
 
 static void offer_words(struct completion *completion, const char *head, size_t head_length, const char *part, const char *words)
@@ -23,35 +64,50 @@ static void offer_words(struct completion *completion, const char *head, size_t 
 		offer(completion, head, head_length, part, word, "");
 }
 
-static void offer_knobs(struct completion *completion, const char *line, const char *part, const char *tail)
+/* A knob's words, each with what it means. */
+static void offer_values(struct completion *completion, const char *line, size_t head, const char *part, enum knob_id knob)
 {
-	const char *value = strchr(part, '=');
-	if (!value) {
-		for (int i = 0; i < KNOB_COUNT; i++)
-			offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
-		return;
+	char word[64], text[200];
+	const char *words = knobs[knob].type == KNOB_SWITCH ? "off|on" : knobs[knob].words;
+	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
+		char *note = offer(completion, line, head, part, word, "");
+		if (note)
+			snprintf(note, COMPLETION_NOTE, "%s", knob == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(knob, i, text, sizeof text));
 	}
-	char name[64];
-	snprintf(name, sizeof name, "%.*s", (int)(value - part), part);
-	enum knob_id knob = knob_find(name);
-	size_t head = (size_t)(value + 1 - line);
-	if (knob == KNOB_COUNT)
-		return;
-	if (knobs[knob].type == KNOB_SWITCH)
-		offer_words(completion, line, head, value + 1, "off|on");
-	else if (knobs[knob].words)
-		offer_words(completion, line, head, value + 1, knobs[knob].words);
 }
 
+static void offer_knobs(struct completion *completion, const struct model *model, const char *line, const char *part, const char *tail)
+{
+	const char *value = strchr(part, '=');
+	char now[64], name[64];
+	for (int i = 0; i < KNOB_COUNT && !value; i++) {
+		char *note = offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
+		if (note)
+			snprintf(note, COMPLETION_NOTE, "%s: %s", model->scenario ? knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan, sizeof now, now, sizeof now) : "",
+				 knobs[i].help);
+	}
+	if (!value)
+		return;
+	snprintf(name, sizeof name, "%.*s", (int)(value - part), part);
+	enum knob_id knob = knob_find(name);
+	if (knob != KNOB_COUNT)
+		offer_values(completion, line, (size_t)(value + 1 - line), value + 1, knob);
+}
+
+/* An op says its type, a tensor its bytes: one name may stand for both. */
 static void offer_names(struct completion *completion, const struct model *model, const char *line, const char *part, bool ops, bool tensors)
 {
+	size_t head = (size_t)(part - line);
+	char bytes[32], *note;
 	if (!model->plan)
 		return;
 	const struct graph *graph = model->plan->graph;
 	for (uint32_t i = 0; ops && i < graph->ops; i++)
-		offer(completion, line, (size_t)(part - line), part, graph->op[i].name, "");
+		if ((note = offer(completion, line, head, part, graph->op[i].name, "")))
+			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i] + 1, graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
-		offer(completion, line, (size_t)(part - line), part, graph->tensor[i].name, "");
+		if ((note = offer(completion, line, head, part, graph->tensor[i].name, "")))
+			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes), kind_names[graph->tensor[i].kind]);
 }
 
 /* Files whose names begin with part, directories with a slash. */
@@ -71,7 +127,7 @@ static void offer_files(struct completion *completion, const char *line, const c
 static void offer_commands(struct completion *completion, const char *line, const char *part)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
-		offer(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "");
+		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "", commands[i].help);
 	for (size_t i = 0; i < sizeof session_words / sizeof *session_words; i++)
 		offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
@@ -83,7 +139,7 @@ static void offer_types(struct completion *completion, const struct model *model
 	for (uint32_t i = 0; graph && i < graph->ops; i++) {
 		bool known = false;
 		for (uint32_t j = 0; j < completion->count && !known; j++)
-			known = strcmp(completion->line[j] + (part - line), graph->op[i].type) == 0;
+			known = strcmp(completion->offer[j].line + (part - line), graph->op[i].type) == 0;
 		if (!known)
 			offer(completion, line, (size_t)(part - line), part, graph->op[i].type, "");
 	}
@@ -114,8 +170,8 @@ static void offer_kinds(struct completion *completion, const char *line, const c
 {
 	size_t head = (size_t)(part - line);
 	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
-		offer(completion, line, head, part, export_kinds[kind].name, "");
-	offer(completion, line, head, part, "screen", "");
+		offer_noted(completion, line, head, part, export_kinds[kind].name, "", export_kinds[kind].help);
+	offer_noted(completion, line, head, part, "screen", "", "what you see now, as text, or as SVG where the file's name ends so");
 }
 
 /* The views that the line's kind has. */
@@ -126,7 +182,7 @@ static void offer_views(struct completion *completion, const char *line, const c
 	snprintf(kind, sizeof kind, "%.*s", (int)strcspn(begin, " "), begin);
 	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
-			offer(completion, line, (size_t)(part - line), part, export_views[i].name, "");
+			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "", export_views[i].help ? export_views[i].help : "");
 }
 
 /* The options that may follow an export's kind, and their values; false where a file's name stands. */
@@ -138,8 +194,8 @@ static bool offer_export(struct completion *completion, const char *line, const 
 	else if (head >= 8 && strncmp(part - 8, "--stage ", 8) == 0)
 		offer_words(completion, line, head, part, "input|device");
 	else if (*part == '-') {
-		offer(completion, line, head, part, "--view", " ");
-		offer(completion, line, head, part, "--stage", " ");
+		offer_noted(completion, line, head, part, "--view", " ", "which drawing or figure");
+		offer_noted(completion, line, head, part, "--stage", " ", "input: the graph as read; device: as planned");
 	} else
 		return false;
 	return true;
@@ -154,9 +210,9 @@ void completion_find(const char *line, const struct model *model, struct complet
 	if (part == line + strspn(line, " "))
 		offer_commands(completion, line, part);
 	else if (command == COMMAND_SET)
-		offer_knobs(completion, line, part, "=");
+		offer_knobs(completion, model, line, part, "=");
 	else if (command == COMMAND_RESET)
-		offer_knobs(completion, line, part, "");
+		offer_knobs(completion, model, line, part, "");
 	else if (command == COMMAND_PIN)
 		offer_pin(completion, model, line, part);
 	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
@@ -169,6 +225,32 @@ void completion_find(const char *line, const struct model *model, struct complet
 		offer_files(completion, line, part);
 	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
 		offer_names(completion, model, line, part, false, true);
+	/* Letters in their order alone are a guess: only where there is nothing better. */
+	while (completion->count && completion->offer[completion->count - 1].rank == 2 && completion->offer[0].rank < 2)
+		completion->count--;
+}
+
+int completion_draw(struct frame *frame, struct rect rect, const struct completion *completion, uint32_t chosen)
+{
+	int rows = completion->count < (uint32_t)rect.height ? (int)completion->count : rect.height, width = 0;
+	uint32_t top = scroll_to(0, chosen ? chosen - 1 : 0, completion->count, rows);
+	for (int i = 0; i < rows; i++) {
+		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
+		int cells = text_cells(offer->line + offer->word);
+		width = cells > width ? cells : width;
+	}
+	width = width > rect.width / 2 ? rect.width / 2 : width;
+	struct rect inside = { rect.x, rect.y + rect.height - rows, rect.width, rows };
+	frame_blank(frame, inside);
+	for (int i = 0; i < rows; i++) {
+		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
+		int y = inside.y + i;
+		frame_name(frame, inside.x + 1, y, width, ROLE_KEY, offer->line + offer->word);
+		frame_words(frame, inside.x + width + 3, y, inside.width - width - 3, ROLE_FAINT, offer->note);
+		if (top + (uint32_t)i + 1 == chosen)
+			frame_mark(frame, (struct rect){ inside.x, y, inside.width, 1 }, MARK_REVERSE);
+	}
+	return rows;
 }
 
 const char *completion_hint(const char *line)

@@ -720,7 +720,19 @@ Test(views, the_prompt_completes_commands_knobs_values_and_names)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		completion_find(cases[i].typed, &fixture.model, &completion);
 		cr_assert_geq(completion.count, 1, "%s", cases[i].typed);
-		cr_assert_str_eq(completion.line[0], cases[i].wanted);
+		cr_assert_str_eq(completion.offer[0].line, cases[i].wanted);
+	}
+	/* Parts of names, then letters in their order; every offer says what it is. */
+	static const struct { const char *typed, *wanted, *note; } finds[] = {
+		{ "set device=a100-8", "set device=a100-80gb", "80 GiB  312 TFLOP/s bf16  2039 GB/s" }, { "set recompute=sel", "set recompute=selective", "scores of attentions" },
+		{ "go pool", "go left_pool", "max_pool2d" }, { "go lpl", "go left_pool", "op 3" }, { "go stem.o", "go stem.out", "tensor, 16.0 MiB activation" },
+		{ "export svg", "export svg", "a drawing" }, { "baseln", "baseline", "make this plan" }, { "set order=be", "set order=best", "min-cut" },
+	};
+	for (size_t i = 0; i < sizeof finds / sizeof *finds; i++) {
+		completion_find(finds[i].typed, &fixture.model, &completion);
+		cr_assert_geq(completion.count, 1, "%s", finds[i].typed);
+		cr_assert_str_eq(completion.offer[0].line, finds[i].wanted);
+		cr_assert(strstr(completion.offer[0].note, finds[i].note), "%s", completion.offer[0].note);
 	}
 	close_fixture(&fixture);
 }
