@@ -39,7 +39,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	char number[32] = "";
 	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
 	if (strlen(op) > longest) {
-		snprintf(number, sizeof number, "op %u", plan->ordered->position[certificate->op] + 1);
+		snprintf(number, sizeof number, "op %u", plan->ordered->position[certificate->op]);
 		op = number;
 	}
 	switch (certificate->proof) {
@@ -55,8 +55,8 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 {
 	const struct layout *layout = &plan->laid_out->layout;
 	switch (layout->ground) {
-	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment + 1); break;
-	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness + 1); break;
+	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment); break;
+	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness); break;
 	case LAYOUT_PROOF_BUFFER: snprintf(text, size, "one buffer alone"); break;
 	default: snprintf(text, size, "an exhausted search: %u buffers don't fit below it", layout->core_count);
 	}

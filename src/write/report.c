@@ -186,7 +186,7 @@ static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	for (uint32_t c = 0; c < columns; c++)
 		fputc(c == peak_column ? '^' : '-', stream);
 	const struct op *peak = &plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]];
-	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position + 1, ops, peak->name, peak->type, peak->src ? " at " : "",
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position, ops, peak->name, peak->type, peak->src ? " at " : "",
 		peak->src ? peak->src : "");
 }
 

@@ -32,7 +32,7 @@ enum status segments_text(const struct plan *plan, const struct export_options *
 		roam->branches);
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		const struct order_segment *segment = &roam->segment[i];
-		fprintf(stream, "%7u  %5u-%-5u  %-8s  %11s  %-9s  %s\n", i, segment->first + 1, segment->last + 1, phase_names[segment->phase],
+		fprintf(stream, "%7u  %5u-%-5u  %-8s  %11s  %-9s  %s\n", i, segment->first, segment->last, phase_names[segment->phase],
 			bytes_text(segment->peak, text, sizeof text), segment->exact ? "exact" : "heuristic",
 			text_clean(waist_name(plan, segment), name, sizeof name));
 	}
@@ -108,8 +108,8 @@ static void segment_node(const struct plan *plan, uint32_t number, FILE *stream)
 	const struct order_segment *segment = &plan->ordered->result.roam.segment[number];
 	bool peak = plan->ordered->peak_position >= segment->first && plan->ordered->peak_position <= segment->last;
 	char text[32], name[400];
-	fprintf(stream, "  s%u [label=<<b>%u</b>: ops %u&#8211;%u<br/>%s<br/><font point-size=\"9\">", number, number, segment->first + 1,
-		segment->last + 1, bytes_text(segment->peak, text, sizeof text));
+	fprintf(stream, "  s%u [label=<<b>%u</b>: ops %u&#8211;%u<br/>%s<br/><font point-size=\"9\">", number, number, segment->first,
+		segment->last, bytes_text(segment->peak, text, sizeof text));
 	dot_write_part(stream, segment->waist == NONE ? "end" : text_clean(waist_name(plan, segment), name, sizeof name), "<>");
 	fputs("</font>", stream);
 	branch_lines(plan, number, stream);

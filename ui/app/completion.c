@@ -104,7 +104,7 @@ static void offer_names(struct completion *completion, const struct model *model
 	const struct graph *graph = model->plan->graph;
 	for (uint32_t i = 0; ops && i < graph->ops; i++)
 		if ((note = offer(completion, line, head, part, graph->op[i].name, "")))
-			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i] + 1, graph->op[i].type);
+			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i], graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
 		if ((note = offer(completion, line, head, part, graph->tensor[i].name, "")))
 			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes), kind_names[graph->tensor[i].kind]);

@@ -227,7 +227,7 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	}
 	char bytes[32], offset[32], text[160];
 	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
-		 bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage] + 1, plan->laid_out->last[storage] + 1);
+		 bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage], plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, storage_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
@@ -267,7 +267,7 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 	struct holes holes = plan_holes(model->index, position);
 	int x = 0, width = frame->window.width;
 	char a[32], b[32], text[120];
-	snprintf(text, sizeof text, "op %u: %s live", position + 1, bytes_text(plan->ordered->live[position], a, sizeof a));
+	snprintf(text, sizeof text, "op %u: %s live", position, bytes_text(plan->ordered->live[position], a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
 	frame_part(frame, &x, y, width, ROLE_TEXT, text);

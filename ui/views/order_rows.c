@@ -64,7 +64,7 @@ static int draw_row(struct frame *frame, int y, const struct order_rows *rows, c
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
 	bool waiting = position >= rows->ran;
 	char text[32];
-	snprintf(text, sizeof text, "%u", position + 1);
+	snprintf(text, sizeof text, "%u", position);
 	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, text);
 	if (segment_of_waist(rows->roam, schedule->order[position], position) != NONE)
 		frame_glyph(frame, NUMBER - 1, y, GLYPH_BULLET, ROLE_KEY);

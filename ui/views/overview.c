@@ -76,7 +76,7 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 		snprintf(text, sizeof text, "%s = peak %s", live, change_text(below, change, sizeof change));
 	int room = frame->window.width - text_cells(text) - 1;
 	frame_right(frame, frame->window.width, y, below == 0 ? ROLE_PEAK : ROLE_TEXT, text);
-	snprintf(text, sizeof text, "%s/%s ", count_text(position + 1, number), count_text(plan->graph->ops, all));
+	snprintf(text, sizeof text, "op %s of %s ", count_text(position, number), count_text(plan->graph->ops, all));
 	int x = frame_text(frame, 0, y, room, ROLE_FAINT, text);
 	x += frame_name(frame, x, y, room - x, ROLE_TITLE, op->name);
 	snprintf(text, sizeof text, "  %s  %s", op->type, phase_names[op->phase]);

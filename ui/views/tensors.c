@@ -156,7 +156,7 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 	case COLUMN_FIRST:
 	case COLUMN_LAST:
 		if (present)
-			snprintf(text, size, "%lld", (long long)value + 1);
+			snprintf(text, size, "%lld", (long long)value);
 		else
 			snprintf(text, size, "-");
 		break;
