@@ -24,20 +24,10 @@ struct cell {
 
 enum { CELLS = 14 };
 
-/* Of all ops of the step; -1 where some op's are unknown. */
-static int64_t work(const struct graph *graph)
-{
-	int64_t sum = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].flops < 0 || __builtin_add_overflow(sum, graph->op[op].flops, &sum))
-			return -1;
-	return sum;
-}
-
 static void fill(const struct plan *plan, struct cell cell[CELLS])
 {
 	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
-	int64_t flops = plan ? work(plan->graph) : -1, time = plan ? plan_step_time(plan) : -1;
+	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan_step_time(plan) : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL
 	const struct cell all[CELLS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },

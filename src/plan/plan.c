@@ -28,6 +28,19 @@ void plan_release(struct plan *plan)
 	mem_free(plan);
 }
 
+int64_t plan_flops(const struct plan *plan)
+{
+	const struct graph *graph = plan->graph;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0, of_op;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD;
+		if (graph->op[op].flops < 0 || __builtin_mul_overflow(graph->op[op].flops, each ? passes : 1, &of_op) || __builtin_add_overflow(sum, of_op, &sum))
+			return -1;
+	}
+	return sum;
+}
+
 int64_t plan_step_time(const struct plan *plan)
 {
 	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->time.total : -1;

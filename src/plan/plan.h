@@ -84,6 +84,8 @@ static inline int64_t plan_arena(const struct plan *plan)
 	return plan->laid_out->layout.arena;
 }
 
+/* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1: some op doesn't know its own. O(ops). */
+int64_t plan_flops(const struct plan *plan);
 /* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
 /* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name

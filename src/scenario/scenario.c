@@ -85,6 +85,25 @@ enum status scenario_copy(struct scenario *to, const struct scenario *from)
 	return OK;
 }
 
+bool knob_matters(enum knob_id knob)
+{
+	return knob != K_order_effort && knob != K_layout_effort && knob != K_store;
+}
+
+bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but)
+{
+	char a[512], b[512];
+	for (int k = 0; k < KNOB_COUNT; k++)
+		if (k != (int)but && knob_matters((enum knob_id)k) && one->value[k] != other->value[k])
+			return false;
+	if (one->pins != other->pins)
+		return false;
+	for (uint32_t i = 0; i < one->pins; i++)
+		if (strcmp(pin_text(&one->pin[i], a, sizeof a), pin_text(&other->pin[i], b, sizeof b)) != 0)
+			return false;
+	return true;
+}
+
 /* ---- setting -------------------------------------------------------------------------- */
 
 static void drop_pins(struct scenario *scenario, enum pin_kind kind)

@@ -42,6 +42,10 @@ struct scenario {
 void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
 void scenario_done(struct scenario *scenario);
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
+/* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT: none). */
+bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but);
+/* Effort rises by itself in the background, and the store changes no result: false for these. */
+bool knob_matters(enum knob_id knob);
 /* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write memory=24GiB". "" where there is

@@ -43,7 +43,6 @@ struct session {
 	struct plan *baseline;
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
-	uint64_t run_request;       /* that the newest run belongs to */
 	struct session_log *log;
 	const char *rules_file;     /* the caller's, or NULL */
 	bool interactive;
@@ -198,11 +197,13 @@ static void keep_run(struct session *session, struct plan *plan)
 {
 	if (!plan->complete)
 		return;
-	/* A better plan of the same request takes the place of the one before, with whatever effort it was found. */
-	bool same = session->runs && (session->run_request == session->plan_request || session->run[session->runs - 1]->fingerprint == plan->fingerprint);
-	session->run_request = session->plan_request;
-	if (same)
-		plan_release(session->run[--session->runs]);
+	/* A plan of knobs that had one takes its place, with whatever effort it was found: undo and redo make no new runs. */
+	for (uint32_t i = 0; i < session->runs; i++)
+		if (session->run[i]->input->fingerprint == plan->input->fingerprint && scenario_alike(&session->run[i]->scenario, &plan->scenario, KNOB_COUNT)) {
+			plan_release(session->run[i]);
+			session->run[i] = plan_retain(plan);
+			return;
+		}
 	if (session->runs == RUNS_MAX) {
 		plan_release(session->run[0]);
 		memmove(session->run, session->run + 1, --session->runs * sizeof *session->run);

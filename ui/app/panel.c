@@ -170,32 +170,12 @@ static void draw_title(struct frame *frame, struct rect rect, int y, const struc
 
 /* ---- what a step would do, from the runs so far ------------------------------------------------------- */
 
-/* Effort rises by itself in the background, and the store changes no result. */
-static bool matters(enum knob_id knob)
-{
-	return knob != K_order_effort && knob != K_layout_effort && knob != K_store;
-}
-
-static bool same_pins(const struct scenario *one, const struct scenario *other)
-{
-	char a[512], b[512];
-	if (one->pins != other->pins)
-		return false;
-	for (uint32_t i = 0; i < one->pins; i++)
-		if (strcmp(pin_text(&one->pin[i], a, sizeof a), pin_text(&other->pin[i], b, sizeof b)) != 0)
-			return false;
-	return true;
-}
-
 /* The newest run of what is asked for with that value of the knob, or NULL. */
 static const struct plan *known_run(const struct model *model, enum knob_id knob, int64_t value)
 {
 	for (uint32_t i = model->runs; i-- > 0; ) {
 		const struct scenario *scenario = &model->run[i]->scenario;
-		bool same = scenario->value[knob] == value && same_pins(scenario, model->scenario);
-		for (int k = 0; k < KNOB_COUNT && same; k++)
-			same = k == (int)knob || !matters((enum knob_id)k) || scenario->value[k] == model->scenario->value[k];
-		if (same)
+		if (scenario->value[knob] == value && scenario_alike(scenario, model->scenario, knob))
 			return model->run[i];
 	}
 	return NULL;
@@ -212,7 +192,7 @@ bool panel_asks(const struct panel *panel, const struct model *model, int direct
 	struct place place = here(panel);
 	*knob = place.knob;
 	*value = next_value(model, *knob, direction);
-	return !place.title && model->plan && !model->status.stale && matters(*knob) && *value != model->scenario->value[*knob] &&
+	return !place.title && model->plan && !model->status.stale && knob_matters(*knob) && *value != model->scenario->value[*knob] &&
 	       !known_run(model, *knob, *value);
 }
 

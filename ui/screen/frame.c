@@ -93,6 +93,11 @@ void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role 
 	put(frame, x, y, frame_code(frame, glyph), role, ROLE_TEXT);
 }
 
+const struct cell *frame_cell_at(const struct frame *frame, int x, int y)
+{
+	return at((struct frame *)(uintptr_t)frame, x, y);
+}
+
 void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum role role)
 {
 	const struct cell *cell = at(frame, x, y);

@@ -11,7 +11,9 @@ struct runs {
 	int page;
 	enum pane pane;
 	struct slowdown_pane slowdown;
-	int axis_after;                 /* the plot's axis, counted from work, which is the first */
+	int axis_after;                 /* the plot's axis, counted from work */
+	bool axis_chosen;               /* else it is the first that runs_plot.h names */
+	uint64_t shown;                 /* fingerprint of the plan on the screen at the last drawing */
 	double *work;                   /* [runs] of the plans up to serial */
 	uint64_t serial;
 	uint32_t works;
@@ -19,7 +21,7 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, ARENA = 33 };
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64 };
 
 static void runs_free(void *state)
 {
@@ -46,17 +48,33 @@ static void scenario_text(const struct scenario *scenario, char *text, size_t si
 }
 
 /* In narrow windows the knobs take the place of the arena. */
-static int knobs_column(const struct frame *frame)
+static int knobs_column(const struct frame *frame, bool timed)
 {
-	return frame->window.width >= 48 ? ARENA + 2 : 25;
+	return frame->window.width < 48 ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
+}
+
+/* Where the step's time ends: a column of its own, or in narrow windows that of the gap. */
+static int step_column(const struct frame *frame)
+{
+	return frame->window.width >= STEP_FROM ? STEP : GAP;
+}
+
+/* The axis of the plot. */
+static int axis_of(const struct runs *runs, const struct model *model)
+{
+	return runs->axis_chosen ? runs->axis_after + AXIS_WORK : runs_plot_first_axis(model);
 }
 
 static void draw_header(struct frame *frame, int y, const struct model *model)
 {
 	frame_right(frame, 4, y, ROLE_LABEL, "#");
 	frame_right(frame, 14, y, ROLE_LABEL, "peak");
-	frame_right(frame, 23, y, ROLE_LABEL, "gap");
-	int knobs_at = knobs_column(frame);
+	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
+	if (!timed || step_column(frame) != GAP)
+		frame_right(frame, GAP, y, ROLE_LABEL, "gap");
+	if (timed)
+		frame_right(frame, step_column(frame), y, ROLE_LABEL, "step");
+	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
 	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
@@ -74,9 +92,14 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 		frame_text(frame, 4, y, 1, ROLE_BASELINE, "*");
 	int64_t budget = plan_budget(plan);
 	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan_peak(plan), text, sizeof text));
-	frame_right(frame, 23, y, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN,
-		    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
-	int knobs_at = knobs_column(frame);
+	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
+	if (!timed || step_column(frame) != GAP)
+		frame_right(frame, GAP, y, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN,
+			    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
+	if (timed)
+		frame_right(frame, step_column(frame), y, plan->transformed->sharded ? ROLE_TEXT : ROLE_FAINT,
+			    plan->transformed->sharded ? time_text(plan_step_time(plan), text, sizeof text) : "-");
+	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));
 	scenario_text(&plan->scenario, text, sizeof text);
@@ -171,7 +194,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, 
 	else if (pane == PANE_LOG)
 		runs_log_draw(frame, inside, model->run[runs->selected]);
 	else if (find_work(runs, model))
-		runs_plot_draw(frame, inside, model, runs->axis_after + AXIS_WORK, runs->work, runs->flops, runs->selected);
+		runs_plot_draw(frame, inside, model, axis_of(runs, model), runs->work, runs->flops, runs->selected);
 }
 
 static void runs_draw(void *state, struct model *model, struct frame *frame)
@@ -189,7 +212,11 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	runs->page = height - 1 - below - plot;
 	if (runs->seen != model->runs)
 		runs->selected = model->runs ? model->runs - 1 : 0;
+	for (uint32_t i = 0; i < model->runs && runs->shown != model->plan->fingerprint; i++)
+		if (model->run[i]->fingerprint == model->plan->fingerprint)
+			runs->selected = i;   /* undo and redo go back to a run that is there */
 	runs->seen = model->runs;
+	runs->shown = model->plan->fingerprint;
 	draw_header(frame, 0, model);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
@@ -238,8 +265,9 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 		return true;
 	}
 	if (command == COMMAND_AXIS) {
-		int axis = runs_plot_next_axis(model, runs->axis_after + AXIS_WORK);
+		int axis = runs_plot_next_axis(model, axis_of(runs, model));
 		runs->axis_after = axis - AXIS_WORK;
+		runs->axis_chosen = true;
 		runs->pane = PANE_PLOT;
 		view_say(model, "the plot is over %s", runs_plot_axis_name(axis));
 		return true;

@@ -37,31 +37,29 @@ static bool differs(const struct model *model, int knob)
 	return false;
 }
 
-int runs_plot_next_axis(const struct model *model, int axis)
+int runs_plot_first_axis(const struct model *model)
 {
-	for (uint32_t i = 0; i < model->runs && axis == AXIS_WORK; i++)
+	for (uint32_t i = 0; i < model->runs; i++)
 		if (shown(model, AXIS_TIME, i))
 			return AXIS_TIME;
+	return AXIS_WORK;
+}
+
+int runs_plot_next_axis(const struct model *model, int axis)
+{
+	if (axis == AXIS_WORK && runs_plot_first_axis(model) == AXIS_TIME)
+		return AXIS_TIME;
 	for (int knob = axis == AXIS_TIME ? 0 : axis + 1; knob < KNOB_COUNT; knob++)
 		if (differs(model, knob))
 			return knob;
 	return AXIS_WORK;
 }
 
-/* FLOPs of the ops that know theirs. */
-static double flops_of(const struct graph *graph)
-{
-	double sum = 0;
-	for (uint32_t i = 0; i < graph->ops; i++)
-		sum += graph->op[i].flops > 0 ? (double)graph->op[i].flops : 0;
-	return sum;
-}
-
 bool runs_work(const struct model *model, double *work)
 {
 	bool known = true;
 	for (uint32_t i = 0; i < model->runs; i++) {
-		work[i] = flops_of(model->run[i]->graph);
+		work[i] = (double)plan_flops(model->run[i]);
 		known = known && work[i] > 0;
 	}
 	for (uint32_t i = 0; i < model->runs && !known; i++)
@@ -158,6 +156,27 @@ static void draw_points(struct frame *frame, const struct plot *plot, const stru
 	}
 }
 
+/* The run's number beside its point, where nothing else stands. */
+static void draw_number(struct frame *frame, const struct plot *plot, int x, int y, uint32_t run, bool front)
+{
+	char text[16];
+	int cells = snprintf(text, sizeof text, "%u", run + 1), at = x + 1 + cells < plot->rect.x + plot->rect.width ? x + 1 : x - cells;
+	for (int i = 0; i < cells; i++) {
+		const struct cell *cell = frame_cell_at(frame, at + i, y);
+		if (!cell || (cell->code != ' ' && cell->code != frame_code(frame, GLYPH_DOT)))
+			return;
+	}
+	frame_text(frame, at, y, cells, front ? ROLE_TEXT : ROLE_FAINT, text);
+}
+
+static void draw_numbers(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
+{
+	for (int front = 1; front >= 0; front--)
+		for (uint32_t i = 0; i < model->runs; i++)
+			if (shown(model, axis, i) && !beaten(model, axis, work, i) == front)
+				draw_number(frame, plot, column_of(plot, value_of(model, axis, work, i)), row_of(plot, (double)plan_peak(model->run[i])), i, front);
+}
+
 static void draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
 {
 	char text[64], word[64];
@@ -188,5 +207,6 @@ void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *m
 		return;
 	draw_front(frame, &plot, model, axis, work);
 	draw_points(frame, &plot, model, axis, work, selected);
+	draw_numbers(frame, &plot, model, axis, work);
 	draw_scales(frame, &plot, rect, axis, flops);
 }

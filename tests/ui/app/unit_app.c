@@ -351,6 +351,17 @@ static bool key_is_told(const struct app *app, const char *key)
 	return command < COMMAND_COUNT && (commands[command].context & app_context(app)) && *commands[command].keys;
 }
 
+Test(app, undo_and_redo_make_no_new_runs)
+{
+	static const char *const settings[] = { NULL };
+	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
+	struct app *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space devices=2 space strategy=data Enter u U u");
+	cr_assert_eq(session_runs(session), 2);
+	expect(app, "       step  knobs");      /* a step has a time on several devices */
+	expect(app, "peak over time of a step");
+	close_app(app);
+}
+
 Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 {
 	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };
