@@ -142,8 +142,10 @@ static void run_selected(struct challenge *challenge, struct model *model)
 
 static void take_back(struct challenge *challenge, struct model *model)
 {
-	if (challenge->done == 0)
+	if (challenge->done == 0) {
+		view_say(model, "nothing has run yet");
 		return;
+	}
 	uint32_t op = challenge->schedule.order[--challenge->done];
 	if (!look(challenge, model))
 		return;
@@ -174,6 +176,7 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 	case COMMAND_ACTIVATE:
 	case COMMAND_STEP:
 	case COMMAND_RIGHT: run_selected(challenge, model); return true;
+	case COMMAND_UNDO:
 	case COMMAND_STEP_BACK:
 	case COMMAND_LEFT: take_back(challenge, model); return true;
 	case COMMAND_HINT: hint(challenge); return true;
@@ -235,7 +238,7 @@ static void draw_choice(struct frame *frame, struct rect rect, struct challenge 
 	const struct candidate *selected = &challenge->candidate[challenge->selected];
 	bool best = challenge->hinted && selected->op == schedule->order[challenge->done];
 	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: take it, " : "this op: ",
-		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected));
+		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected, best));
 	order_candidates_title(frame, rect.y + 2, challenge->candidates);
 	int64_t before = schedule_before(schedule, challenge->done);
 	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);

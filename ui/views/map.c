@@ -3,29 +3,26 @@
  * Each half of a cell (a whole one in ASCII and without colours) shows the storage that covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change.
  */
-#include "view.h"
-
-struct tile {
-	uint32_t owner;        /* NONE: mostly free */
-	double most, used;     /* area of the owner, of all */
-};
+#include "map_marks.h"
 
 struct map {
 	int64_t low, high;     /* the addresses shown; high 0: the whole arena */
 	bool persistent_hidden;
-	struct tile *tile;     /* [rows * columns] row 0 at the top */
-	int rows, columns;
+	struct tiles grid;
+	uint8_t *shade;        /* [storages] */
 	int left, width;       /* of the plot, when it was drawn last */
 	uint64_t key;          /* fingerprint of everything the grid depends on */
 };
 
-enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14 };
+enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14, LEGEND_FROM = 18 };
 
 static void map_free(void *state)
 {
 	struct map *map = state;
-	mem_free(map->tile);
-	map->tile = NULL;
+	mem_free(map->grid.tile);
+	mem_free(map->shade);
+	map->grid.tile = NULL;
+	map->shade = NULL;
 }
 
 /* ---- addresses ------------------------------------------------------------------- */
@@ -85,12 +82,12 @@ static double overlap(double a_low, double a_high, double b_low, double b_high)
 static void paint(struct map *map, uint32_t storage, double left, double right, double bottom, double top)
 {
 	left = left < 0 ? 0 : left;
-	right = right > map->columns ? map->columns : right;
+	right = right > map->grid.columns ? map->grid.columns : right;
 	bottom = bottom < 0 ? 0 : bottom;
-	top = top > map->rows ? map->rows : top;
+	top = top > map->grid.rows ? map->grid.rows : top;
 	for (int y = (int)bottom; y < top; y++) {
 		double height = overlap(y, y + 1, bottom, top);
-		struct tile *row = &map->tile[(size_t)(map->rows - 1 - y) * (size_t)map->columns];
+		struct tile *row = &map->grid.tile[(size_t)(map->grid.rows - 1 - y) * (size_t)map->grid.columns];
 		for (int x = (int)left; x < right; x++) {
 			double area = height * overlap(x, x + 1, left, right);
 			row[x].used += area;
@@ -105,7 +102,7 @@ static void paint(struct map *map, uint32_t storage, double left, double right, 
 static void paint_all(struct map *map, const struct model *model, int64_t low, int64_t high)
 {
 	const struct plan *plan = model->plan;
-	double per_column = (double)model->zoom_count / map->columns, per_row = (double)(high - low) / map->rows;
+	double per_column = (double)model->zoom_count / map->grid.columns, per_row = (double)(high - low) / map->grid.rows;
 	uint32_t end = model->zoom_first + model->zoom_count;
 	for (uint32_t i = 0; i < model->index->present; i++) {
 		uint32_t storage = model->index->by_bytes[i];
@@ -118,13 +115,14 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 		      ((double)plan->laid_out->last[storage] + 1 - model->zoom_first) / per_column, (double)(offset - low) / per_row,
 		      (double)(offset + plan->laid_out->bytes[storage] - low) / per_row);
 	}
-	for (int i = 0; i < map->rows * map->columns; i++)
-		if (map->tile[i].used < 0.5)
-			map->tile[i].owner = NONE;
+	for (int i = 0; i < map->grid.rows * map->grid.columns; i++)
+		if (map->grid.tile[i].used < 0.5)
+			map->grid.tile[i].owner = NONE;
 }
 
-static bool build_grid(struct map *map, const struct model *model, int rows, int columns)
+static bool build_grid(struct map *map, const struct model *model, int height, int columns, bool halves)
 {
+	int rows = halves ? 2 * height : height;
 	int64_t low, high;
 	range(map, model, &low, &high);
 	const uint64_t parts[] = { model->plan->serial, model->zoom_first, model->zoom_count, (uint64_t)low, (uint64_t)high,
@@ -132,49 +130,50 @@ static bool build_grid(struct map *map, const struct model *model, int rows, int
 	uint64_t key = 1;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		key = hash_join(key, parts[i]);
-	if (map->tile && map->key == key)
+	if (map->grid.tile && map->key == key)
 		return true;
 	map_free(map);
-	map->tile = mem_alloc((size_t)rows * (size_t)columns, sizeof *map->tile);
-	if (!map->tile)
+	map->grid.tile = mem_alloc((size_t)rows * (size_t)columns, sizeof *map->grid.tile);
+	if (!map->grid.tile)
 		return false;
 	for (int i = 0; i < rows * columns; i++)
-		map->tile[i].owner = NONE;
-	map->rows = rows;
-	map->columns = columns;
+		map->grid.tile[i].owner = NONE;
+	map->grid.halves = halves;
+	map->grid.rows = rows;
+	map->grid.columns = columns;
 	map->key = key;
 	paint_all(map, model, low, high);
-	return true;
+	map->shade = map_shades(&map->grid, model->plan->graph);
+	return map->shade;
 }
 
 /* ---- drawing ------------------------------------------------------------------------- */
 
-/* A storage keeps its shade in every plan; neighbours mostly differ. */
-static enum role tile_role(const struct model *model, uint32_t storage)
+static enum role tile_role(const struct map *map, const struct model *model, uint32_t storage)
 {
 	if (storage == NONE)
 		return ROLE_TEXT;
 	if (storage == model->storage)
 		return ROLE_CURSOR;
-	return role_of_category(model->plan->graph->storage[storage].kind, (int)(hash_mix(storage) & 1));
+	return role_of_category(model->plan->graph->storage[storage].kind, map->shade[storage]);
 }
 
-static void draw_letter(struct frame *frame, int x, int y, const struct model *model, uint32_t storage)
+static void draw_letter(struct frame *frame, int x, int y, const struct map *map, const struct model *model, uint32_t storage)
 {
 	if (storage == NONE)
 		return;
 	uint32_t letter = (uint32_t)category_letters[model->plan->graph->storage[storage].kind];
-	if (hash_mix(storage) & 1)
+	if (map->shade[storage])
 		letter -= 'a' - 'A';
-	frame_cell(frame, x, y, letter, tile_role(model, storage), ROLE_TEXT);
+	frame_cell(frame, x, y, letter, tile_role(map, model, storage), ROLE_TEXT);
 	if (storage == model->storage)
 		frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
 }
 
 /* The cursor's storage is in the foreground, because the terminal's own colour can't be a ground. */
-static void draw_halves(struct frame *frame, int x, int y, const struct model *model, uint32_t upper, uint32_t lower)
+static void draw_halves(struct frame *frame, int x, int y, const struct map *map, const struct model *model, uint32_t upper, uint32_t lower)
 {
-	enum role up = tile_role(model, upper), low = tile_role(model, lower);
+	enum role up = tile_role(map, model, upper), low = tile_role(map, model, lower);
 	if (up == low)
 		frame_cell(frame, x, y, low == ROLE_TEXT ? ' ' : low == ROLE_CURSOR ? frame_code(frame, GLYPH_FULL) : ' ', low,
 			   low == ROLE_CURSOR ? ROLE_TEXT : low);
@@ -184,23 +183,33 @@ static void draw_halves(struct frame *frame, int x, int y, const struct model *m
 		frame_cell(frame, x, y, frame_code(frame, GLYPH_LOWER), low, up);
 }
 
+/* For names: on which ground a storage's cells are. */
+struct shown_as { const struct map *map; const struct model *model; };
+
+static enum role ground_of(const void *context, uint32_t storage)
+{
+	const struct shown_as *as = context;
+	return tile_role(as->map, as->model, storage);
+}
+
 static void draw_tiles(struct frame *frame, const struct map *map, const struct model *model, int left, int height)
 {
-	bool halves = map->rows == 2 * height;
+	bool halves = map->grid.halves;
 	for (int y = 0; y < height; y++)
-		for (int x = 0; x < map->columns; x++) {
-			const struct tile *tile = &map->tile[(halves ? 2 * y : y) * map->columns + x];
+		for (int x = 0; x < map->grid.columns; x++) {
+			const struct tile *tile = &map->grid.tile[(halves ? 2 * y : y) * map->grid.columns + x];
 			if (halves)
-				draw_halves(frame, left + x, y, model, tile->owner, tile[map->columns].owner);
+				draw_halves(frame, left + x, y, map, model, tile->owner, tile[map->grid.columns].owner);
 			else if (frame->mono)
-				draw_letter(frame, left + x, y, model, tile->owner);
+				draw_letter(frame, left + x, y, map, model, tile->owner);
 			else
-				draw_halves(frame, left + x, y, model, tile->owner, tile->owner);
+				draw_halves(frame, left + x, y, map, model, tile->owner, tile->owner);
 		}
-	int cursor = model_column_of(model, model_position(model), map->columns);
+	int cursor = model_column_of(model, model_position(model), map->grid.columns);
+	map_names_draw(frame, &map->grid, left, cursor, model->plan, ground_of, &(struct shown_as){ map, model });
 	for (int y = 0; y < height; y++) {
-		const struct tile *tile = &map->tile[(halves ? 2 * y + 1 : y) * map->columns + cursor];
-		enum role ground = tile_role(model, tile->owner);
+		const struct tile *tile = &map->grid.tile[(halves ? 2 * y + 1 : y) * map->grid.columns + cursor];
+		enum role ground = tile_role(map, model, tile->owner);
 		if (ground != ROLE_CURSOR)
 			frame_cell(frame, left + cursor, y, frame_code(frame, GLYPH_VERTICAL), ROLE_CURSOR, ground);
 	}
@@ -289,11 +298,11 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct map *map = state;
 	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
-	bool neighbours = frame->window.height >= NEIGHBOURS_FROM;
-	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours;
+	bool neighbours = frame->window.height >= NEIGHBOURS_FROM, legend = frame->window.height >= LEGEND_FROM;
+	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours - legend;
 	if (height < 1 || width < 1 || model->plan->graph->ops == 0)
 		return;
-	if (!build_grid(map, model, frame->mono || frame->ascii ? height : 2 * height, width)) {
+	if (!build_grid(map, model, height, width, !(frame->mono || frame->ascii))) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
 		return;
 	}
@@ -310,10 +319,12 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 	map->left = left;
 	map->width = width;
 	draw_axis(frame, model, left, height, width);
-	draw_selected(frame, height + 1, model);
+	if (legend)
+		map_legend_draw(frame, height + 1, &map->grid, model->plan->graph);
+	draw_selected(frame, height + 1 + legend, model);
 	if (neighbours)
-		draw_neighbours(frame, height + 2, model);
-	draw_info(frame, height + 2 + neighbours, model);
+		draw_neighbours(frame, height + 2 + legend, model);
+	draw_info(frame, height + 2 + legend + neighbours, model);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */

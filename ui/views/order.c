@@ -72,7 +72,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 	while (chosen + 1 < count && view->candidate[chosen].op != model->op)
 		chosen++;
 	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");
-	frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen));
+	frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
 	order_candidates_title(frame, y + 4, count);
 	uint32_t top = scroll_to(0, chosen, count, rows);
 	int64_t before = schedule_before(schedule, position);
@@ -136,10 +136,11 @@ static void move_by_hand(struct order_view *view, struct model *model, int direc
 	uint32_t position = view->schedule.position[model->op];
 	if (direction < 0 && position == 0)
 		return;
-	if (schedule_swap(&view->schedule, direction < 0 ? position - 1 : position, NULL) != OK)
+	char text[sizeof model->message - 60];
+	if (schedule_swap(&view->schedule, direction < 0 ? position - 1 : position, model->plan, text, sizeof text) != OK)
 		view_say(model, "can't move: %s", direction < 0 ? "it needs the op before it" : "the op after it needs it");
 	else
-		view_say(model, "P goes back to the plan; :pin op A before B makes the solver keep such a choice");
+		view_say(model, "%s. P goes back to the plan, :pin op keeps a choice", text);
 }
 
 static bool order_command(void *state, struct model *model, enum command_id command)

@@ -133,20 +133,89 @@ static void exchange(struct order_schedule *schedule, uint32_t position)
 	schedule->order[position + 1] = op;
 }
 
-enum status schedule_swap(struct order_schedule *schedule, uint32_t position, struct error *error)
+static enum status swap(struct order_schedule *schedule, uint32_t position)
 {
 	const struct problem *problem = schedule->problem;
 	if (position + 1 >= problem->ops)
-		return fail(error, BAD_INPUT, "there is no further op");
+		return BAD_INPUT;
 	FOR_ROW(i, &problem->pred, schedule->order[position + 1])
 		if (problem->pred.item[i] == schedule->order[position])
-			return fail(error, BAD_INPUT, "it needs the result of the op before it, or must keep its place after it");
+			return BAD_INPUT;
 	exchange(schedule, position);
 	enum status status = evaluate(schedule);
 	if (status == OK)
 		schedule->moves++;
 	else
 		exchange(schedule, position);
+	return status;
+}
+
+/* ---- a move in words ------------------------------------------------------------------------- */
+
+struct life { uint32_t first, last; };
+
+static bool lives(struct life life, uint32_t position)
+{
+	return life.first <= position && position <= life.last;
+}
+
+/* The largest item that lives while an op runs in one order and not in the other; NONE. there: lifetimes and place of the op where it lives. */
+static uint32_t largest_gained(const struct problem *problem, const struct life *there, uint32_t at, const struct life *elsewhere, uint32_t other_place)
+{
+	uint32_t largest = NONE;
+	for (uint32_t i = 0; i < problem->items; i++)
+		if (lives(there[i], at) && !lives(elsewhere[i], other_place) && (largest == NONE || problem->size[i] > problem->size[largest]))
+			largest = i;
+	return largest;
+}
+
+static void copy_lives(const struct order_schedule *schedule, struct life *life)
+{
+	for (uint32_t i = 0; i < schedule->problem->items; i++)
+		life[i] = (struct life){ schedule->first[i], schedule->last[i] };
+}
+
+/* "peak 93.0 -> 137 MiB: left.out is now alive while right runs" */
+static void tell_move(const struct order_schedule *schedule, const struct plan *plan, const struct life *before, const struct life *after, uint32_t position,
+	const struct order_schedule *was, char *text, size_t size)
+{
+	const struct graph *graph = plan->graph;
+	const struct problem *problem = schedule->problem;
+	uint32_t early = schedule->order[position], late = schedule->order[position + 1];
+	char from[32], to[32];
+	bytes_text(was->peak, from, sizeof from);
+	bytes_text(schedule->peak, to, sizeof to);
+	if (schedule->peak == was->peak) {
+		char one[32], other[32];
+		snprintf(text, size, "the peak stays %s: %s runs with %s alive, then %s with %s", to, graph->op[early].name, bytes_text(schedule->live[position], one, sizeof one),
+			 graph->op[late].name, bytes_text(schedule->live[position + 1], other, sizeof other));
+		return;
+	}
+	/* The swapped ops' places are exchanged, all others' are the same. */
+	bool rose = schedule->peak > was->peak;
+	uint32_t at = rose ? schedule->peak_position : was->peak_position, other = at == position ? position + 1 : at == position + 1 ? position : at;
+	uint32_t op = rose ? schedule->order[at] : schedule->order[other];
+	uint32_t item = rose ? largest_gained(problem, after, at, before, other) : largest_gained(problem, before, at, after, other);
+	if (item == NONE)
+		snprintf(text, size, "peak %s -> %s, at %s", from, to, graph->op[op].name);
+	else
+		snprintf(text, size, "peak %s -> %s: %s is %s alive while %s runs", from, to, graph->tensor[graph->storage[problem->storage[item]].root].name,
+			 rose ? "now" : "no longer", graph->op[op].name);
+}
+
+enum status schedule_swap(struct order_schedule *schedule, uint32_t position, const struct plan *plan, char *text, size_t size)
+{
+	struct order_schedule was = { .peak = schedule->peak, .peak_position = schedule->peak_position };
+	struct life *before = mem_alloc(schedule->problem->items ? schedule->problem->items : 1, 2 * sizeof *before), *after;
+	if (!before)
+		return NO_MEMORY;
+	after = before + schedule->problem->items;
+	copy_lives(schedule, before);
+	enum status status = swap(schedule, position);
+	copy_lives(schedule, after);
+	if (status == OK)
+		tell_move(schedule, plan, before, after, position, &was, text, size);
+	mem_free(before);
 	return status;
 }
 
@@ -256,7 +325,7 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 	return count;
 }
 
-const char *schedule_why(const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen)
+const char *schedule_why(const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved)
 {
 	bool least_after = true, all_below = true;
 	for (uint32_t i = 0; i < count; i++) {
@@ -271,5 +340,7 @@ const char *schedule_why(const struct order_schedule *schedule, const struct can
 		return "none leaves less behind";
 	if (list[chosen].during == list[0].during)
 		return "none needs less while it runs";
+	if (!solved)
+		return "your choice: another op needs less here, or leaves less";
 	return all_below ? "all stay within the peak; later ops count" : "it opens the way to ops that free more";
 }

@@ -9,6 +9,7 @@
  *     overview         view 1
  *     curve            memory over the order
  *     map              view 2
+ *     map_marks        its shades, names and legend
  *     order            view 3
  *     order_rows       its rows
  *     segment_rows     ROAM's segments among them

@@ -362,6 +362,37 @@ Test(app, undo_and_redo_make_no_new_runs)
 	close_app(app);
 }
 
+Test(app, a_move_by_hand_is_answered_in_a_sentence)
+{
+	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 g down down down K");
+	expect(app, "peak 93.0 MiB -> 137 MiB: left.out is now alive while right runs");
+	expect(app, "your choice: another op needs less here");   /* and not: all stay within the peak */
+	press(app, "J");
+	expect(app, "peak 137 MiB -> 93.0 MiB: left.out is no longer alive while right runs");
+	close_app(app);
+}
+
+Test(app, undo_in_the_challenge_takes_its_last_op_back)
+{
+	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y Enter");
+	expect(app, "1 of 7 ops");
+	press(app, "u");
+	expect(app, "0 of 7 ops");
+	press(app, "u");
+	expect(app, "nothing has run yet");
+	close_app(app);
+}
+
+Test(app, the_map_tells_neighbours_apart_and_names_them)
+{
+	struct session *session = session_on("samples/lessons/fragmentation.jsonl", (const char *const[]){ "layout=firstfit", NULL });
+	struct app *app = app_on(session, THEME_ANSI, false, 120, 40, "2");
+	expect(app, "conv1.out");
+	expect(app, "conv2.out");
+	expect(app, "input    gradient    activation");
+	close_app(app);
+}
+
 Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 {
 	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };

@@ -393,6 +393,7 @@ Test(views, lanes_of_items_alive_together_differ)
 {
 	struct fixture fixture;
 	struct order_schedule schedule;
+	char text[200];
 	open_fixture(&fixture, spike(500), 80, 24);
 	cr_assert_eq(schedule_new(fixture.plan, &schedule), OK);
 	uint32_t items = schedule.problem->items;
@@ -402,7 +403,7 @@ Test(views, lanes_of_items_alive_together_differ)
 			cr_assert(!together || schedule.lane[i] != schedule.lane[j] || schedule.lane[i] == LANES);
 		}
 	for (uint32_t i = 0; i + 1 < fixture.plan->graph->ops; i++)
-		cr_assert_neq(schedule_swap(&schedule, i, NULL), OK);
+		cr_assert_neq(schedule_swap(&schedule, i, fixture.plan, text, sizeof text), OK);
 	schedule_free(&schedule);
 	close_fixture(&fixture);
 }
