@@ -68,6 +68,18 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	return csr_transpose(arena, use, graph->ops, problem->items, &problem->users);
 }
 
+/* An op whose results are all aliases and that writes nothing in place. */
+static enum status fill_views(const struct graph *graph, struct problem *problem)
+{
+	problem->view = arena_alloc(&problem->arena, graph->ops, sizeof *problem->view);
+	for (uint32_t op = 0; problem->view && op < graph->ops; op++) {
+		problem->view[op] = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+		FOR_ROW(i, &graph->writes, op)
+			problem->view[op] &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	}
+	return problem->view ? OK : NO_MEMORY;
+}
+
 static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t rows, struct csr *copy)
 {
 	copy->start = arena_alloc(arena, (size_t)rows + 1, sizeof *copy->start);
@@ -181,6 +193,8 @@ enum status problem_of_graph(const struct graph *graph, const struct memory_rule
 		status = fill_rows(graph, item, problem);
 	if (status == OK)
 		status = fill_dependencies(graph, rules, problem);
+	if (status == OK)
+		status = fill_views(graph, problem);
 	if (status == OK)
 		status = fill_ops(graph, rules, problem);
 	if (status == OK)

@@ -27,6 +27,7 @@ struct problem {
 	bool *live_out;            /* item -> stays to the end */
 	int64_t *workspace;        /* op -> bytes while it runs */
 	uint8_t *phase;            /* op -> enum phase */
+	bool *view;                /* op -> it only gives memory new names; NULL: nobody says */
 	uint32_t *program;         /* the program order: a topological order of the ops (identity unless pins or parts forbid) */
 	uint32_t *storage;         /* item -> storage of the graph it came from (NONE in abstract problems) */
 	struct arena arena;

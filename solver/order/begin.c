@@ -5,6 +5,7 @@
 #include "begin.h"
 #include "bound.h"
 #include "cut.h"
+#include "inductor.h"
 #include "seeds.h"
 
 #define ALIVE_OPS 20000            /* above it, LB2 is left out */
@@ -45,6 +46,12 @@ enum status order_seed(const struct order_job *job, enum order_strategy strategy
 		return order_greedy(&job->model, ORDER_GREEDY_LPMF, false, order);
 	case ORDER_DFS:
 		return order_depth_first(&job->model, order);
+	case ORDER_INDUCTOR_LPMF:
+		return order_inductor_lpmf(job->problem, order);
+	case ORDER_INDUCTOR_BFS:
+		return order_inductor_bfs(job->problem, order);
+	case ORDER_INDUCTOR_DFS:
+		return order_inductor_dfs(job->problem, order);
 	default:
 		status = order_greedy(&job->reversed, ORDER_GREEDY_LPMF, true, order);
 		if (status == OK)

@@ -126,7 +126,7 @@ static enum status run_one_seed(struct order_job *job)
 
 static enum status run(struct order_job *job, struct order_roam *roam)
 {
-	if (job->options->strategy < ORDER_ROAM)
+	if (job->options->strategy < ORDER_ROAM || job->options->strategy > ORDER_BEST)
 		return run_one_seed(job);
 	if (job->options->strategy == ORDER_BEST)
 		return order_run_best(job);

@@ -9,6 +9,7 @@
  *     model       a problem, the same forward and backward in time
  *     begin       seeds and first bounds of a run
  *     seeds       the simple orders
+ *     inductor    the orders that PyTorch's Inductor tries
  *     tournament  the best ready op among those that fit
  *     bound       the bound of what is certainly alive (LB2)
  *     cut         the bound of the cheapest state of an op (T2)
@@ -39,7 +40,10 @@
 	X(DFS, "dfs", "depth first, the largest operand first") \
 	X(REVERSE_LPMF, "reverse-lpmf", "lpmf, built from the last op to the first") \
 	X(ROAM, "roam", "segments, weight-update assignment and exact leaves, as in the ROAM paper") \
-	X(BEST, "best", "all of them, min-cut repair and exact search")
+	X(BEST, "best", "all of them, min-cut repair and exact search") \
+	X(INDUCTOR_LPMF, "inductor-lpmf", "PyTorch Inductor's lpmf, op by op") \
+	X(INDUCTOR_BFS, "inductor-bfs", "Inductor's bfs: the ready op whose operands are oldest") \
+	X(INDUCTOR_DFS, "inductor-dfs", "Inductor's dfs: depth first, what touches least bytes first")
 
 #define X(id, name, help) ORDER_##id,
 enum order_strategy { ORDER_STRATEGIES(X) ORDER_STRATEGY_COUNT };

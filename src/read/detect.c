@@ -90,6 +90,8 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_NATIVE;
 	if (contains(view, "\"problem\"") || (contains(view, "\"nodes\"") && contains(view, "\"intervals\"")))
 		return INPUT_IOPDDL;
+	if (contains(view, "\"buffer_names\"") && contains(view, "\"nodes\""))
+		return INPUT_INDUCTOR;
 	return contains(view, "\"tidemark\"") ? INPUT_PLAN : INPUT_JSON;
 }
 

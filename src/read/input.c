@@ -11,6 +11,7 @@
 #include "dot_child.h"
 #include "fx.h"
 #include "hlo.h"
+#include "inductor.h"
 #include "onnx.h"
 #include "input.h"
 
@@ -162,6 +163,15 @@ static struct graph *open_dot(struct input *input, struct error *error)
 	return graph;
 }
 
+static struct graph *open_inductor(struct input *input, struct error *error)
+{
+	size_t size;
+	char *text = input_all(input, TEXT_MOST, &size, error);
+	struct graph *graph = text ? inductor_read(text, size, error) : NULL;
+	mem_free(text);
+	return graph;
+}
+
 static struct graph *open_hlo(struct input *input, const struct read_options *options, bool proto, struct error *error)
 {
 	struct hlo_module module;
@@ -245,6 +255,9 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 		break;
 	case INPUT_ONNX:
 		graph = open_onnx(path, input, options, error);
+		break;
+	case INPUT_INDUCTOR:
+		graph = open_inductor(input, error);
 		break;
 	case INPUT_FX:
 		graph = open_fx(input, options, error);

@@ -19,6 +19,7 @@
  *     fx            FX graphs of PyTorch
  *     fx_text       finds them in logs
  *     fx_step       joins forward and backward
+ *     inductor      reads Inductor's memory graphs
  *     onnx          reads ONNX models
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV

@@ -1,0 +1,298 @@
+/* inductor.c: the orders that PyTorch's Inductor tries.
+ *
+ * Its nodes are ops, its buffers items. An op's index, which breaks ties, is its place in the program order.
+ */
+#include <stdlib.h>
+
+#include "inductor.h"
+
+/* Places in the program order, by op. */
+static uint32_t *places_of(const struct problem *problem, struct arena *arena)
+{
+	uint32_t *place = arena_alloc(arena, problem->ops, sizeof *place);
+	for (uint32_t i = 0; place && i < problem->ops; i++)
+		place[problem->program[i]] = i;
+	return place;
+}
+
+/* What an op brings into memory, and predecessors that haven't run. */
+static enum status begin(const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
+{
+	*size = arena_alloc(arena, problem->ops, sizeof **size);
+	*waiting = arena_alloc(arena, problem->ops, sizeof **waiting);
+	if (!*size || !*waiting)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		(*waiting)[op] = csr_length(&problem->pred, op);
+		FOR_ROW(i, &problem->products, op)
+			(*size)[op] += problem->size[problem->products.item[i]];
+	}
+	return OK;
+}
+
+/* The predecessors of every op, less those that it needs for the memory alone that another of them gives a name to. */
+static enum status operands_of(const struct problem *problem, struct arena *arena, struct csr *operands)
+{
+	const struct csr *pred = &problem->pred;
+	uint32_t count = 0, *behind = arena_alloc(arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
+	operands->start = arena_alloc(arena, (size_t)problem->ops + 1, sizeof *operands->start);
+	operands->item = arena_alloc(arena, (size_t)pred->start[problem->ops] + 1, sizeof *operands->item);
+	if (!behind || !operands->start || !operands->item)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		FOR_ROW(i, pred, op)
+			if (problem->view && problem->view[pred->item[i]])
+				FOR_ROW(k, pred, pred->item[i])
+					behind[pred->item[k]] = op + 1;
+		FOR_ROW(i, pred, op)
+			if (behind[pred->item[i]] != op + 1)
+				operands->item[count++] = pred->item[i];
+		operands->start[op + 1] = count;
+	}
+	return OK;
+}
+
+/* ---- least peak memory first --------------------------------------------------------------------- */
+
+struct lpmf {
+	const struct problem *problem;
+	int64_t *size, *frees;     /* op -> bytes that it brings, and those that go when it has run */
+	uint32_t *waiting, *left;  /* item -> users that haven't run, one more where it stays */
+	uint32_t *place, *ready, count;
+	int64_t live, peak;
+};
+
+static void lpmf_start(struct lpmf *lpmf)
+{
+	const struct problem *problem = lpmf->problem;
+	int64_t kept = 0;
+	for (uint32_t item = 0; item < problem->items; item++) {
+		lpmf->left[item] = csr_length(&problem->users, item) + (problem->live_out[item] ? 1 : 0);
+		lpmf->live += problem->producer[item] == NONE ? problem->size[item] : 0;
+		kept += problem->live_out[item] ? problem->size[item] : 0;
+	}
+	lpmf->peak = lpmf->live > kept ? lpmf->live : kept;
+	for (uint32_t i = 0; i < problem->ops; i++) {
+		uint32_t op = problem->program[i];
+		FOR_ROW(k, &problem->uses, op)
+			lpmf->frees[op] += lpmf->left[problem->uses.item[k]] == 1 ? problem->size[problem->uses.item[k]] : 0;
+		FOR_ROW(k, &problem->products, op)
+			lpmf->frees[op] += lpmf->left[problem->products.item[k]] == 0 ? problem->size[problem->products.item[k]] : 0;
+		if (lpmf->waiting[op] == 0)
+			lpmf->ready[lpmf->count++] = op;
+	}
+}
+
+/* The ready op's place in the list. */
+static uint32_t lpmf_choose(const struct lpmf *lpmf)
+{
+	uint32_t best = 0;
+	int64_t gap = lpmf->peak - lpmf->live, best_raise = INT64_MAX, best_growth = INT64_MAX;
+	for (uint32_t i = 0; i < lpmf->count; i++) {
+		uint32_t op = lpmf->ready[i];
+		int64_t raise = lpmf->size[op] > gap ? lpmf->size[op] : 0, growth = lpmf->size[op] - lpmf->frees[op];
+		if (raise > best_raise || (raise == best_raise && (growth > best_growth
+			|| (growth == best_growth && lpmf->place[op] > lpmf->place[lpmf->ready[best]]))))
+			continue;
+		best = i;
+		best_raise = raise;
+		best_growth = growth;
+	}
+	return best;
+}
+
+static void lpmf_run(struct lpmf *lpmf, uint32_t op)
+{
+	const struct problem *problem = lpmf->problem;
+	lpmf->live += lpmf->size[op];
+	lpmf->peak = lpmf->live > lpmf->peak ? lpmf->live : lpmf->peak;
+	lpmf->live -= lpmf->frees[op];
+	FOR_ROW(i, &problem->succ, op)
+		if (--lpmf->waiting[problem->succ.item[i]] == 0)
+			lpmf->ready[lpmf->count++] = problem->succ.item[i];
+	FOR_ROW(i, &problem->uses, op) {
+		uint32_t item = problem->uses.item[i];
+		if (--lpmf->left[item] == 1)
+			FOR_ROW(k, &problem->users, item)
+				lpmf->frees[problem->users.item[k]] += problem->size[item];
+	}
+}
+
+enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena), .frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
+		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left), .ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
+	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready ? begin(problem, &arena, &lpmf.size, &lpmf.waiting) : NO_MEMORY;
+	if (status == OK)
+		lpmf_start(&lpmf);
+	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
+		uint32_t at = lpmf_choose(&lpmf);
+		order[i] = lpmf.ready[at];
+		lpmf.ready[at] = lpmf.ready[--lpmf.count];
+		lpmf_run(&lpmf, order[i]);
+	}
+	arena_free(&arena);
+	return status;
+}
+
+/* ---- breadth first ----------------------------------------------------------------------------------- */
+
+struct bfs {
+	struct csr operands;
+	uint32_t *place, *step;    /* op -> place in the program order, and in the new one */
+	uint32_t *when;            /* beside the operands: their steps, ascending */
+	uint32_t *heap, count;
+};
+
+/* Whether a goes before b: by its predecessors' steps, the shorter list first, then by place. */
+static bool bfs_before(const struct bfs *bfs, uint32_t a, uint32_t b)
+{
+	const struct csr *pred = &bfs->operands;
+	uint32_t left = csr_length(pred, a), right = csr_length(pred, b);
+	const uint32_t *x = bfs->when + pred->start[a], *y = bfs->when + pred->start[b];
+	for (uint32_t i = 0; i < left && i < right; i++)
+		if (x[i] != y[i])
+			return x[i] < y[i];
+	return left != right ? left < right : bfs->place[a] < bfs->place[b];
+}
+
+static void bfs_push(struct bfs *bfs, uint32_t op)
+{
+	uint32_t at = bfs->count++;
+	for (; at > 0 && bfs_before(bfs, op, bfs->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		bfs->heap[at] = bfs->heap[(at - 1) / 2];
+	bfs->heap[at] = op;
+}
+
+static uint32_t bfs_pop(struct bfs *bfs)
+{
+	uint32_t first = bfs->heap[0], last = bfs->heap[--bfs->count], at = 0;
+	for (uint32_t child; (child = 2 * at + 1) < bfs->count; at = child) {
+		if (child + 1 < bfs->count && bfs_before(bfs, bfs->heap[child + 1], bfs->heap[child]))
+			child++;
+		if (!bfs_before(bfs, bfs->heap[child], last))
+			break;
+		bfs->heap[at] = bfs->heap[child];
+	}
+	bfs->heap[at] = last;
+	return first;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	return left < right ? -1 : left > right;
+}
+
+static void bfs_ready(struct bfs *bfs, uint32_t op)
+{
+	const struct csr *pred = &bfs->operands;
+	FOR_ROW(i, pred, op)
+		bfs->when[i] = bfs->step[pred->item[i]];
+	if (csr_length(pred, op) > 1)
+		qsort(bfs->when + pred->start[op], csr_length(pred, op), sizeof *bfs->when, ascending);
+	bfs_push(bfs, op);
+}
+
+enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct bfs bfs = { .place = places_of(problem, &arena), .step = arena_alloc(&arena, problem->ops, sizeof *bfs.step),
+		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when), .heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
+	int64_t *size;
+	uint32_t *waiting;
+	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap ? begin(problem, &arena, &size, &waiting) : NO_MEMORY;
+	if (status == OK)
+		status = operands_of(problem, &arena, &bfs.operands);
+	for (uint32_t op = 0; op < problem->ops && status == OK; op++)
+		if (waiting[op] == 0)
+			bfs_ready(&bfs, op);
+	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
+		uint32_t op = order[i] = bfs_pop(&bfs);
+		bfs.step[op] = i;
+		FOR_ROW(k, &problem->succ, op)
+			if (--waiting[problem->succ.item[k]] == 0)
+				bfs_ready(&bfs, problem->succ.item[k]);
+	}
+	arena_free(&arena);
+	return status;
+}
+
+/* ---- depth first ---------------------------------------------------------------------------------------- */
+
+struct weighed { int64_t bytes; uint32_t place, op; };
+
+static int lighter(const void *a, const void *b)
+{
+	const struct weighed *left = a, *right = b;
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return left->place < right->place ? -1 : left->place > right->place;
+}
+
+struct dfs {
+	const struct problem *problem;
+	struct csr operands;
+	struct weighed *op, *root, *operand;  /* by op; sorted; beside the operands, each row sorted */
+	uint32_t *next, *stack;               /* op -> operands visited */
+	bool *seen;
+	uint32_t done;
+};
+
+static enum status dfs_start(struct dfs *dfs, struct arena *arena)
+{
+	const struct problem *problem = dfs->problem;
+	uint32_t *place = places_of(problem, arena), *waiting;
+	int64_t *size;
+	if (!place || begin(problem, arena, &size, &waiting) != OK || operands_of(problem, arena, &dfs->operands) != OK)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		FOR_ROW(i, &problem->uses, op) /* what only gives memory a name weighs nothing */
+			size[op] += problem->view && problem->view[op] ? 0 : problem->size[problem->uses.item[i]];
+		dfs->op[op] = dfs->root[op] = (struct weighed){ size[op], place[op], op };
+	}
+	qsort(dfs->root, problem->ops, sizeof *dfs->root, lighter);
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		FOR_ROW(i, &dfs->operands, op)
+			dfs->operand[i] = dfs->op[dfs->operands.item[i]];
+		if (csr_length(&dfs->operands, op) > 1)
+			qsort(dfs->operand + dfs->operands.start[op], csr_length(&dfs->operands, op), sizeof *dfs->operand, lighter);
+	}
+	return OK;
+}
+
+static void dfs_visit(struct dfs *dfs, uint32_t root, uint32_t *order)
+{
+	const struct csr *pred = &dfs->operands;
+	uint32_t depth = 0;
+	dfs->stack[depth++] = root;
+	dfs->seen[root] = true;
+	while (depth > 0) {
+		uint32_t op = dfs->stack[depth - 1];
+		if (dfs->next[op] == csr_length(pred, op)) {
+			order[dfs->done++] = op;
+			depth--;
+			continue;
+		}
+		uint32_t operand = dfs->operand[pred->start[op] + dfs->next[op]++].op;
+		if (!dfs->seen[operand]) {
+			dfs->seen[operand] = true;
+			dfs->stack[depth++] = operand;
+		}
+	}
+}
+
+enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct dfs dfs = { .problem = problem, .op = arena_alloc(&arena, problem->ops, sizeof *dfs.op), .root = arena_alloc(&arena, problem->ops, sizeof *dfs.root),
+		.operand = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *dfs.operand), .next = arena_alloc(&arena, problem->ops, sizeof *dfs.next),
+		.stack = arena_alloc(&arena, problem->ops, sizeof *dfs.stack), .seen = arena_alloc(&arena, problem->ops, sizeof *dfs.seen) };
+	enum status status = dfs.op && dfs.root && dfs.operand && dfs.next && dfs.stack && dfs.seen ? dfs_start(&dfs, &arena) : NO_MEMORY;
+	for (uint32_t i = 0; i < problem->ops && status == OK; i++)
+		if (!dfs.seen[dfs.root[i].op])
+			dfs_visit(&dfs, dfs.root[i].op, order);
+	arena_free(&arena);
+	return status;
+}
