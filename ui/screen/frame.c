@@ -161,17 +161,6 @@ int frame_text(struct frame *frame, int x, int y, int width, enum role role, con
 	return column - x;
 }
 
-int frame_text_on(struct frame *frame, int x, int y, int width, enum role role, enum role ground, const char *text)
-{
-	int used = frame_text(frame, x, y, width, role, text);
-	for (int i = 0; i < used; i++) {
-		struct cell *cell = at(frame, x + i, y);
-		if (cell)
-			cell->ground = (uint8_t)ground;
-	}
-	return used;
-}
-
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name)
 {
 	int whole = text_cells(name);

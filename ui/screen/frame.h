@@ -89,8 +89,6 @@ void frame_line(struct frame *frame, int x, int y, enum role role);
 uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 /* Text in at most width cells; returns the cells used. */
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text);
-/* The same on a ground. */
-int frame_text_on(struct frame *frame, int x, int y, int width, enum role role, enum role ground, const char *text);
 /* The same, but what doesn't fit loses its middle, so that both ends of a long name stay readable. */
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name);
 /* The same, but it ends behind a whole word, with an ellipsis. */

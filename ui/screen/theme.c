@@ -30,18 +30,19 @@ static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
 	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
 
-/* Two shades for each category: ansi, dark, light. */
+/* Two shades for each category: ansi, dark, light. The hues are those of the figures (src/plan/timeline.h), which colour-blind people tell apart: activations
+ * sky blue, gradients purple, temporaries orange, workspace vermilion, what stays grey to blue and green. */
 static const int16_t shades[CATEGORIES][3][2] = {
-	[KIND_INPUT] = { { 6, 14 }, { 73, 80 }, { 30, 37 } },
-	[KIND_PARAMETER] = { { 4, 12 }, { 67, 74 }, { 25, 32 } },
-	[KIND_BUFFER] = { { 6, 14 }, { 66, 109 }, { 66, 109 } },
+	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 36 } },
+	[KIND_PARAMETER] = { { 8, 7 }, { 245, 250 }, { 244, 248 } },
+	[KIND_BUFFER] = { { 2, 10 }, { 65, 108 }, { 65, 108 } },
 	[KIND_CONSTANT] = { { 8, 8 }, { 101, 144 }, { 101, 144 } },
-	[KIND_OPTIMIZER] = { { 5, 13 }, { 97, 140 }, { 91, 134 } },
-	[KIND_GRADIENT] = { { 3, 11 }, { 178, 221 }, { 136, 178 } },
-	[KIND_ACTIVATION] = { { 2, 10 }, { 65, 108 }, { 28, 71 } },
-	[KIND_TEMPORARY] = { { 1, 9 }, { 167, 210 }, { 124, 167 } },
+	[KIND_OPTIMIZER] = { { 4, 12 }, { 61, 68 }, { 25, 61 } },
+	[KIND_GRADIENT] = { { 5, 13 }, { 132, 175 }, { 132, 175 } },
+	[KIND_ACTIVATION] = { { 6, 14 }, { 74, 117 }, { 32, 74 } },
+	[KIND_TEMPORARY] = { { 3, 11 }, { 172, 214 }, { 172, 214 } },
 	[KIND_OUTPUT] = { { 7, 15 }, { 145, 188 }, { 240, 246 } },
-	[CATEGORY_WORKSPACE] = { { 8, 7 }, { 241, 247 }, { 245, 250 } },
+	[CATEGORY_WORKSPACE] = { { 1, 9 }, { 166, 209 }, { 166, 209 } },
 };
 
 static struct look look_of(enum theme theme, enum role role)

@@ -86,12 +86,9 @@ void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, in
 		if (cells + 2 > room[i].width || role == ROLE_CURSOR)
 			continue;
 		x += (room[i].width - cells - 2) / 2;
-		for (int at = 0; at < cells + 2 && frame->mono; at++)
-			frame_cell(frame, x + at, room[i].y, ' ', ROLE_TEXT, ROLE_TEXT);
-		if (frame->mono)
-			frame_text(frame, x + 1, room[i].y, cells, ROLE_TEXT, name);
-		else
-			frame_text_on(frame, x + 1, room[i].y, cells, ROLE_TEXT, role, name);
+		/* On the terminal's own ground: not every colour leaves a text legible. */
+		frame_blank(frame, (struct rect){ x, room[i].y, cells + 2, 1 });
+		frame_text(frame, x + 1, room[i].y, cells, frame->mono ? ROLE_TEXT : role, name);
 	}
 }
 
