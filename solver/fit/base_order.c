@@ -30,14 +30,15 @@ static bool allocate(const struct fit_step *step, struct fit_base *base)
 	return fine;
 }
 
-/* Every view right before the first op of the order that needs it; one that nothing needs stays. */
+/* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a recomputed step may have an op before what it
+ * needs here, as it reads a copy there: that comes first, then. */
 static bool place(struct fit_base *base, const uint32_t *order)
 {
 	const struct fit_step *step = base->step;
 	uint32_t *stack = mem_alloc(step->ops, sizeof *stack), count = 0;
 	bool *placed = mem_alloc(step->ops, sizeof *placed);
 	for (uint32_t i = 0; i < step->ops && stack && placed; i++) {
-		if (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0)
+		if (placed[order[i]] || (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0))
 			continue;
 		uint32_t depth = 0;
 		stack[depth++] = order[i];

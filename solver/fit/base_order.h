@@ -26,7 +26,7 @@ struct fit_base {
 	struct arena arena;
 };
 
-/* Of any topological order [ops]; it is copied. Views move down to right before the first op that needs them. OK or NO_MEMORY.
+/* Of any order [ops]; it is copied. Where it is not topological, what an op needs moves before it. Views move down to right before the first op that needs them. OK or NO_MEMORY.
  * O(step). Free with fit_base_free(), also after NO_MEMORY. */
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base);
 void fit_base_free(struct fit_base *base);

@@ -331,6 +331,22 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 	return status;
 }
 
+int64_t fit_bound_peak(const struct fit_bounds *bounds, const bool *kept)
+{
+	const struct fit_step *loose = &bounds->loose;
+	int64_t most = 0;
+	for (uint32_t i = 0; i < bounds->turns; i++) {
+		const struct fit_turn *turn = &bounds->turn[i];
+		int64_t bytes = turn->there;
+		for (uint32_t s = 0; s < loose->storages; s++) {
+			uint32_t maker = loose->graph->storage[s].allocator;
+			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0 ? loose->bytes[s] : 0;
+		}
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct control *control, struct fit_line *line)
 {
 	struct fit_turn *turn = bounds->turns > 0 ? &bounds->turn[bounds->best] : NULL;

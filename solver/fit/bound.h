@@ -59,6 +59,9 @@ void fit_bounds_free(struct fit_bounds *bounds);
  * Some 20 to 50 cuts. */
 enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *control, int64_t *bound, double *slope, struct fit_certificate *certificate);
 
+/* No order has a lower peak where these storages [storages] are kept, whatever else is done. O(turns * storages). */
+int64_t fit_bound_peak(const struct fit_bounds *bounds, const bool *kept);
+
 /* The bound at one price, for every cap at once: at least value - price * (cap - there), of the moment that was best at the last fit_bound(). */
 struct fit_line { int64_t price, value, there; };
 /* OK; CANCELLED, LIMIT, NO_MEMORY. One cut. */

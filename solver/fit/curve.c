@@ -32,12 +32,16 @@ enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t ca
 		plan[i] = (struct fit_plan){ 0 };
 	for (uint32_t i = next_cap(cap, caps, NONE); i != NONE && status == OK; i = next_cap(cap, caps, i)) {
 		status = fit_solve(solver, cap[i], options, control, &plan[i]);
+		if (status == OK && !plan[i].impossible)
+			status = fit_consider(solver, cap[i], options->candidate, options->candidates, options, control, &plan[i]);
 		if (status != OK)
 			break;
 		if (fastest != NONE && plan[fastest].extra < plan[i].extra)
 			take_over(&solver->step, &plan[fastest], &plan[i]);
 		if (plan[i].extra < INT64_MAX)
 			fastest = i;
+		if (options->solved)
+			options->solved(options->context, &plan[i]);
 	}
 	return status;
 }

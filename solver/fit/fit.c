@@ -205,8 +205,10 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 			repair_all(solving, &dual);
 	}
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));
-	if (search->status == OK && !is_near(solving, 0.002, 2e-4))
+	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
+		fit_reprice(search, status == OK ? &dual : NULL);
 		fit_fill(search);
+	}
 	if (hard && status == OK && search->status == OK && !is_done(solving)) {
 		fit_allow(search, solving->ticks / 2);
 		fit_perturb(search, &dual, 600);
@@ -279,6 +281,18 @@ static enum status order_plan(struct solving *solving, bool *added)
 	return order_states(solving, solving->plan->state, solving->plan->order, added);
 }
 
+/* Whether any order might fit what the states keep. */
+static bool may_fit(const struct solving *solving, const uint8_t *state)
+{
+	const struct fit_solver *solver = solving->solver;
+	bool *kept = mem_alloc(solver->step.storages, sizeof *kept);
+	for (uint32_t s = 0; kept && s < solver->step.storages; s++)
+		kept[s] = solver->step.droppable[s] && state[s] == FIT_KEEP;
+	bool may = !kept || fit_bound_peak(&solver->bounds, kept) <= solving->cap;
+	mem_free(kept);
+	return may;
+}
+
 /* What simple strategies choose fits in an orderer's order, maybe, where it doesn't as played: no plan may be slower than they are. */
 static enum status order_starts(struct solving *solving)
 {
@@ -288,7 +302,8 @@ static enum status order_starts(struct solving *solving)
 	for (uint32_t i = 0; i < solving->options->starts && status == OK; i++) {
 		const uint8_t *start = solving->options->start + (size_t)i * solver->step.storages;
 		status = fit_play(&solver->replay, &solver->base[0], start);
-		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra)
+		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra && solver->replay.extra >= solving->plan->bound
+		    && may_fit(solving, start))
 			status = order_states(solving, start, solver->base[0].order, &added);
 	}
 	return status;
@@ -310,6 +325,7 @@ static void repair_along(struct solving *solving, uint32_t number, const uint8_t
 	fit_allow(search, solving->ticks / 4);
 	fit_repair(search, state);
 	fit_allow(search, solving->ticks / 8);
+	fit_reprice(search, NULL);
 	fit_fill(search);
 	fit_allow(search, solving->ticks / 16);
 	fit_swap(search);
@@ -369,6 +385,7 @@ static void anneal(struct solving *solving)
 		double gap = search->extra < INT64_MAX ? (double)(search->extra - solving->plan->bound) : 0.1 * (double)solver->step.total;
 		fit_anneal(search, solving->plan->slope, gap * 0.1);
 		fit_allow(search, solving->ticks / 16);
+		fit_reprice(search, NULL);
 		fit_fill(search);
 		take_best(solving, number);
 		if (search->status == OK && solving->options->orderer)
@@ -452,6 +469,42 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	status = status == OK ? search_all(&solving) : status;
+	plan->proved = plan->extra <= plan->bound;
+	return status;
+}
+
+/* One choice along one of the engine's own orders. */
+static enum status consider_along(struct solving *solving, const uint8_t *state, uint32_t number)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_plan *plan = solving->plan;
+	struct fit_replay *replay = &solver->replay;
+	enum status status = fit_play(replay, &solver->base[number], state);
+	bool added;
+	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
+		return status;
+	if (replay->peak > solving->cap)
+		return solving->options->orderer && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, &added) : OK;
+	take(solving, state, solver->base[number].order, replay->extra, replay->peak);
+	solving->best = number;
+	return OK;
+}
+
+enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count, const struct fit_options *options, struct control *control,
+	struct fit_plan *plan)
+{
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE };
+	enum status status = OK;
+	solver->search.control = control;
+	solver->search.status = OK;
+	for (uint32_t i = 0; i < count && status == OK && plan->extra > plan->bound; i++)
+		for (uint32_t b = OWN_BASES; b-- > 0 && status == OK;)
+			status = consider_along(&solving, state + (size_t)i * solver->step.storages, b);
+	if (status == OK && solving.best != NONE) {
+		begin_part(&solving, 1);
+		anneal(&solving);
+		status = solver->search.status;
+	}
 	plan->proved = plan->extra <= plan->bound;
 	return status;
 }

@@ -30,6 +30,8 @@
 #include "bound.h"
 #include "search.h"
 
+struct fit_plan;
+
 /* An order for a recomputed step's graph, and its planned peak: order [graph->ops]. What is not OK ends the search. */
 typedef enum status fit_orderer(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak);
 
@@ -39,6 +41,10 @@ struct fit_options {
 	const uint8_t *start;      /* [starts * storages] states to begin with, of simple strategies */
 	uint32_t starts;
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
+	/* Of fit_curve() alone. */
+	const uint8_t *candidate;  /* [candidates * storages] for fit_consider() at every cap */
+	uint32_t candidates;
+	void (*solved)(void *context, const struct fit_plan *plan);   /* NULL, or told of every plan, from the smallest cap up; with the orderer's context */
 };
 
 #define FIT_EFFORT_DEFAULT UINT64_C(40000000)
@@ -76,6 +82,11 @@ void fit_solver_free(struct fit_solver *solver);
  * alone. Free with fit_plan_free() in any case. */
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 void fit_plan_free(struct fit_plan *plan);
+
+/* Other choices as candidates, those of published strategies say: state [count * storages]. What fits, as played or in the orderer's order, and is faster than
+ * the plan becomes the plan, improved where it can be. What takes less than the bound can't fit and is not looked at. The status as fit_solve()'s. */
+enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count, const struct fit_options *options, struct control *control,
+	struct fit_plan *plan);
 
 /* The same for several caps: plan [caps]. A plan found for a cap is one for all larger caps, so that none is slower than one of a smaller cap. Free all
  * plans in any case. */

@@ -11,9 +11,10 @@ enum status fit_search_new(const struct fit_step *step, struct fit_network *netw
 	search->best = arena_alloc(arena, step->storages, sizeof *search->best);
 	search->lowest = arena_alloc(arena, step->storages, sizeof *search->lowest);
 	search->state = arena_alloc(arena, step->storages, sizeof *search->state);
+	search->dropped = arena_alloc(arena, step->storages, sizeof *search->dropped);
 	search->list = arena_alloc(arena, step->storages, sizeof *search->list);
 	search->score = arena_alloc(arena, step->storages, sizeof *search->score);
-	return search->best && search->lowest && search->state && search->list && search->score ? fit_fold_find(step, &search->fold) : NO_MEMORY;
+	return search->best && search->lowest && search->state && search->dropped && search->list && search->score ? fit_fold_find(step, &search->fold) : NO_MEMORY;
 }
 
 void fit_search_free(struct fit_search *search)
@@ -107,7 +108,7 @@ static bool try_switch(struct fit_search *search, const bool *heavy, const bool 
 	const struct fit_step *step = search->step;
 	for (uint32_t s = 0; s < step->storages; s++) {
 		bool early = step->droppable[s] && search->base->made[s] < position;
-		search->state[s] = !step->droppable[s] || (early ? heavy : light)[s] ? FIT_KEEP : FIT_HOLD;
+		search->state[s] = !step->droppable[s] || (early ? heavy : light)[s] ? FIT_KEEP : search->dropped[s];
 	}
 	return fit_try(search, search->state);
 }
@@ -201,6 +202,13 @@ static void learn_transients(struct fit_search *search, const bool *kept, int64_
 	}
 }
 
+/* What a cut keeps; the rest is dropped as the search has it. */
+static void states_of_cut(struct fit_search *search, const bool *kept)
+{
+	for (uint32_t s = 0; s < search->step->storages; s++)
+		search->state[s] = kept[s] || !search->step->droppable[s] ? FIT_KEEP : search->dropped[s];
+}
+
 static void kept_of(const struct fit_search *search, bool *kept)
 {
 	for (uint32_t s = 0; s < search->step->storages; s++)
@@ -211,7 +219,7 @@ static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
 {
 	uint32_t list[CANDIDATES], count = choose_columns(dual, list);
 	for (uint32_t light = 0; light < count; light++) {
-		fit_states_of(search->step, dual->column[list[light]].kept, search->state);
+		states_of_cut(search, dual->column[list[light]].kept);
 		fit_try(search, search->state);
 		for (uint32_t heavy = light + 1; heavy < count && fit_goes_on(search); heavy++)
 			mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
@@ -224,6 +232,7 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual)
 	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed);
 	bool *kept = mem_alloc(step->storages, sizeof *kept);
 	struct fit_dual next = { 0 }, *now = dual;
+	memset(search->dropped, FIT_HOLD, step->storages);
 	if (!fixed || !relaxed || !kept)
 		search->status = NO_MEMORY;
 	for (int round = 0; round < ROUNDS && search->status == OK && fit_goes_on(search); round++) {
@@ -248,6 +257,43 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual)
 		now = &next;
 	}
 	fit_dual_free(&next);
+	mem_free(fixed);
+	mem_free(relaxed);
+	mem_free(kept);
+}
+
+/* How the best states drop what they drop; what they keep would be held. */
+static void drop_as_best(struct fit_search *search)
+{
+	for (uint32_t s = 0; s < search->step->storages; s++)
+		search->dropped[s] = search->best[s] == FIT_KEEP ? FIT_HOLD : search->best[s];
+}
+
+void fit_reprice(struct fit_search *search, const struct fit_dual *warm)
+{
+	const struct fit_step *step = search->step;
+	const struct fit_base *base = search->base;
+	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed), before = INT64_MAX;
+	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	search->status = fixed && relaxed && kept ? search->status : NO_MEMORY;
+	while (search->status == OK && search->extra < before && search->extra > 0 && fit_goes_on(search)) {
+		struct fit_dual next;
+		before = search->extra;
+		drop_as_best(search);
+		kept_of(search, kept);
+		memcpy(search->state, search->best, step->storages);
+		if (!fit_play_counted(search, search->state))
+			break;
+		fit_dual_profile(base, base->fixed, kept, relaxed);
+		for (uint32_t i = 0; i < step->ops; i++)
+			fixed[i] = base->fixed[i] + (search->replay->profile[i] > relaxed[i] ? search->replay->profile[i] - relaxed[i] : 0);
+		enum status status = fit_dual_solve(base, search->network, search->cap, fixed, warm, search->control, &next);
+		if (status == OK)
+			mix_columns(search, &next);
+		else if (status != INFEASIBLE)
+			search->status = status;
+		fit_dual_free(&next);
+	}
 	mem_free(fixed);
 	mem_free(relaxed);
 	mem_free(kept);

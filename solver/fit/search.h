@@ -24,6 +24,7 @@ struct fit_search {
 	int64_t lowest_peak;
 	/* scratch */
 	uint8_t *state;            /* [storages] */
+	uint8_t *dropped;          /* [storages] the state of what cuts don't keep */
 	uint32_t *list;            /* [storages] */
 	double *score;             /* [storages] */
 	struct fit_fold fold;
@@ -58,6 +59,8 @@ void fit_states_of(const struct fit_step *step, const bool *kept, uint8_t *state
 
 /* Cuts of a dual mixed in pairs, the dual anew with the transients that the replay showed, until near the dual's bound. */
 void fit_primal(struct fit_search *search, struct fit_dual *dual);
+/* The best states' own transients as what is fixed: cuts at the prices that come of it, mixed, as long as that is faster. warm: as fit_dual_solve(). */
+void fit_reprice(struct fit_search *search, const struct fit_dual *warm);
 /* From states that do not fit: the change that takes away most of what is above the cap for its time, until nothing is. */
 void fit_repair(struct fit_search *search, const uint8_t *start);
 /* Storages back to kept, or from again to held, while that fits: most time for a byte first. */

@@ -47,30 +47,30 @@ void fit_keep_but(const struct fit_step *step, const bool *again, bool *keep)
 #define SHARES 10000       /* the solver counts memory in shares of what the default saves */
 #define FIRST_BANNED 1u
 
+#define CUTS 3
+
 struct budget {
 	const struct joint *joint;
 	const struct graph *graph;
 	const struct activations *activations;
 	struct control *control;
-	double share;              /* 0..1 */
 	double least, span;        /* bytes of the inputs; bytes that the default saves beyond them */
-	bool *saved, *allowed;     /* [nodes] */
-	uint32_t *banned;          /* [nodes] */
+	uint32_t cuts;             /* made so far: with ever fewer bans, whatever the share */
+	bool *cut[CUTS];           /* [nodes] saved */
+	bool *saved, *allowed;     /* [nodes] of one share */
+	uint32_t *banned;          /* [nodes] by the last of the cuts */
 	uint32_t *item, items;     /* nodes that may be allowed to run again, largest first */
+	uint32_t most;             /* shares that the knapsack was filled up to */
+	uint64_t *taken;           /* [items][most / 64 + 1], NULL before */
 	struct arena arena;
 };
 
-static double bytes_saved(const struct budget *budget)
+static double bytes_saved(const struct budget *budget, const bool *saved)
 {
 	double bytes = 0;
 	for (uint32_t n = 0; n < budget->joint->nodes; n++)
-		bytes += budget->saved[n] ? (double)budget->joint->node[n].bytes : 0;
+		bytes += saved[n] ? (double)budget->joint->node[n].bytes : 0;
 	return bytes;
-}
-
-static bool is_within(const struct budget *budget)
-{
-	return (bytes_saved(budget) - budget->least) / budget->span < budget->share;
 }
 
 static int larger_first(const struct joint *joint, const uint32_t *banned, uint32_t a, uint32_t b)
@@ -125,74 +125,118 @@ static float runtime_of(const struct budget *budget, uint32_t node)
 	return (float)(flops > 1 ? flops : 1);
 }
 
-/* The knapsack by dynamic programming, in single precision as there: what is not taken may run again. */
+/* An item's memory in shares; what exceeds all of them is most + 1. */
+static uint32_t size_of(const struct budget *budget, uint32_t item)
+{
+	double size = nearbyint((double)budget->joint->node[budget->item[item]].bytes / budget->span * SHARES);
+	return size > budget->most ? budget->most + 1 : (uint32_t)size;
+}
+
+/* The knapsack by dynamic programming, in single precision as there. One table answers all shares up to its last. */
 static enum status fill_knapsack(struct budget *budget)
 {
-	uint32_t most = (uint32_t)nearbyint(budget->share * SHARES);
-	size_t words = most / 64 + 1;
-	float *best = mem_alloc(most + 1, sizeof *best);
-	uint64_t *taken = mem_alloc((size_t)budget->items * words, sizeof *taken);
-	enum status status = best && taken ? OK : NO_MEMORY;
+	size_t words = budget->most / 64 + 1;
+	float *best = mem_alloc(budget->most + 1, sizeof *best);
+	budget->taken = arena_alloc(&budget->arena, (size_t)budget->items * words, sizeof *budget->taken);
+	enum status status = best && budget->taken ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
-		double size = nearbyint((double)budget->joint->node[budget->item[i]].bytes / budget->span * SHARES);
-		uint32_t bytes = size > most ? most + 1 : (uint32_t)size;
+		uint32_t bytes = size_of(budget, i);
 		float runtime = runtime_of(budget, budget->item[i]);
-		for (uint32_t j = most + 1; j-- > bytes;) {
+		for (uint32_t j = budget->most + 1; j-- > bytes;) {
 			float with = best[j - bytes] + runtime;
 			if (with > best[j]) {
 				best[j] = with;
-				taken[i * words + j / 64] |= UINT64_C(1) << (j % 64);
+				budget->taken[i * words + j / 64] |= UINT64_C(1) << (j % 64);
 			}
 		}
-		status = control_spend(budget->control, most) ? OK : control_status(budget->control);
-	}
-	for (uint32_t i = budget->items, j = most; i-- > 0 && status == OK;) {
-		bool in = taken[i * words + j / 64] >> (j % 64) & 1;
-		budget->allowed[budget->item[i]] = !in;
-		j -= in ? (uint32_t)nearbyint((double)budget->joint->node[budget->item[i]].bytes / budget->span * SHARES) : 0;
+		status = control_spend(budget->control, budget->most) ? control_status(budget->control) : OK;
 	}
 	mem_free(best);
-	mem_free(taken);
 	return status;
 }
 
-/* choose_saved_values_set(): ever fewer bans, and where these are not enough, a knapsack among what is still banned. */
-static enum status choose_saved(struct budget *budget)
+/* What is not taken at a share may run again. */
+static void allow_rest(struct budget *budget, uint32_t share)
 {
-	const struct joint_bans bans[] = { { true, true, true, true, true }, { .not_generated = true, .reductions = true }, { .reductions = true } };
-	for (uint32_t n = 0; n < budget->joint->inputs; n++)
-		budget->least += (double)budget->joint->node[n].bytes;
-	for (int i = 0; i < 3; i++) {
-		enum status status = joint_cut(budget->joint, &bans[i], NULL, budget->control, budget->saved, budget->banned);
-		budget->span = i == 0 ? bytes_saved(budget) - budget->least : budget->span;
-		if (status != OK || (i == 0 ? budget->share >= 1 || budget->span <= 0 : is_within(budget)))
-			return status;
+	size_t words = budget->most / 64 + 1;
+	memset(budget->allowed, 0, budget->joint->nodes * sizeof *budget->allowed);
+	for (uint32_t i = budget->items, j = share; i-- > 0;) {
+		bool in = budget->taken[i * words + j / 64] >> (j % 64) & 1;
+		budget->allowed[budget->item[i]] = !in;
+		j -= in ? size_of(budget, i) : 0;
 	}
-	enum status status = find_items(budget);
-	if (status != OK || budget->items == 0)
-		return status;
-	status = fill_knapsack(budget);
-	return status == OK ? joint_cut(budget->joint, &bans[2], budget->allowed, budget->control, budget->saved, budget->banned) : status;
 }
 
-enum status fit_keep_knapsack(const struct fit_step *step, const struct activations *activations, const struct rules *rules, int64_t percent,
+/* The cuts that no share changes, up to this one. */
+static enum status make_cuts(struct budget *budget, uint32_t cuts)
+{
+	static const struct joint_bans bans[CUTS] = { { true, true, true, true, true }, { .not_generated = true, .reductions = true }, { .reductions = true } };
+	enum status status = OK;
+	for (; budget->cuts < cuts && status == OK; budget->cuts++) {
+		bool *saved = budget->cut[budget->cuts] = arena_alloc(&budget->arena, budget->joint->nodes, sizeof *saved);
+		status = saved ? joint_cut(budget->joint, &bans[budget->cuts], NULL, budget->control, saved, budget->banned) : NO_MEMORY;
+		budget->span = budget->cuts == 0 && status == OK ? bytes_saved(budget, saved) - budget->least : budget->span;
+	}
+	return status == OK && cuts == CUTS && !budget->item ? find_items(budget) : status;
+}
+
+/* choose_saved_values_set(): ever fewer bans, and where these are not enough, a knapsack among what is still banned. *saved: lent. */
+static enum status choose_saved(struct budget *budget, double share, const bool **saved)
+{
+	static const struct joint_bans last = { .reductions = true };
+	for (uint32_t i = 0; i < CUTS; i++) {
+		enum status status = make_cuts(budget, i + 1);
+		*saved = status == OK ? budget->cut[i] : NULL;
+		bool enough = status != OK || (i == 0 ? share >= 1 || budget->span <= 0 : (bytes_saved(budget, *saved) - budget->least) / budget->span < share);
+		if (enough)
+			return status;
+	}
+	if (budget->items == 0)
+		return OK;
+	enum status status = budget->taken ? OK : fill_knapsack(budget);
+	if (status != OK)
+		return status;
+	allow_rest(budget, (uint32_t)nearbyint(share * SHARES));
+	*saved = budget->saved;
+	return joint_cut(budget->joint, &last, budget->allowed, budget->control, budget->saved, budget->banned);
+}
+
+static enum status keep_budgets(struct budget *budget, const int64_t *percent, uint32_t count, uint32_t storages, bool *keep)
+{
+	const struct joint *joint = budget->joint;
+	enum status status = OK;
+	for (uint32_t n = 0; n < joint->inputs; n++)
+		budget->least += (double)joint->node[n].bytes;
+	for (uint32_t i = 0; i < count; i++) {
+		double share = (double)percent[i] / 100 < 1 ? (double)percent[i] / 100 : 1;
+		uint32_t shares = (uint32_t)nearbyint(share * SHARES);
+		budget->most = shares > budget->most ? shares : budget->most;
+	}
+	for (uint32_t i = 0; i < count && status == OK; i++) {
+		const bool *saved = NULL;
+		if (percent[i] <= 0)
+			continue;
+		status = choose_saved(budget, (double)percent[i] / 100, &saved);
+		for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+			if (saved[n] && joint->node[n].tensor != NONE)
+				keep[(size_t)i * storages + budget->graph->tensor[joint->node[n].tensor].storage] = true;
+	}
+	return status;
+}
+
+enum status fit_keep_knapsack(const struct fit_step *step, const struct activations *activations, const struct rules *rules, const int64_t *percent, uint32_t count,
 	struct control *control, bool *keep)
 {
 	struct joint joint;
 	enum status status = joint_find(step->graph, step->forward, rules, &joint);
-	struct budget budget = { .joint = &joint, .graph = step->graph, .activations = activations, .control = control, .share = (double)percent / 100 };
-	memset(keep, 0, step->storages * sizeof *keep);
+	struct budget budget = { .joint = &joint, .graph = step->graph, .activations = activations, .control = control };
+	memset(keep, 0, (size_t)count * step->storages * sizeof *keep);
 	if (status == OK) {
 		budget.saved = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.saved);
 		budget.allowed = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.allowed);
 		budget.banned = arena_alloc(&budget.arena, joint.nodes, sizeof *budget.banned);
-		status = budget.saved && budget.allowed && budget.banned ? OK : NO_MEMORY;
+		status = budget.saved && budget.allowed && budget.banned ? keep_budgets(&budget, percent, count, step->storages, keep) : NO_MEMORY;
 	}
-	if (status == OK && percent > 0)
-		status = choose_saved(&budget);
-	for (uint32_t n = 0; n < joint.nodes && status == OK; n++)
-		if (budget.saved[n] && joint.node[n].tensor != NONE)
-			keep[step->graph->tensor[joint.node[n].tensor].storage] = true;
 	arena_free(&budget.arena);
 	joint_free(&joint);
 	return status;
@@ -216,5 +260,54 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 		fit_states_of(step, kept, state);
 	mem_free(price);
 	mem_free(kept);
+	return status;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------------ */
+
+static const int64_t budgets[] = { 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100 };
+#define BUDGETS ((uint32_t)(sizeof budgets / sizeof *budgets))
+#define GROUPINGS 8u
+#define MODES 2u           /* selective and full, as recompute_choose() has them */
+
+/* What is saved and dropped, and what nobody saves but what crosses layers, is written anew. */
+static void states_of_mode(const struct fit_step *step, const struct activations *activations, enum recompute mode, bool *drop, uint8_t *state)
+{
+	recompute_choose(step->graph, activations, &(struct recompute_options){ .mode = mode }, drop);
+	for (uint32_t s = 0; s < step->storages; s++) {
+		bool hold = activations->saved[s] ? drop[s] : !activations->anchor[s];
+		state[s] = (uint8_t)(step->droppable[s] && (hold || step->fixed[s] == FIT_DROPPED) && step->fixed[s] != FIT_KEPT ? FIT_HOLD : FIT_KEEP);
+	}
+}
+
+static enum status states_of_all(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
+	bool *keep, uint8_t *state, uint32_t *count)
+{
+	uint32_t root = fit_root_of_layers(activations);
+	size_t one = step->storages;
+	states_of_mode(step, activations, RECOMPUTE_SELECTIVE, keep, state);
+	states_of_mode(step, activations, RECOMPUTE_FULL, keep, state + one);
+	*count = MODES;
+	enum status status = OK;
+	for (uint32_t every = 1; every <= activations->layers && status == OK; every++) {
+		if (every >= GROUPINGS && every != root)
+			continue;
+		fit_keep_groups(step, activations, every, keep);
+		status = fit_states_keeping(step, keep, control, state + one * (*count)++);
+	}
+	status = status == OK ? fit_keep_knapsack(step, activations, rules, budgets, BUDGETS, control, keep) : status;
+	for (uint32_t i = 0; i < BUDGETS && status == OK; i++)
+		status = fit_states_keeping(step, keep + one * i, control, state + one * (*count)++);
+	return status;
+}
+
+enum status fit_published_states(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
+	uint8_t **state, uint32_t *count)
+{
+	bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
+	*state = mem_alloc((size_t)step->storages * (MODES + GROUPINGS + BUDGETS), sizeof **state);
+	*count = 0;
+	enum status status = keep && *state ? states_of_all(step, activations, rules, control, keep, *state, count) : NO_MEMORY;
+	mem_free(keep);
 	return status;
 }

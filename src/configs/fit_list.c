@@ -23,15 +23,16 @@ enum form {
 	FORM_DEVICES,     /* %u is the number of devices, of which there are more than one */
 	FORM_BATCH,       /* %u is the batch, divided by the row's number */
 	FORM_SEQUENCE,    /* the same of the sequence */
-	FORM_PARTS        /* the batch in so many parts */
+	FORM_PARTS,       /* the batch in so many parts */
+	FORM_STRATEGY     /* only where recompute=auto can't be planned: where it can, no strategy is faster within the cap */
 };
 
 /* X(group, words, form, divisor, meaning); what takes longest comes first, so that threads end together. */
 #define FIT_CHANGES(X) \
 	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD) \
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
-	X("recompute", "recompute=selective", PLAIN, 1, SAME) \
-	X("recompute", "recompute=full", PLAIN, 1, SAME) \
+	X("recompute", "recompute=selective", STRATEGY, 1, SAME) \
+	X("recompute", "recompute=full", STRATEGY, 1, SAME) \
 	X("precision", "precision=bf16", PLAIN, 1, RUN) \
 	X("precision", "precision=mixed", PLAIN, 1, RUN) \
 	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN) \
@@ -312,7 +313,7 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
 	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
 		return false;
-	if (change->form != FORM_DEVICES && change->form != FORM_PLAIN && whole < 2)
+	if (change->form != FORM_DEVICES && change->form != FORM_PLAIN && change->form != FORM_STRATEGY && whole < 2)
 		return false;
 	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
 		return false;
@@ -352,13 +353,23 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-static enum status find_singles(struct finding *finding)
+static enum status plan_changes(struct finding *finding, bool strategies)
 {
 	struct fit_way way[CHANGES];
 	uint32_t ways = 0;
 	for (size_t i = 0; i < CHANGES; i++)
-		ways += make_way(finding, &changes[i], &way[ways]);
+		if ((changes[i].form == FORM_STRATEGY) == strategies)
+			ways += make_way(finding, &changes[i], &way[ways]);
 	return plan_ways(finding, way, ways, false);
+}
+
+static enum status find_singles(struct finding *finding)
+{
+	enum status status = plan_changes(finding, false);
+	bool fails = false;
+	for (uint32_t i = 0; i < finding->list->ways && status == OK; i++)
+		fails |= !finding->list->way[i].planned && strcmp(finding->list->way[i].group, "recompute") == 0;
+	return fails ? plan_changes(finding, true) : status;
 }
 
 /* Both changes at once. */

@@ -5,6 +5,7 @@
 #include "plan_time.h"
 #include "strategy_stage.h"
 #include "solver/fit/baselines.h"
+#include "solver/fit/strategies.h"
 #include "src/scenario/devices.h"
 
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along */
@@ -125,6 +126,18 @@ static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 	plan->certificate.arc = NULL;
 }
 
+/* No plan is slower than what a published strategy does within the cap. */
+static enum status consider_published(struct stage_context *stage, struct fit_solver *solver, const struct activations *activations, int64_t cap,
+	const struct fit_options *options, struct fit_plan *plan)
+{
+	uint8_t *state = NULL;
+	uint32_t count = 0;
+	enum status status = fit_published_states(&solver->step, activations, stage->rules, stage->control, &state, &count);
+	status = status == OK ? fit_consider(solver, cap, state, count, options, stage->control, plan) : status;
+	mem_free(state);
+	return status;
+}
+
 static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
 	struct fitted *fitted, struct error *error)
 {
@@ -139,6 +152,8 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 		status = fit_baselines(&solver.step, activations, &start, &options.starts);
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
+	if (status == OK && !plan.proved && !plan.impossible)
+		status = consider_published(stage, &solver, activations, cap, &options, &plan);
 	if (status == OK)
 		graph = fit_plan_graph(&solver, &plan, error);
 	else

@@ -5,6 +5,7 @@
 #include "fit_stage.h"
 #include "slowdown.h"
 #include "solver/fit/baselines.h"
+#include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
 #include "strategy_stage.h"
 
@@ -127,24 +128,38 @@ static enum status find_strategies(struct drawing *drawing)
 
 /* ---- plans ------------------------------------------------------------------------------------------------------------------- */
 
+/* From the smallest cap up; the list has most memory first. */
+static void add_plan(void *context, const struct fit_plan *plan)
+{
+	struct drawing *drawing = context;
+	struct slowdown *slowdown = drawing->slowdown;
+	bool again = slowdown->plans > 0 && slowdown->plan[0].bytes == plan->peak && slowdown->plan[0].extra == plan->extra;
+	if (plan->extra == INT64_MAX || again)
+		return;
+	memmove(slowdown->plan + 1, slowdown->plan, slowdown->plans++ * sizeof *slowdown->plan);
+	slowdown->plan[0] = (struct slowdown_point){ .bytes = plan->peak, .extra = plan->extra };
+	tell(drawing);
+}
+
 static enum status find_plans(struct drawing *drawing, struct fit_solver *solver)
 {
 	struct slowdown *slowdown = drawing->slowdown;
-	struct fit_options options = { .ticks = PLAN_TICKS };
-	uint8_t *start = NULL;
+	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = add_plan };
+	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
+	int64_t cap[SLOWDOWN_PLANS];
+	uint8_t *start = NULL, *candidate = NULL;
 	enum status status = fit_baselines(&solver->step, &drawing->activations, &start, &options.starts);
+	if (status == OK)
+		status = fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates);
 	options.start = start;
-	for (int i = 1; i <= SLOWDOWN_PLANS && status == OK; i++) {
-		int64_t cap = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * i;
-		struct fit_plan plan = { 0 };
-		status = fit_solve(solver, cap, &options, drawing->stage.control, &plan);
-		if (status == OK && plan.extra < INT64_MAX) {
-			slowdown->plan[slowdown->plans++] = (struct slowdown_point){ .bytes = plan.peak, .extra = plan.extra };
-			tell(drawing);
-		}
-		fit_plan_free(&plan);
-	}
+	options.candidate = candidate;
+	for (int i = 0; i < SLOWDOWN_PLANS; i++)
+		cap[i] = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * (i + 1);
+	status = status == OK ? fit_curve(solver, cap, SLOWDOWN_PLANS, &options, drawing->stage.control, plan) : status;
+	for (int i = 0; i < SLOWDOWN_PLANS; i++)
+		fit_plan_free(&plan[i]);
 	mem_free(start);
+	mem_free(candidate);
 	return status;
 }
 

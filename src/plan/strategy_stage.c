@@ -19,7 +19,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 {
 	enum status status = OK;
 	if (options->mode == RECOMPUTE_KNAPSACK) {
-		status = fit_keep_knapsack(step, activations, stage->rules, options->number, stage->control, keep);
+		status = fit_keep_knapsack(step, activations, stage->rules, &options->number, 1, stage->control, keep);
 	} else if (options->mode == RECOMPUTE_OPS) {
 		bool *again = mem_alloc(step->ops, sizeof *again);
 		if (again) {
