@@ -40,9 +40,9 @@ enum context {
 	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under the cursor") \
 	X(PART, "part", "space", "part", IN_DEVICES, "", "the next part of the view: memory, schedule, ranks, mesh, collectives, placements, search, configurations, fit, differences") \
 	X(PART_BACK, "part-back", "Backspace", "", IN_DEVICES, "", "the part before") \
-	X(CONFIGURE, "configure", "f", "", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
-	X(FIT, "fit", "F", "", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after the other, and rank it; Enter makes a change") \
-	X(SLOWDOWN, "slowdown", "M", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
+	X(CONFIGURE, "configure", "f", "rank all", IN_ANY & ~IN_PANEL, "", "rank every configuration of the step on its devices: degrees, ZeRO, microbatches, schedules, recomputation; the Devices view shows the list") \
+	X(FIT, "fit", "F", "fit", IN_ANY & ~IN_PANEL, "", "plan what makes the step fit its memory cap, one change after the other, and rank it; Enter makes a change") \
+	X(SLOWDOWN, "slowdown", "M", "time/memory", IN_ANY & ~IN_PANEL, "", "draw extra time over memory: what no recomputation is below, plans, published strategies; arrows move the cap, Enter plans it") \
 	X(FOLD_ALL, "fold-all", "o", "", IN_GRAPH | IN_PANEL, "", "fold or unfold all modules, or all knobs") \
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \

@@ -38,7 +38,7 @@ static void take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->transformed->notes && (!old || strcmp(plan->transformed->notes, old->transformed->notes) != 0))
+	if (*plan->transformed->notes && app->tour == 0 && (!old || strcmp(plan->transformed->notes, old->transformed->notes) != 0))
 		say_notes(app, plan->transformed->notes);
 	plan_index_free(&old_index);
 	plan_release(old);

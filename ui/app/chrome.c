@@ -117,13 +117,27 @@ static int item_width(enum command_id command)
 	return text_cells(command_key(command, key)) + 1 + text_cells(commands[command].footer) + 2;
 }
 
-/* Adds those of the contexts that fit before end: the views' own, or those that are valid everywhere. */
-static void add_items(struct footer_item *item, int *items, int *x, int end, unsigned context, bool specific)
+/* Whose footer a command is in first: what is valid in one view alone, and what shows its answer there. */
+enum footer_part { FOOTER_OWN, FOOTER_VIEWS, FOOTER_GENERAL, FOOTER_NOWHERE };
+
+static enum footer_part part_of(enum command_id id, unsigned context)
+{
+	unsigned valid = commands[id].context;
+	switch (id) {
+	case COMMAND_CONFIGURE:
+	case COMMAND_FIT: return context == IN_DEVICES ? FOOTER_OWN : FOOTER_NOWHERE;
+	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
+	case COMMAND_HELP: return FOOTER_NOWHERE;   /* it has its place at the end */
+	default: return valid == IN_ANY ? FOOTER_GENERAL : (valid & (valid - 1)) == 0 ? FOOTER_OWN : FOOTER_VIEWS;
+	}
+}
+
+/* Adds those of a part that fit before end. */
+static void add_items(struct footer_item *item, int *items, int *x, int end, unsigned context, enum footer_part part)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		const struct command *command = &commands[i];
-		bool general = command->context == IN_ANY;
-		if (!(command->context & context) || !*command->footer || general == specific || i == COMMAND_HELP)
+		if (!(command->context & context) || !*command->footer || part_of((enum command_id)i, context) != part)
 			continue;
 		int width = item_width((enum command_id)i);
 		if (*x + width > end)
@@ -136,8 +150,8 @@ static void add_items(struct footer_item *item, int *items, int *x, int end, uns
 int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT])
 {
 	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2;
-	add_items(item, &items, &x, end, context, true);
-	add_items(item, &items, &x, end, context, false);
+	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
+		add_items(item, &items, &x, end, context, part);
 	item[items++] = (struct footer_item){ COMMAND_HELP, end, help };
 	return items;
 }

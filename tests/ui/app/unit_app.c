@@ -310,7 +310,7 @@ Test(app, the_panel_previews_both_neighbours_of_a_value)
 		app_look(app);
 		redraw(app);
 	}
-	expect(app, "▸ program        ~ +52.0 MiB");
+	expect(app, "▸ inductor-lpmf  ~ +20.0 MiB");
 	close_app(app);
 }
 
