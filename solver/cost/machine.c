@@ -37,7 +37,10 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 	if (flops <= 0 && bytes <= 0)
 		return 0;
 	int64_t rate = matrix ? machine->matrix_rate[format] : machine->vector_rate;
-	int64_t time = spent(flops, rate, efficiency_at(matrix ? &machine->matrix : &machine->vector, flops));
+	uint32_t share = efficiency_at(matrix ? &machine->matrix : &machine->vector, flops);
+	if (matrix && format == FORMAT_F8)
+		share = (share * machine->narrow + 500) / 1000;
+	int64_t time = spent(flops, rate, share);
 	int64_t traffic = spent(bytes, machine->memory_rate, efficiency_at(&machine->traffic, bytes));
 	time = traffic > time ? traffic : time;
 	return time > machine->launch ? time : machine->launch;

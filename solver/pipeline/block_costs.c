@@ -62,6 +62,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 			continue;
 		of->matrix = machine_is_matrix(rule);
 		of->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+		of->cast = rule->traits & TRAIT_CAST;
 		of->view = rule->cost == COST_NONE;
 		of->gathers = rule->traits & TRAIT_ROWS;
 		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
@@ -117,7 +118,9 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	costing->cost[costing->blocks->of[op]].flops += flops;
 	if (work->attention && costing->machine->attention > 0)
 		flops = flops / costing->machine->attention * 1000;
-	if (!work->matrix)
+	if (work->attention && costing->context != NONE && costing->machine->pieces > 0)
+		flops = flops / costing->machine->pieces * 1000;
+	if (!work->matrix && !work->cast)      /* casts read and write once, whatever is fused */
 		bytes = bytes / 1000 * costing->machine->fused;
 	return machine_time(costing->machine, work->matrix, (enum machine_format)work->format, flops, bytes);
 }

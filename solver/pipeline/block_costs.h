@@ -32,7 +32,7 @@ struct op_work {
 	int64_t flops;
 	uint32_t twin;               /* of a view: the first op that gives the same view of the same tensor; NONE else */
 	uint8_t format;
-	bool matrix, attention, view, gathers;
+	bool matrix, attention, view, gathers, cast;
 };
 /* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
 enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);

@@ -25,6 +25,7 @@ struct overheads {
 	int64_t workspace;          /* bytes of scratch memory that libraries of kernels keep */
 	uint32_t fragmentation;     /* thousandths of activations and workspace */
 	uint32_t overlap;           /* thousandths of a backward pass behind which gradients can be reduced */
+	uint32_t inside;            /* thousandths of the collectives inside layers that products hide: Megatron's tp_comm_overlap, PyTorch's async TP */
 	bool transient;             /* count what is alive for a moment only */
 	bool small;                 /* count statistics of norms and the like */
 	bool gathered;              /* count ZeRO-3's gathered parameters: two blocks at a time */

@@ -10,6 +10,7 @@
 
 struct naming {
 	const struct graph *graph;
+	const struct rules *rules;
 	struct factors *factors;
 };
 
@@ -38,8 +39,15 @@ static void name_term(const struct naming *naming, const struct factor_term *ter
 		name(naming, naming->factors->part[term->first + i], role);
 }
 
-static bool is_parameter(const struct graph *graph, uint32_t tensor)
+/* A parameter, or one in another format: autocast and 8-bit products cast weights first. */
+static bool is_parameter(const struct naming *naming, uint32_t tensor)
 {
+	const struct graph *graph = naming->graph;
+	for (uint32_t writer; (writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer) != NONE;) {
+		if (!(rules_traits(naming->rules, graph->op[writer].type) & TRAIT_CAST) || csr_length(&graph->reads, writer) != 1)
+			return false;
+		tensor = graph->reads.item[graph->reads.start[writer]];
+	}
 	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER;
 }
 
@@ -68,7 +76,7 @@ static void name_table(const struct naming *naming, const uint32_t *read, int64_
 static void name_heads(const struct naming *naming, const uint32_t *read)
 {
 	uint32_t dims = naming->graph->tensor[read[0]].dims;
-	if (is_parameter(naming->graph, read[0]) || is_parameter(naming->graph, read[1]))
+	if (is_parameter(naming, read[0]) || is_parameter(naming, read[1]))
 		return;
 	for (uint32_t d = 0; d + 2 < dims; d++) {
 		const struct factor_term *term = term_of(naming, read[0], d);
@@ -144,7 +152,7 @@ static void mark_inner(const struct naming *naming, const struct rule *rule, uin
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
-		if (!is_parameter(graph, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
+		if (!is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
 		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) { /* a stack of matrices: one per expert */
 			uint32_t factor = single(naming, t, d);
@@ -156,7 +164,7 @@ static void mark_inner(const struct naming *naming, const struct rule *rule, uin
 
 bool factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
 {
-	struct naming naming = { graph, factors };
+	struct naming naming = { graph, rules, factors };
 	uint8_t *inner = mem_alloc(factors->factors, sizeof *inner);
 	int64_t most = 0;
 	if (!inner)

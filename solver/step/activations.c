@@ -38,6 +38,11 @@ static size_t layer_length(const char *module)
 	return numbered;
 }
 
+bool module_in_layer(const char *module)
+{
+	return layer_length(module) > 0;
+}
+
 static enum status find_layers(const struct graph *graph, struct activations *activations)
 {
 	struct names index = { 0 };
@@ -153,6 +158,31 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	return status;
 }
 
+/* ---- products --------------------------------------------------------------------------------------------- */
+
+static bool reads_weight(const struct graph *graph, uint32_t op)
+{
+	bool weight = false;
+	FOR_ROW(i, &graph->reads, op)
+		weight |= graph->storage[graph->tensor[graph->reads.item[i]].storage].kind == KIND_PARAMETER;
+	return weight;
+}
+
+/* As torchtitan counts them: one count for each layer, in the order of the forward pass. */
+static enum status find_kept_products(const struct graph *graph, const struct rules *rules, struct activations *activations)
+{
+	uint32_t *count = mem_alloc(activations->layers, sizeof *count);
+	for (uint32_t op = 0; op < graph->ops && count; op++) {
+		const struct rule *rule = rules && activations->layer[op] != NONE ? rules_find(rules, graph->op[op].type) : NULL;
+		if (rule && rule->cost == COST_CONTRACTION && reads_weight(graph, op))
+			activations->kept_product[op] = count[activations->layer[op]]++ % 2 == 0;
+		else
+			activations->kept_product[op] = rule && rule->cost == COST_ATTENTION;
+	}
+	mem_free(count);
+	return count ? OK : NO_MEMORY;
+}
+
 /* ---- cost --------------------------------------------------------------------------------------------------- */
 
 static void find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
@@ -177,12 +207,15 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 	activations->layer_name = arena_alloc(arena, step->ops, sizeof *activations->layer_name);
 	activations->layer = arena_alloc(arena, step->ops, sizeof *activations->layer);
 	activations->flops = arena_alloc(arena, step->ops, sizeof *activations->flops);
+	activations->kept_product = arena_alloc(arena, step->ops, sizeof *activations->kept_product);
 	activations->saved = arena_alloc(arena, step->storages, sizeof *activations->saved);
 	activations->anchor = arena_alloc(arena, step->storages, sizeof *activations->anchor);
 	activations->attention = arena_alloc(arena, step->storages, sizeof *activations->attention);
-	bool fine = activations->layer_name && activations->layer && activations->flops && activations->saved &&
-		activations->anchor && activations->attention;
-	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK) {
+	activations->held = arena_alloc(arena, step->storages, sizeof *activations->held);
+	bool fine = activations->layer_name && activations->layer && activations->flops && activations->kept_product && activations->saved &&
+		activations->anchor && activations->attention && activations->held;
+	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK
+		&& find_kept_products(step, rules, activations) == OK) {
 		find_saved(step, activations);
 		find_flops(step, rules, activations);
 		return OK;

@@ -52,7 +52,9 @@ void recompute_choose(const struct graph *step, const struct activations *activa
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
 		uint32_t allocator = allocator_of(step, s), layer = allocator == NONE ? NONE : activations->layer[allocator];
-		bool full = options->mode == RECOMPUTE_FULL;
+		bool held = options->mode == RECOMPUTE_PRODUCTS && allocator != NONE && activations->kept_product[allocator];
+		bool full = options->mode == RECOMPUTE_FULL || (options->mode == RECOMPUTE_PRODUCTS && !held);
+		activations->held[s] = held;
 		for (uint32_t i = 0; i < options->layers; i++)
 			full |= layer == options->layer[i];
 		drop[s] = activations->saved[s] && ((full && layer != NONE && !activations->anchor[s]) ||
@@ -137,7 +139,7 @@ static void settle(struct replay *replay, const bool *drop)
 	const struct graph *graph = replay->graph;
 	const struct activations *activations = replay->activations;
 	for (uint32_t s = 0; s < graph->storages; s++)
-		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out && !activations->anchor[s] &&
+		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out && !activations->anchor[s] && !activations->held[s] &&
 			(activations->saved[s] ? drop && drop[s] : true);
 	for (uint32_t s = 0; drop && s < graph->storages; s++)
 		replay->anew[s] |= drop[s] && activations->saved[s];

@@ -5,11 +5,12 @@
 #include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
 
-/* In the order of the knob's words. What comes after FULL is solver/fit's. */
+/* In the order of the knob's words. What comes after PRODUCTS is solver/fit's. */
 #define RECOMPUTES(X) \
 	X(NONE, "none", "all that is saved is kept") \
 	X(SELECTIVE, "selective", "scores of attentions run again (Korthikanti et al. 2022)") \
 	X(FULL, "full", "each layer runs again from what crosses into it") \
+	X(PRODUCTS, "products", "each layer runs again but for attention in one kernel and every other product with a weight (torchtitan's selective checkpointing)") \
 	X(AUTO, "auto", "the least time that was found for the memory cap") \
 	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
 	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
@@ -27,7 +28,9 @@ struct activations {
 	uint32_t *layer;           /* [ops] the layer of a forward op, NONE outside of layers and for other ops */
 	bool *saved;               /* [storages] written by the forward pass and read after it */
 	bool *anchor;              /* [storages] of the forward pass: crosses layers, or belongs to none */
+	bool *held;                /* [storages] kept though no later op reads it, by recompute_choose(): what runs again begins there */
 	bool *attention;           /* [storages] scores of an attention: between two products around a softmax */
+	bool *kept_product;        /* [ops] attention in one kernel, and of each layer's products with a weight the first, third, ... */
 	int64_t *flops;            /* [ops] of forward ops; 0 where nothing is known */
 	struct arena arena;
 };
@@ -38,8 +41,11 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 	struct error *error);
 void activations_free(struct activations *activations);
 
+/* True for a module path that names a layer, so told. */
+bool module_in_layer(const char *module);
+
 struct recompute_options {
-	enum recompute mode;            /* recompute_choose(): up to FULL */
+	enum recompute mode;            /* recompute_choose(): up to PRODUCTS */
 	int64_t number;                 /* of LAYERS and KNAPSACK: layers in a group, percent */
 	const char *const *type;        /* of OPS: types of ops that run again */
 	uint32_t types;
@@ -52,7 +58,7 @@ struct recompute_options {
 };
 
 /* Chooses what to drop, into drop [storages]: SELECTIVE all attention scores, FULL everything in the layers but what
- * crosses between them; with the layers of the options and without their residents. */
+ * crosses between them, PRODUCTS the same less what kept products give, which is held; with the layers of the options and without their residents. */
 void recompute_choose(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options, bool *drop);
 

@@ -12,6 +12,7 @@
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
+ *     float8          matrix products with 8-bit operands
  *     grouped_heads   attention over groups of queries without copies of heads
  *     shared_views    one view instead of several that are the same
  */

@@ -63,7 +63,7 @@ static void fill_request(struct search *search)
 	request->zero = wanted_choice(search, K_zero);
 	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
 	request->schedule = wanted_choice(search, K_schedule);
-	request->recompute = value[K_recompute] > RECOMPUTE_FULL ? -1 : wanted_choice(search, K_recompute);
+	request->recompute = value[K_recompute] >= RECOMPUTE_AUTO ? -1 : wanted_choice(search, K_recompute);
 }
 
 /* The same with every choice free: for the way out. */
@@ -293,9 +293,9 @@ static void print_more(void)
 	     "them), workspace=BYTES that kernels keep, fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived\n"
 	     "tensors; on), small (statistics of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks;\n"
 	     "on), cached (a weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
-	     "pass hides gradients (80%)\n\n"
+	     "pass hides gradients (80%); inside=PERCENT of the collectives inside layers run behind products (0; Megatron's tp_comm_overlap, async TP)\n\n"
 	     "--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, dp, tp, pp, cp, ep, sp,\n"
-	     "zero, chunks, schedule, recompute.");
+	     "zero, chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run behind products).");
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -340,12 +340,12 @@ static int set_overhead(struct search *search, const char *text)
 		return EXIT_FINE;
 	}
 	/* bytes and percentages are read as those of knobs are */
-	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "fragmentation" };
+	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "inside", "fragmentation" };
 	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
-	uint32_t *const share[] = { &overheads->overlap, &overheads->fragmentation };
+	uint32_t *const share[] = { &overheads->overlap, &overheads->inside, &overheads->fragmentation };
 	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name), of = name_index(shares, sizeof shares / sizeof *shares, name);
 	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
-		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap or fragmentation=PERCENT, "
+		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside or fragmentation=PERCENT, "
 			"or transient, small, gathered, vectors, cached=on or off", text);
 	if (size >= 0)
 		*bytes[size] = number;

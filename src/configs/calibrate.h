@@ -8,12 +8,15 @@
 #include "model_source.h"
 
 /* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */
-#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(ATTENTION, "attention") X(TRAFFIC, "traffic of other ops") X(NEAR, "links within nodes") X(FAR, "links between nodes")
+#define CALIBRATED(X) X(MATRIX, "matrix efficiency") X(ATTENTION, "attention") X(PIECES, "of a shared sequence") X(NARROW, "8-bit operands") X(TRAFFIC, "traffic of other ops") X(EAGER, "of eager kernels") X(NEAR, "links within nodes") X(FAR, "links between nodes")
 #define X(id, name) CALIBRATED_##id,
 enum calibrated { CALIBRATED(X) CALIBRATED_COUNT };
 #undef X
 
 struct measurement {
+	struct scenario scenario;   /* that the search runs with, and what the row says of the step */
+	bool float8;
+	uint32_t hidden;            /* percent of collectives inside layers */
 	struct model_source source;
 	struct config_case *opened;
 	char model[160];
@@ -30,7 +33,7 @@ struct calibration {
 	struct machine machine;     /* fitted */
 };
 
-/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute;
+/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute, float8, hidden;
  * others are ignored. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
  * the line. Free it in any case. */
 enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);

@@ -116,6 +116,14 @@ static enum status add_entry(struct searching *searching, const struct config_en
 	return OK;
 }
 
+/* What ops move under the kernels that the request's model runs. */
+static struct machine machine_of(const struct config_request *request)
+{
+	struct machine machine = request->machine;
+	machine.fused = request->eager ? machine.eager : machine.fused;
+	return machine;
+}
+
 static struct config_model model_of(const struct searching *searching)
 {
 	const struct config_request *request = searching->request;
@@ -210,15 +218,29 @@ static enum status split_open(const struct searching *searching, const struct co
 	return split_by_roles(&searching->step.units, &mesh, roles, &split->sharding);
 }
 
+/* Leaves out of collectives inside layers what products hide. */
+static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
+{
+	for (uint32_t b = 0; b < blocks; b++) {
+		int64_t forward = cost[b].forward_link / 1000 * overheads->inside, backward = cost[b].backward_link / 1000 * overheads->inside;
+		cost[b].forward -= forward;
+		cost[b].forward_link -= forward;
+		cost[b].backward -= backward;
+		cost[b].backward_link -= backward;
+	}
+}
+
 /* The costs of all blocks under it. */
 static enum status split_cost(struct searching *searching, const struct split_step *split)
 {
 	const struct step *step = &searching->step;
 	struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
-	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, step->work, &searching->request->machine,
+	struct machine machine = machine_of(searching->request);
+	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, step->work, &machine,
 		split->context, split->experts, cost);
 	if (status == OK) {
 		searching->list->splits++;
+		hide(&searching->request->overheads, cost, step->blocks.blocks);
 		expand(searching, cost);
 	}
 	mem_free(cost);
@@ -302,7 +324,7 @@ static enum status vary_all(struct searching *searching)
 	const struct config_request *request = searching->request;
 	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
-	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_FULL && status == OK; recompute++)
+	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_AUTO && status == OK; recompute++)
 		for (uint32_t microbatch = 1; microbatch <= MICROBATCH_MAX && microbatch <= request->batch && status == OK; microbatch *= 2)
 			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
 				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
@@ -445,6 +467,7 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 {
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
+	opened->request.overheads.inside = overheads->inside;
 	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->config, &opened->split);
 	struct mesh *mesh = &opened->split.sharding.mesh;
 	opened->is_split = status == OK;

@@ -31,6 +31,7 @@ struct config_request {
 	int64_t batch;               /* samples of a step, of all devices */
 	struct machine machine;      /* memory < 0: no limit */
 	struct overheads overheads;
+	bool eager;                  /* the machine's traffic of eager kernels counts */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;

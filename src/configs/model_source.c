@@ -21,6 +21,7 @@ static struct model_training training_of(const struct model_source *source)
 		training.precision = (enum precision)value[K_precision];
 	if (value[K_optimizer] > 0)
 		training.optimizer = (enum optimizer)value[K_optimizer];
+	training.float8 = value[K_float8];
 	return training;
 }
 
@@ -61,7 +62,6 @@ static void open_built_in(struct model_source *source)
 	enum model_family family = config->family;
 	if (config->positions && config->positions < config->seq)
 		config->positions = config->seq;
-	model_config_default(config);
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT || family == FAMILY_MOE
 		|| family == FAMILY_DEEPSEEK;
 	for (int i = 0; i < MODEL_DENSE_WORDS; i++)
@@ -76,14 +76,16 @@ static void open_built_in(struct model_source *source)
 	source->step = built_in;
 }
 
-/* Attention in one kernel, dropout: 0 or 1. */
+/* Attention in one kernel, dropout, fused kernels: 0 or 1. */
 static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
 {
-	bool flash = length == 5 && strncmp(text, "flash", 5) == 0, dropout = length == 7 && strncmp(text, "dropout", 7) == 0;
-	if ((!flash && !dropout) || (value != 0 && value != 1))
-		return false;
-	*(flash ? &config->flash : &config->dropout) = value == 1;
-	return true;
+	const struct { const char *name; bool *at; } switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused } };
+	for (size_t i = 0; i < sizeof switches / sizeof *switches && (value == 0 || value == 1); i++)
+		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
+			*switches[i].at = value == 1;
+			return true;
+		}
+	return false;
 }
 
 /* "NAME:layers=12:seq=4096": a preset with other sizes. False after complaining. */
@@ -154,6 +156,7 @@ int model_source_open(struct model_source *source, const char *name, const struc
 		return code;
 	if (source->preset) {
 		source->config = source->preset->config;
+		model_config_default(&source->config);
 		if (!take_sizes(source, name + strcspn(name, ":")))
 			return EXIT_USAGE;
 		if (source->scenario->value[K_seq] != KNOB_GIVEN)
@@ -161,7 +164,6 @@ int model_source_open(struct model_source *source, const char *name, const struc
 		if (hugging_face_fits(&source->file, source->config.seq, &error) != OK)
 			return usage_error("search", "%s", error.text);
 		source->asked = source->config;
-		model_config_default(&source->asked);
 		open_built_in(source);
 		return EXIT_FINE;
 	}
@@ -226,6 +228,8 @@ static void say_sizes(const struct model_source *source, struct words *words)
 #undef X
 	if (asked->flash != preset->flash)
 		words_add(words, " --attention %s", asked->flash ? "flash" : "math");
+	if (!asked->fused)
+		words_add(words, " --kernels eager");
 	if (asked->dropout != preset->dropout)
 		words_add(words, " --no-dropout");
 }
@@ -295,6 +299,7 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->step = source->step;
 	request->context = source;
 	request->repeat = source->repeat;
+	request->eager = source->preset && !source->asked.fused;
 	enum model_family family = source->config.family;
 	request->causal = source->preset && (family == FAMILY_LLAMA || family == FAMILY_GPT || family == FAMILY_MOE || family == FAMILY_DEEPSEEK);
 }

@@ -39,6 +39,7 @@ const struct model_preset model_presets[] = {
 	{ "llama", "Llama of any size; Llama 3 8B", LLAMA3(32, 4096, 32, 14336) },
 	{ "llama3-8b", "Llama 3, 8 billion", LLAMA3(32, 4096, 32, 14336) },
 	{ "llama3-70b", "Llama 3, 70 billion", LLAMA3(80, 8192, 64, 28672) },
+	{ "llama3-405b", "Llama 3, 405 billion", LLAMA3(126, 16384, 128, 53248) },
 	{ "bert", "encoder-only transformer of any size; BERT base", BERT(12, 768, 12) },
 	{ "bert-base", "110 million", BERT(12, 768, 12) },
 	{ "bert-large", "335 million", BERT(24, 1024, 16) },

@@ -131,6 +131,7 @@ struct model_training {
 	enum precision precision;
 	enum recompute recompute;      /* not auto */
 	bool accumulate;
+	bool float8;                   /* float8_apply() */
 };
 
 /* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again; grouped queries, SwiGLU and loss in

@@ -1,5 +1,7 @@
 /* step.c: a training step of a built-in model. */
 #include "models.h"
+#include "solver/step/float8.h"
+#include "solver/step/shared_views.h"
 
 const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
 
@@ -35,6 +37,14 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 	return result;
 }
 
+static struct graph *in_float8(struct graph *step, const struct rules *rules, struct error *error)
+{
+	uint32_t changed;
+	struct graph *shared = graph_share_views(step, rules, error), *result = shared ? float8_apply(shared, rules, &changed, error) : NULL;
+	graph_release(shared);
+	return result;
+}
+
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
 	struct error *error)
 {
@@ -53,6 +63,8 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 		graph = replaced(graph, train_step(graph, &options, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)
 		graph = replaced(graph, recomputed(graph, rules, training->recompute, error));
+	if (graph && !training->forward_only && training->float8)
+		graph = replaced(graph, in_float8(graph, rules, error));
 	rules_free(rules);
 	return graph;
 }

@@ -8,6 +8,7 @@
 #include "notes.h"
 #include "pipeline_stage.h"
 #include "shard_stage.h"
+#include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale.h"
@@ -306,9 +307,9 @@ static void note_cost(struct job *job, const struct activations *activations, co
 	if (cost.bytes)
 		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved),
 			flops_text((double)cost.flops, work, sizeof work));
-	else if (options->mode == RECOMPUTE_FULL)
-		note(job->notes, activations->layers ? "recompute=full changes nothing: all that the layers save crosses between them or can't be run again"
-			: "recompute=full changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known");
+	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
+		note(job->notes, activations->layers ? "recompute=%s changes nothing: all that the layers save crosses between them or can't be run again"
+			: "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", recompute_names[options->mode]);
 	else if (options->mode == RECOMPUTE_SELECTIVE)
 		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");
 }
@@ -360,6 +361,25 @@ static struct graph *run_recompute(struct job *job)
 	return graph;
 }
 
+static bool wants_float8(const struct job *job)
+{
+	return value(job, K_float8);
+}
+
+/* Of twin views one is cast for all. */
+static struct graph *run_float8(struct job *job)
+{
+	uint32_t changed = 0;
+	struct graph *shared = graph_share_views(job->graph, job->stage->rules, job->error);
+	struct graph *graph = shared ? float8_apply(shared, job->stage->rules, &changed, job->error) : NULL;
+	if (graph && changed > 0)
+		note(job->notes, "%u products of layers read 8-bit copies of their operands", changed);
+	else if (graph)
+		note(job->notes, "float8=on changes nothing: no product of two matrices lies in a numbered layer (\"layers.3\")");
+	graph_release(shared);
+	return graph;
+}
+
 static bool wants_shard(const struct job *job)
 {
 	return scenario_shards(job->scenario);
@@ -402,7 +422,7 @@ static bool wants_pipeline(const struct job *job)
 static struct graph *run_pipeline(struct job *job)
 {
 	if (value(job, K_recompute) == RECOMPUTE_AUTO) {
-		fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective or full with pp or microbatches");
+		fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective, full or products with pp or microbatches");
 		return NULL;
 	}
 	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, job->error);
@@ -448,6 +468,7 @@ static const struct step {
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
+	{ "float8", wants_float8, run_float8, { -1 } },
 	{ "group heads", wants_groups, run_groups, { -1 } },
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },

@@ -265,6 +265,28 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 	rules_free(rules);
 }
 
+Test(recompute, products_keeps_attention_kernels_and_every_other_product)
+{
+	struct model_config config = model_find("llama")->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_PRODUCTS };
+	struct error error = { 0 };
+	config.layers = 2;
+	config.seq = 16;
+	config.fused = true;
+	struct graph *step = model_step("llama", &config, &training, &error);
+	cr_assert_not_null(step, "%s", error.text);
+	uint32_t attention = 0, products = 0;
+	for (uint32_t op = 0; op < step->ops; op++) {
+		attention += step->op[op].recomputed && strstr(step->op[op].type, "attention");
+		products += step->op[op].recomputed && strcmp(step->op[op].type, "aten.mm.default") == 0;
+	}
+	cr_expect_eq(attention, 0, "its result is kept");
+	/* of queries, keys, values, output, gate, up and down the second, fourth and sixth run again */
+	cr_expect_eq(products, 2 * 3);
+	graph_release(step);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 {
 	struct rules *rules = rules_new();

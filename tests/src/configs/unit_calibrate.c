@@ -223,12 +223,42 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* 8-bit products are faster, and what products hide takes no time. */
+Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
+{
+	static const char text[] = "model,devices,batch,tp,seconds,float8,hidden\nllama:layers=8:seq=2048,8,8,8,1,0,0\nllama:layers=8:seq=2048,8,8,8,1,1,0\n"
+		"llama:layers=8:seq=2048,8,8,8,1,0,100\n";
+	struct calibration calibration;
+	struct error error;
+	struct scenario scenario;
+	struct machine machine;
+	scenario_init(&scenario);
+	scenario.value[K_device] = DEVICE_H100_80;
+	scenario_machine(&scenario, &machine);
+	cr_assert_eq(read_text(text, &calibration, &error), OK, "%s", error.text);
+	cr_assert_eq(calibration.rows, 3);
+	int64_t time[3];
+	for (int i = 0; i < 3; i++) {
+		struct overheads overheads = overheads_all;
+		struct config_result result;
+		overheads.inside = calibration.row[i].hidden * 10;
+		cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &machine, &overheads, true, &result), OK);
+		time[i] = result.time;
+		cr_expect_eq(result.link < 1000000, i == 2);   /* the rest of a division */
+	}
+	cr_expect(time[1] < time[0] && time[2] < time[0], "%ld %ld %ld", (long)time[0], (long)time[1], (long)time[2]);
+	calibration_free(&calibration);
+	scenario_done(&scenario);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(calibrate, a_bad_file_is_refused_with_its_line)
 {
 	static const struct { const char *text; unsigned line; } bad[] = { { "", 0 }, { HEADER, 0 }, { HEADER "gpt2,8,8,1,8,0,none,\n", 2 },
 		{ HEADER "# a comment\n\ngpt2,8,8,1,8,0,none,-1\n", 4 }, { HEADER "gpt2,8,8,1,8,0,none,1\ngpt2,8,3,1,8,0,none,1\n", 3 },
 		{ HEADER "gpt2,8,8,1,8,2,none,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,often,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,none,nan\n", 2 },
-		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 } };
+		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 },
+		{ "devices,seconds,float8\n8,1,2\n", 2 }, { "devices,seconds,hidden\n8,1,101\n", 2 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct calibration calibration;
 		struct error error;

@@ -1,0 +1,117 @@
+/* float8.c: casts in front of products. */
+#include <string.h>
+
+#include "build.h"
+#include "float8.h"
+#include "recompute.h"
+
+struct casting {
+	const struct graph *graph;
+	const struct rules *rules;
+	struct build build;
+	struct arena arena;
+	uint32_t *tensor;          /* [tensors] the draft's tensor */
+	uint32_t *op;              /* [ops] the draft's op */
+	uint32_t *cast[2];         /* [tensors] the 8-bit copy that forward and other ops read, or NONE */
+};
+
+static bool is_wide(const struct tensor *tensor)
+{
+	return tensor->dims == 2 && (tensor->dtype == DTYPE_BF16 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_F32);
+}
+
+/* A product of two matrices, in a layer. */
+static bool is_linear(const struct graph *graph, const struct rules *rules, uint32_t op)
+{
+	const struct rule *rule = rules_find(rules, graph->op[op].type);
+	uint32_t matrices = 0;
+	if (!rule || rule->cost != COST_CONTRACTION || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
+		return false;
+	FOR_ROW(i, &graph->reads, op)
+		matrices += is_wide(&graph->tensor[graph->reads.item[i]]);
+	return matrices == 2;
+}
+
+/* A gradient: made after the forward pass, and not what runs again. */
+static bool is_gradient(const struct graph *graph, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer;
+	return writer != NONE && graph->op[writer].phase != PHASE_FORWARD && !graph->op[writer].recomputed;
+}
+
+/* The 8-bit copy of an operand, made where there is none yet. */
+static uint32_t cast_of(struct casting *casting, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = casting->graph;
+	struct build *build = &casting->build;
+	uint32_t *copy = &casting->cast[graph->op[op].phase != PHASE_FORWARD][tensor];
+	if (*copy != NONE)
+		return *copy;
+	build->phase = graph->op[op].phase;
+	build->module = graph->op[op].module;
+	build->src = graph->op[op].src;
+	build_op(build, "aten._to_copy.default", IN(casting->tensor[tensor]));
+	*copy = build_output(build, is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3, build_shape(build, casting->tensor[tensor]));
+	return *copy;
+}
+
+/* The product with its operands in 8 bits: they stand in for the others while the op is copied. */
+static uint32_t narrow(struct casting *casting, uint32_t op)
+{
+	const struct graph *graph = casting->graph;
+	uint32_t wide[8], which[8], count = 0;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i];
+		if (!is_wide(&graph->tensor[tensor]) || count == 8)
+			continue;
+		uint32_t copy = cast_of(casting, op, tensor);
+		which[count] = tensor;
+		wide[count++] = casting->tensor[tensor];
+		casting->tensor[tensor] = copy;
+	}
+	uint32_t made = casting->build.status == OK ? build_copy_op(&casting->build, graph, op, casting->tensor) : NONE;
+	while (count-- > 0)
+		casting->tensor[which[count]] = wide[count];
+	return made;
+}
+
+static enum status rewrite(struct casting *casting, const bool *linear)
+{
+	const struct graph *graph = casting->graph;
+	struct build *build = &casting->build;
+	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+		struct tensor copy = graph->tensor[t];
+		casting->cast[0][t] = casting->cast[1][t] = NONE;
+		if ((casting->tensor[t] = draft_tensor(build->draft, &copy)) == NONE)
+			build->status = NO_MEMORY;
+	}
+	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+		casting->op[op] = linear[op] ? narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
+	build_copy_control(build, graph, casting->op);
+	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
+}
+
+struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
+{
+	struct casting casting = { .graph = graph, .rules = rules, .build = { .source = graph, .op = NONE } };
+	struct graph *result = NULL;
+	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
+	*changed = 0;
+	for (uint32_t op = 0; linear && op < graph->ops; op++)
+		*changed += linear[op] = is_linear(graph, rules, op);
+	if (linear && *changed == 0)
+		result = graph_retain(graph);
+	casting.build.draft = *changed > 0 ? draft_new() : NULL;
+	casting.tensor = arena_alloc(&casting.arena, graph->tensors, sizeof *casting.tensor);
+	casting.op = arena_alloc(&casting.arena, graph->ops, sizeof *casting.op);
+	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
+	casting.cast[1] = casting.cast[0] + graph->tensors;
+	bool fine = casting.build.draft && casting.tensor && casting.op && casting.cast[0];
+	if (!result && fine && rewrite(&casting, linear) == OK)
+		result = graph_build(casting.build.draft, error);
+	else if (!result)
+		fail_memory(error);
+	draft_free(casting.build.draft);
+	arena_free(&casting.arena);
+	return result;
+}

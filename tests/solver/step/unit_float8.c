@@ -1,0 +1,118 @@
+/* unit_float8.c: products of layers read 8-bit copies, nothing else does, and the step computes what it did, on one device and on two. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "solver/shard/split_roles.h"
+#include "solver/step/float8.h"
+#include "src/models/models.h"
+#include "tests/common/lockstep.h"
+#include "tests/common/support.h"
+
+static struct graph *tiny(const char *name, bool float8, enum recompute recompute)
+{
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .float8 = float8, .recompute = recompute };
+	struct model_config config = model_find(name)->config;
+	struct error error = { 0 };
+	config.layers = 2;
+	config.hidden = config.ffn = 8;
+	config.heads = config.kv_heads = 2;
+	config.head_width = 4;
+	config.vocab = 16;
+	config.seq = config.positions = config.batch = 4;
+	struct graph *graph = model_step(name, &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+static bool is_narrow(const struct graph *graph, uint32_t tensor)
+{
+	return graph->tensor[tensor].dtype == DTYPE_F8E4M3 || graph->tensor[tensor].dtype == DTYPE_F8E5M2;
+}
+
+/* Ops that read 8-bit tensors: all of them products of two, in a layer. */
+static uint32_t narrow_products(const struct graph *graph, const struct rules *rules)
+{
+	uint32_t count = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t narrow = 0, steep = 0;
+		FOR_ROW(i, &graph->reads, op) {
+			narrow += is_narrow(graph, graph->reads.item[i]);
+			steep += graph->tensor[graph->reads.item[i]].dtype == DTYPE_F8E5M2;
+		}
+		if (narrow == 0)
+			continue;
+		cr_expect_eq(narrow, 2, "%s", graph->op[op].name);
+		cr_expect_eq(steep, graph->op[op].phase != PHASE_FORWARD && !graph->op[op].recomputed, "%s: gradients are e5m2", graph->op[op].name);
+		cr_expect(rules_find(rules, graph->op[op].type)->cost == COST_CONTRACTION && strncmp(graph->op[op].module, "layers.", 7) == 0, "%s", graph->op[op].name);
+		FOR_ROW(i, &graph->writes, op)
+			cr_expect(!is_narrow(graph, graph->writes.item[i]));
+		count++;
+	}
+	return count;
+}
+
+Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
+{
+	struct rules *rules = rules_new();
+	struct graph *graph = tiny("llama", true, RECOMPUTE_NONE), *again;
+	struct error error = { 0 };
+	uint32_t changed;
+	cr_expect_eq(narrow_products(graph, rules), 2 * 7 * 3, "queries, keys, values, output, gate, up and down: forward, and two products backward");
+	again = float8_apply(graph, rules, &changed, &error);
+	cr_expect(again == graph && changed == 0, "nothing is left to change");
+	graph_release(again);
+	graph_release(graph);
+	graph = tiny("llama", true, RECOMPUTE_FULL);
+	cr_expect_gt(narrow_products(graph, rules), 2 * 7 * 3, "what runs again, too");
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(float8, a_step_on_two_devices_computes_what_one_does)
+{
+	static const char *const names[] = { "llama", "gpt", "bert" };
+	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
+	struct rules *rules = rules_new();
+	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+		struct graph *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
+		struct units units;
+		struct sharding sharding;
+		struct lockstep run;
+		struct error error = { 0 };
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		cr_assert_eq(split_by_roles(&units, &mesh, i % 2 ? &roles_tensor_sp : &roles_tensor, &sharding), OK);
+		struct graph *device = device_graph_build(&units, &sharding, 0, &error);
+		cr_assert_not_null(device, "%s", error.text);
+		cr_expect(lockstep_run(&run, &units, &sharding, device, rules), "%s: %s", names[i / 2], run.why);
+		for (uint32_t t = 0; t < graph->tensors; t++)   /* every layer's weights are cut: roles are found through casts */
+			if (graph->tensor[t].kind == KIND_PARAMETER && graph->tensor[t].dims == 2 && strstr(graph->tensor[t].name, "mlp"))
+				cr_expect(sharding.produced[t].on[0] >= 0, "%s", graph->tensor[t].name);
+		lockstep_free(&run);
+		graph_release(device);
+		sharding_free(&sharding);
+		units_free(&units);
+		graph_release(graph);
+	}
+	rules_free(rules);
+}
+
+Test(float8, failing_allocations_leave_nothing)
+{
+	struct rules *rules = rules_new();
+	struct graph *graph = tiny("gpt", false, RECOMPUTE_NONE), *result = NULL;
+	long before = memory_blocks();
+	for (long n = 0; !result; n += n < 200 ? 1 : 5) {
+		struct error error = { 0 };
+		uint32_t changed;
+		memory_allow(n);
+		result = float8_apply(graph, rules, &changed, &error);
+		memory_allow(-1);
+		cr_assert(result || (error.status == NO_MEMORY && memory_blocks() == before), "after %ld allocations", n);
+	}
+	cr_assert_not_null(result);
+	graph_release(result);
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
