@@ -28,6 +28,8 @@ enum context {
 	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES, "", "sort by the next column") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
+	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and phase, in turn; Enter lists those of a row") \
+	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line has the sum of what is marked") \
 	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op; see what it allocates, what it frees and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
@@ -47,7 +49,7 @@ enum context {
 	X(SEARCH, "search", "/", "find", IN_ANY, "TEXT", "find an op or tensor by a part of its name; in the panel a knob") \
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
 	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
-	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows that contain the text") \
+	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that field, !word: not") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \

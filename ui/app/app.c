@@ -106,7 +106,7 @@ static void draw_message(struct app *app, struct rect rect)
 	else if (app->mode == MODE_SEARCH)
 		text = "part of an op's or tensor's name; n and N go on";
 	else if (app->mode == MODE_FILTER)
-		text = "only rows with this text are shown; empty shows all";
+		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; empty shows all";
 	if (app->mode == MODE_PROMPT) {   /* the list stands above it */
 		frame_window(&app->frame, rect);
 		frame_words(&app->frame, 0, 0, rect.width, ROLE_MESSAGE, text);

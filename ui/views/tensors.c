@@ -1,11 +1,12 @@
 /* tensors.c: all tensors in a table that sorts and filters. A row's numbers are its storage's: views
  * (tensors that share another's memory) are hidden until asked for. */
-#include "view.h"
+#include "frequency.h"
 
 #define COLUMNS(X) /* title, width, right-aligned, largest first */ \
 	X(BYTES, "bytes", 8, true, true) X(KIND, "kind", 10, false, false) X(NAME, "name", 0, false, false) \
 	X(FIRST, "made", 8, true, false) X(LAST, "last use", 8, true, false) X(LIFE, "ops alive", 9, true, true) \
-	X(OFFSET, "offset", 8, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false)
+	X(OFFSET, "offset", 8, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false) \
+	X(MAKER, "made by", 24, false, false) X(MODULE, "module", 20, false, false) X(SOURCE, "source", 28, false, false)
 #define X(id, title, width, right, descending) COLUMN_##id,
 enum column { COLUMNS(X) COLUMN_COUNT };
 #undef X
@@ -25,6 +26,10 @@ struct tensors {
 	uint64_t serial;       /* of the plan that the rows were made for */
 	char filter[100];
 	bool stale;            /* rows must be made again */
+	struct frequency frequency;
+	bool *marked;          /* [storages] of the graph `marks_of`, or NULL */
+	uint64_t marks_of;
+	uint32_t marks;
 };
 
 enum { NAME_MIN = 12, NAME_WANTED = 32 };
@@ -34,6 +39,10 @@ static void tensors_free(void *state)
 	struct tensors *tensors = state;
 	mem_free(tensors->row);
 	tensors->row = NULL;
+	mem_free(tensors->marked);
+	tensors->marked = NULL;
+	tensors->marks = 0;
+	frequency_free(&tensors->frequency);
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -71,12 +80,14 @@ static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column
 	}
 }
 
-static bool passes(const struct tensors *tensors, const struct plan *plan, uint32_t id)
+static bool passes(const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
 {
+	const char *value[ROW_FIELD_COUNT];
 	const struct tensor *tensor = &plan->graph->tensor[id];
 	if (tensor->alias != NONE && !tensors->aliases)
 		return false;
-	return text_contains(tensor->name, tensors->filter) || text_contains(kind_names[tensor->kind], tensors->filter);
+	tensor_fields(plan->graph, id, value);
+	return row_filter_passes(filter, value);
 }
 
 static void select_storage(struct tensors *tensors, const struct model *model)
@@ -99,20 +110,24 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 	uint32_t n = plan->graph->tensors, rows = 0;
 	if (tensors->row && !tensors->stale && tensors->serial == plan->serial && strcmp(tensors->filter, model->filter) == 0)
 		return true;
-	tensors_free(tensors);
+	mem_free(tensors->row);
 	tensors->row = mem_alloc(n, sizeof *tensors->row);
 	struct sortable *list = mem_alloc(n, sizeof *list);
+	struct row_filter filter;
+	struct error error;
 	if (!tensors->row || !list) {
 		mem_free(list);
 		tensors_free(tensors);
 		return false;
 	}
+	row_filter_read(model->filter, &filter, &error);
 	snprintf(tensors->filter, sizeof tensors->filter, "%s", model->filter);
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
 	for (uint32_t i = 0; i < n; i++)
-		if (passes(tensors, plan, i))
+		if (passes(tensors, &filter, plan, i))
 			list[rows++] = (struct sortable){ sort_key(plan, i, tensors->sort),
 							  tensors->sort == COLUMN_NAME ? plan->graph->tensor[i].name : NULL, i };
+	row_filter_free(&filter);
 	for (uint32_t i = 0; descending && i < rows; i++)
 		list[i].key = -list[i].key;
 	qsort(list, rows, sizeof *list, compare);
@@ -153,6 +168,9 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 	case COLUMN_KIND: snprintf(text, size, "%s", kind_names[plan->graph->storage[tensor->storage].kind]); break;
 	case COLUMN_NAME: snprintf(text, size, "%s", tensor->name); break;
 	case COLUMN_SHAPE: shape_text(tensor, text, size); break;
+	case COLUMN_MAKER: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].type); break;
+	case COLUMN_MODULE: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].module); break;
+	case COLUMN_SOURCE: snprintf(text, size, "%s", tensor->writer == NONE || !plan->graph->op[tensor->writer].src ? "-" : plan->graph->op[tensor->writer].src); break;
 	case COLUMN_FIRST:
 	case COLUMN_LAST:
 		if (present)
@@ -168,7 +186,7 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 static int choose_columns(int width, bool show[COLUMN_COUNT])
 {
 	static const enum column wanted[] = { COLUMN_BYTES, COLUMN_KIND, COLUMN_FIRST, COLUMN_LAST, COLUMN_OFFSET, COLUMN_LIFE,
-					      COLUMN_READERS, COLUMN_SHAPE };
+					      COLUMN_READERS, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
 	int used = NAME_MIN + 2;
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		int more = columns[wanted[i]].width + 2;
@@ -254,9 +272,39 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
 }
 
+/* The marked tensors' sum, in all and at the peak. */
+static void draw_marks(struct frame *frame, int y, const struct tensors *tensors, const struct plan *plan)
+{
+	int64_t sum = 0, peak = 0;
+	char all[32], there[32];
+	for (uint32_t s = 0; s < plan->graph->storages; s++)
+		if (tensors->marked[s] && plan->laid_out->first[s] != NONE) {
+			sum += plan->laid_out->bytes[s];
+			peak += alive_at(plan, s, plan->ordered->peak_position) ? plan->laid_out->bytes[s] : 0;
+		}
+	frame_print(frame, 0, y, ROLE_TITLE, "%u marked: %s, of which %s at the peak", tensors->marks, bytes_text(sum, all, sizeof all), bytes_text(peak, there, sizeof there));
+}
+
+/* Counts by the field that was asked for; false where that is not so. */
+static bool count_rows(struct tensors *tensors, const struct model *model)
+{
+	struct row_filter filter;
+	struct error error;
+	if (tensors->frequency.field == ROW_NAME)
+		return false;
+	row_filter_read(model->filter, &filter, &error);
+	bool counted = frequency_count(&tensors->frequency, model->plan, &filter, model->filter);
+	row_filter_free(&filter);
+	return counted;
+}
+
 static void tensors_draw(void *state, struct model *model, struct frame *frame)
 {
 	struct tensors *tensors = state;
+	if (count_rows(tensors, model)) {
+		frequency_draw(&tensors->frequency, model->plan, frame);
+		return;
+	}
 	bool show[COLUMN_COUNT];
 	int height = frame->window.height, name_width = choose_columns(frame->window.width, show);
 	tensors->page = height - 2;
@@ -274,11 +322,15 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		draw_row(frame, 1 + i, model, tensors->row[row], show, name_width);
 		if (row == tensors->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
-		else if (alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
+		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint && tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
+			frame_glyph(frame, columns[COLUMN_BYTES].width, 1 + i, GLYPH_BULLET, ROLE_KEY);
+		if (row != tensors->selected && alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_BOLD);
 	}
 	if (tensors->rows == 0)
-		frame_print(frame, 0, 1, ROLE_FAINT, "no tensor's name or kind contains \"%s\"", tensors->filter);
+		frame_print(frame, 0, 1, ROLE_FAINT, "no tensor passes the filter \"%s\"", tensors->filter);
+	else if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint)
+		draw_marks(frame, height - 1, tensors, model->plan);
 	else
 		draw_detail(frame, height - 1, model, tensors->row[tensors->selected]);
 }
@@ -310,9 +362,57 @@ static void click(struct tensors *tensors, struct model *model)
 	}
 }
 
+/* Marks or unmarks the selected tensor, and goes on to the next. Marks stay while the graph does. */
+static void mark(struct tensors *tensors, struct model *model)
+{
+	const struct graph *graph = model->plan->graph;
+	if (tensors->rows == 0)
+		return;
+	if (!tensors->marked || tensors->marks_of != graph->fingerprint) {
+		mem_free(tensors->marked);
+		tensors->marked = mem_alloc(graph->storages, sizeof *tensors->marked);
+		tensors->marks_of = graph->fingerprint;
+		tensors->marks = 0;
+	}
+	if (!tensors->marked)
+		return;
+	bool *at = &tensors->marked[graph->tensor[tensors->row[tensors->selected]].storage];
+	*at = !*at;
+	tensors->marks += *at ? 1 : -1u;
+	row_command(COMMAND_DOWN, &tensors->selected, tensors->rows, tensors->page);
+	model->storage = graph->tensor[tensors->row[tensors->selected]].storage;
+}
+
+/* While tensors are counted; false for commands that the list has, too. */
+static bool frequency_command(struct tensors *tensors, struct model *model, enum command_id command)
+{
+	struct frequency *frequency = &tensors->frequency;
+	char word[120];
+	if (command == COMMAND_GROUP) {
+		frequency->field = (enum row_field)((frequency->field + 1) % ROW_FIELD_COUNT);
+		frequency_free(frequency);
+		frequency->selected = 0;
+		view_say(model, frequency->field == ROW_NAME ? "the tensors one by one" : "tensors by %s", row_field_names[frequency->field]);
+		return true;
+	}
+	if (frequency->field == ROW_NAME)
+		return false;
+	if (command == COMMAND_ACTIVATE) {
+		size_t used = strlen(model->filter);
+		if (*frequency_word(frequency, word, sizeof word))
+			snprintf(model->filter + used, sizeof model->filter - used, "%s%s", used ? " " : "", word);
+		frequency->field = ROW_NAME;
+		view_say(model, "filter: %s", model->filter);
+		return true;
+	}
+	return row_command(command, &frequency->selected, frequency->rows, tensors->page);
+}
+
 static bool tensors_command(void *state, struct model *model, enum command_id command)
 {
 	struct tensors *tensors = state;
+	if (frequency_command(tensors, model, command))
+		return true;
 	if (!make_rows(tensors, model))
 		return true;
 	switch (command) {
@@ -322,6 +422,7 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		tensors->stale = true;
 		return true;
 	case COMMAND_CLICK: click(tensors, model); return true;
+	case COMMAND_MARK: mark(tensors, model); return true;
 	case COMMAND_REVERSE:
 		tensors->reversed = !tensors->reversed;
 		tensors->stale = true;

@@ -16,6 +16,8 @@
  *     schedule         an order changed by hand
  *     challenge        an order made by hand
  *     tensors          view 4
+ *     row_filter       which of its rows are shown
+ *     frequency        its rows counted
  *     graph            view 5
  *     module_tree      its tree
  *     graph_factors    factors of dims

@@ -5,6 +5,7 @@
 #include "ui/app/completion.h"
 #include "ui/app/help.h"
 #include "ui/app/panel.h"
+#include "ui/views/row_filter.h"
 #include "ui/views/schedule.h"
 #include "ui/views/segment_rows.h"
 #include "views_fixture.h"
@@ -250,7 +251,7 @@ Test(views, the_table_of_tensors_sorts_and_filters)
 	expect(&fixture, TENSORS, "right.small");
 	expect_not(&fixture, TENSORS, "left.out");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "nothing like it");
-	expect(&fixture, TENSORS, "no tensor's name or kind contains");
+	expect(&fixture, TENSORS, "no tensor passes the filter");
 	close_fixture(&fixture);
 }
 
@@ -735,6 +736,46 @@ Test(views, the_prompt_completes_commands_knobs_values_and_names)
 		cr_assert_str_eq(completion.offer[0].line, finds[i].wanted);
 		cr_assert(strstr(completion.offer[0].note, finds[i].note), "%s", completion.offer[0].note);
 	}
+	close_fixture(&fixture);
+}
+
+static bool filtered(const char *text, const char *name, const char *kind, const char *module)
+{
+	struct row_filter filter;
+	struct error error;
+	const char *value[ROW_FIELD_COUNT] = { name, kind, "f32", module, "aten.mm.default", "forward" };
+	cr_assert_eq(row_filter_read(text, &filter, &error), OK, "%s", text);
+	bool passes = row_filter_passes(&filter, value);
+	row_filter_free(&filter);
+	return passes;
+}
+
+Test(views, filters_have_parts_letters_expressions_fields_and_their_opposite)
+{
+	static const struct { const char *text; bool passes; } cases[] = {
+		{ "", true }, { "soft", true }, { "ACTIV", true }, { "soft relu", false }, { "!relu", true }, { "!soft", false }, { "~sfx", true }, { "~xsf", false },
+		{ "/^_soft.*0$/", true }, { "/^soft/", false }, { "!/^soft/", true }, { "kind:act", true }, { "kind=act", false }, { "kind=activation", true },
+		{ "module:h.1", true }, { "module:/^h\\.1(\\.|$)/", false }, { "dtype=f32 phase:forward", true }, { "type:mm !kind:grad", true }, { "kind:~atv", true },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		cr_assert_eq(filtered(cases[i].text, "_softmax_0", "activation", "h.10.attn"), cases[i].passes, "%s", cases[i].text);
+	struct row_filter filter;
+	struct error error;
+	cr_assert_eq(row_filter_read("/(/", &filter, &error), BAD_INPUT);
+	cr_assert_eq(filter.words, 0);
+}
+
+Test(views, tensors_are_counted_and_marked)
+{
+	struct fixture fixture;
+	open_fixture(&fixture, diamond(), 100, 24);
+	press(&fixture, TENSORS, COMMAND_GROUP);
+	expect(&fixture, TENSORS, "128 MiB  97.0 %");        /* activations at the peak */
+	press(&fixture, TENSORS, COMMAND_ACTIVATE);
+	cr_assert_str_eq(fixture.model.filter, "kind=activation");
+	press(&fixture, TENSORS, COMMAND_MARK);
+	press(&fixture, TENSORS, COMMAND_MARK);
+	expect(&fixture, TENSORS, "2 marked: ");
 	close_fixture(&fixture);
 }
 

@@ -1,0 +1,150 @@
+/* frequency.c: one row for each value of a field. */
+#include "frequency.h"
+
+#include <ctype.h>
+
+/* So many parts of a module's path tell it: "h.0" of "h.0.attn.c_proj". */
+enum { MODULE_PARTS = 2, HEAD = 1, BAR = 12 };
+
+void frequency_free(struct frequency *frequency)
+{
+	mem_free(frequency->row);
+	frequency->row = NULL;
+	frequency->rows = 0;
+}
+
+static uint32_t value_length(enum row_field field, const char *value)
+{
+	size_t length = strlen(value);
+	const char *at = value;
+	for (int part = 0; field == ROW_MODULE && part < MODULE_PARTS && at; part++) {
+		at = strchr(at, '.');
+		length = at ? (size_t)(at - value) : strlen(value);
+		at = at ? at + 1 : NULL;
+	}
+	return (uint32_t)length;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	const struct frequency_row *a = left, *b = right;
+	uint32_t least = a->length < b->length ? a->length : b->length;
+	int order = memcmp(a->value, b->value, least);
+	return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+	const struct frequency_row *a = left, *b = right;
+	if (a->at_peak != b->at_peak)
+		return a->at_peak > b->at_peak ? -1 : 1;
+	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : by_value(left, right);
+}
+
+/* Rows of the same value become one. */
+static void join_equal(struct frequency *frequency)
+{
+	uint32_t rows = 0;
+	qsort(frequency->row, frequency->rows, sizeof *frequency->row, by_value);
+	for (uint32_t i = 0; i < frequency->rows; i++) {
+		struct frequency_row *last = rows ? &frequency->row[rows - 1] : NULL, *next = &frequency->row[i];
+		if (last && by_value(last, next) == 0) {
+			last->tensors += next->tensors;
+			last->bytes += next->bytes;
+			last->at_peak += next->at_peak;
+		} else
+			frequency->row[rows++] = *next;
+	}
+	frequency->rows = rows;
+	qsort(frequency->row, rows, sizeof *frequency->row, by_bytes);
+}
+
+bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
+{
+	const struct graph *graph = plan->graph;
+	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
+		return true;
+	frequency_free(frequency);
+	frequency->row = mem_alloc(graph->storages ? graph->storages : 1, sizeof *frequency->row);
+	if (!frequency->row)
+		return false;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const char *value[ROW_FIELD_COUNT];
+		tensor_fields(graph, graph->storage[s].root, value);
+		if (!row_filter_passes(filter, value))
+			continue;
+		bool there = plan->laid_out->first[s] != NONE, peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
+		int64_t bytes = there ? plan->laid_out->bytes[s] : graph->storage[s].bytes;
+		frequency->row[frequency->rows++] = (struct frequency_row){ value[frequency->field], value_length(frequency->field, value[frequency->field]), 1, bytes, peak ? bytes : 0 };
+	}
+	join_equal(frequency);
+	frequency->serial = plan->serial;
+	snprintf(frequency->filter, sizeof frequency->filter, "%s", text);
+	if (frequency->selected >= frequency->rows)
+		frequency->selected = frequency->rows ? frequency->rows - 1 : 0;
+	return true;
+}
+
+static void draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
+{
+	char text[300], count[32];
+	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
+	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->tensors, count));
+	frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
+	frame_right(frame, 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
+	snprintf(text, sizeof text, "%.1f %%", 100 * share);
+	frame_right(frame, 36, y, ROLE_TEXT, text);
+	bool bar = frame->window.width >= 70;
+	for (int i = 0; bar && i < BAR; i++)
+		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT, i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
+	snprintf(text, sizeof text, "%.*s", (int)row->length, row->value);
+	int x = bar ? 40 + BAR : 38;
+	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
+}
+
+void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
+{
+	int width = frame->window.width, page = frame->window.height - HEAD - 1;
+	frame_right(frame, 8, 0, ROLE_LABEL, "tensors");
+	frame_right(frame, 18, 0, ROLE_LABEL, "bytes");
+	frame_right(frame, 28, 0, ROLE_TITLE, "at peak v");
+	frame_right(frame, 36, 0, ROLE_LABEL, "share");
+	frame_text(frame, width >= 70 ? 40 + BAR : 38, 0, width, ROLE_LABEL, row_field_names[frequency->field]);
+	frequency->top = scroll_to(frequency->top, frequency->selected, frequency->rows, page);
+	for (int i = 0; i < page && frequency->top + (uint32_t)i < frequency->rows; i++) {
+		draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));
+		if (frequency->top + (uint32_t)i == frequency->selected)
+			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
+	}
+	frame_text(frame, 0, frame->window.height - 1, width, ROLE_FAINT, "Enter lists the tensors of a row, o counts by the next field");
+}
+
+/* "module:/^h\.1(\.|$)/": h.1 and what is in it, but not h.10. */
+static char *module_word(const struct frequency_row *row, char *text, size_t size)
+{
+	size_t used = (size_t)snprintf(text, size, "%s:/^", row_field_names[ROW_MODULE]);
+	for (uint32_t i = 0; i < row->length && used + 12 < size; i++) {
+		bool plain = isalnum((unsigned char)row->value[i]) || row->value[i] == '_' || (unsigned char)row->value[i] >= 0x80;
+		if (!plain)
+			text[used++] = row->value[i] == ' ' ? '.' : '\\';
+		if (row->value[i] != ' ')
+			text[used++] = row->value[i];
+	}
+	snprintf(text + used, size - used, "(\\.|$)/");
+	return text;
+}
+
+char *frequency_word(const struct frequency *frequency, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (frequency->selected >= frequency->rows)
+		return text;
+	const struct frequency_row *row = &frequency->row[frequency->selected];
+	if (frequency->field == ROW_MODULE && row->length)
+		return module_word(row, text, size);
+	bool whole = row->value[row->length] == '\0' && !memchr(row->value, ' ', row->length);
+	/* A value with blanks has no word of its own: its first part stands for it. */
+	uint32_t length = whole ? row->length : (uint32_t)strcspn(row->value, " ") < row->length ? (uint32_t)strcspn(row->value, " ") : row->length;
+	snprintf(text, size, "%s%s%.*s", row_field_names[frequency->field], whole ? "=" : ":", (int)length, row->value);
+	return text;
+}
