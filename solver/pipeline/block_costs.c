@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "block_costs.h"
+#include "weights.h"
 #include "solver/cost/reshard.h"
 
 /* Views that say nothing but their shapes: two of a kind of one tensor are the same. Slices aren't: they have offsets. */
@@ -65,6 +66,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, b
 		of->cast = rule->traits & TRAIT_CAST;
 		of->view = rule->cost == COST_NONE;
 		of->gathers = rule->traits & TRAIT_ROWS;
+		of->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
 		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
 			of->flops = rule_flops(rule, &binding);
 		if (causal && of->attention)
@@ -86,6 +88,7 @@ struct costing {
 	bool *seen;                   /* [2 * tensors] */
 	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
 	bool *saved, *gradient;       /* [storages] */
+	bool *weight;                 /* [ops] only makes gradients of weights */
 };
 
 static int64_t bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
@@ -186,8 +189,10 @@ static enum status add_times(struct costing *costing)
 		enum status status = link_time(costing, op, &link);
 		if (status != OK)
 			return status;
-		*(forward ? &cost->forward : &cost->backward) += op_time(costing, op) + link;
+		int64_t time = op_time(costing, op) + link;
+		*(forward ? &cost->forward : &cost->backward) += time;
 		*(forward ? &cost->forward_link : &cost->backward_link) += link;
+		cost->weight += costing->weight[op] ? time : 0;
 	}
 	return OK;
 }
@@ -244,6 +249,31 @@ static void add_saved(struct costing *costing)
 				cost->saved_small += bytes;
 		}
 	}
+}
+
+/* What only makes gradients of weights, and the gradients that this reads. */
+static enum status split(struct costing *costing, struct arena *arena)
+{
+	const struct graph *graph = costing->units->graph;
+	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
+	costing->weight = arena_alloc(arena, graph->ops, sizeof *costing->weight);
+	if (!backward || !costing->weight)
+		return NO_MEMORY;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
+		linear[op] = costing->work[op].linear;
+	}
+	enum status status = weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
+	for (uint32_t s = 0; s < graph->storages && status == OK; s++) {
+		uint32_t maker = graph->storage[s].allocator;
+		bool waits = false;
+		if (maker == NONE || !backward[maker] || costing->weight[maker] || costing->gradient[s])
+			continue;
+		FOR_ROW(i, &graph->users, s)
+			waits |= costing->weight[graph->users.item[i]];
+		costing->cost[costing->blocks->of[maker]].between += waits ? storage_bytes(costing, s) : 0;
+	}
+	return status;
 }
 
 /* Walks through the forward and backward ops in program order with what is alive but neither saved nor a gradient of parameters. */
@@ -403,7 +433,9 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 		add_saved(&costing);
 		add_transient(&costing);
 		add_states(&costing, owner);
-		status = add_times(&costing);
+		status = split(&costing, &arena);
+		if (status == OK)
+			status = add_times(&costing);
 	}
 	arena_free(&arena);
 	return status;

@@ -15,9 +15,11 @@ struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES],
 struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
 	int64_t forward_link, backward_link; /* of these, collectives */
+	int64_t weight;                  /* of backward, what only makes gradients of weights */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
 	int64_t saved_small;             /* of these, statistics: less than 1/64 of the elements that cross to the next block */
+	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split */
 	int64_t transient;               /* the most bytes alive beside what is saved, states and gradients, in program order */
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
@@ -32,7 +34,7 @@ struct op_work {
 	int64_t flops;
 	uint32_t twin;               /* of a view: the first op that gives the same view of the same tensor; NONE else */
 	uint8_t format;
-	bool matrix, attention, view, gathers, cast;
+	bool matrix, attention, view, gathers, cast, linear;
 };
 /* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
 enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);

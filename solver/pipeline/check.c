@@ -448,8 +448,11 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 
 struct playing {
 	const struct pipeline *pipeline;
+	bool folded, split;
 	uint32_t passes;           /* of a rank in one direction */
-	int64_t *end[2];           /* [pieces * microbatches] */
+	uint32_t slots;            /* of a rank */
+	struct pipeline_slot *list;/* [ranks * slots] what a rank does, in order */
+	int64_t *end[2];           /* [pieces * microbatches] when what a forward pass, or a backward one, sends leaves */
 };
 
 /* The n-th forward or backward pass of a rank: piece and microbatch. */
@@ -476,29 +479,114 @@ static uint32_t ahead(const struct playing *playing, uint32_t rank, uint32_t n)
 	return warm + n + 1 < playing->passes ? warm + n + 1 : playing->passes;
 }
 
-static int64_t sending(const struct pipeline *of, uint32_t piece, bool backward)
+/* The order of a schedule that its definition tells; others are given. */
+static void list_rank(struct playing *playing, uint32_t rank)
 {
-	if (backward)
-		return piece > 0 ? of->send[piece - 1] : 0;
-	return piece + 1 < of->ranks * of->chunks ? of->send[piece] : 0;
+	struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
+	uint32_t m = playing->pipeline->microbatches;
+	for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
+		for (; forward < ahead(playing, rank, n); forward++) {
+			size_t at = nth(playing, rank, forward, false);
+			*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_FORWARD };
+		}
+		size_t at = nth(playing, rank, n, true);
+		*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_BACKWARD };
+	}
 }
 
-/* A pass no earlier than what its rank did before, and what it is made of. Returns its end, without sending. */
-static int64_t place(struct playing *playing, size_t at, bool backward, int64_t *free_at)
+/* Chunks lie on the ranks in turn, or every second one backwards. */
+static uint32_t home(const struct playing *playing, uint32_t piece)
+{
+	uint32_t ranks = playing->pipeline->ranks, place = piece % ranks;
+	return playing->folded && (piece / ranks) % 2 == 1 ? ranks - 1 - place : place;
+}
+
+/* Every pass of a rank's pieces once, after what it needs of the same rank. stage[pieces * microbatches]: what has been done of it. */
+static bool in_order(const struct playing *playing, uint32_t rank, uint8_t *stage)
+{
+	enum { NOTHING, GONE_FORWARD, INPUT_DONE, ALL_DONE };
+	const struct pipeline *of = playing->pipeline;
+	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
+	for (uint32_t i = 0; i < playing->slots; i++) {
+		static const struct { uint8_t before, after; } step[PASS_COUNT] = { [PASS_FORWARD] = { NOTHING, GONE_FORWARD },
+			[PASS_BACKWARD] = { GONE_FORWARD, ALL_DONE }, [PASS_INPUT] = { GONE_FORWARD, INPUT_DONE }, [PASS_WEIGHT] = { INPUT_DONE, ALL_DONE } };
+		if (slot[i].piece >= of->ranks * of->chunks || slot[i].microbatch >= of->microbatches || slot[i].pass >= PASS_COUNT || home(playing, slot[i].piece) != rank)
+			return false;
+		uint8_t *at = &stage[(size_t)slot[i].piece * of->microbatches + slot[i].microbatch];
+		if (*at != step[slot[i].pass].before || (playing->split && slot[i].pass == PASS_BACKWARD))
+			return false;
+		*at = step[slot[i].pass].after;
+		bool last = i + 1 == playing->slots;
+		if (slot[i].joined && (last || slot[i].pass != PASS_INPUT || slot[i + 1].pass != PASS_WEIGHT || slot[i + 1].piece != slot[i].piece
+				|| slot[i + 1].microbatch != slot[i].microbatch))
+			return false;
+		if (slot[i].overlapped && last)
+			return false;
+	}
+	return true;
+}
+
+static bool all_in_order(const struct playing *playing, uint8_t *stage)
 {
 	const struct pipeline *of = playing->pipeline;
-	uint32_t piece = (uint32_t)(at / of->microbatches), pieces = of->ranks * of->chunks;
-	int64_t begin = *free_at, ready = 0;
-	if (backward)
-		ready = playing->end[0][at];
-	if (!backward && piece > 0)
-		ready = playing->end[0][at - of->microbatches] + sending(of, piece - 1, false);
-	if (backward && piece + 1 < pieces && playing->end[1][at + of->microbatches] + sending(of, piece + 1, true) > ready)
-		ready = playing->end[1][at + of->microbatches] + sending(of, piece + 1, true);
-	begin = ready > begin ? ready : begin;
-	*free_at = playing->end[backward][at] = begin + (backward ? of->backward : of->forward)[piece];
-	*free_at += of->blocking ? sending(of, piece, backward) : 0;
-	return *free_at;
+	for (uint32_t rank = 0; rank < of->ranks; rank++)
+		if (!in_order(playing, rank, stage))
+			return false;
+	for (size_t i = 0; i < (size_t)of->ranks * of->chunks * of->microbatches; i++)
+		if (stage[i] != 3)
+			return false;
+	return true;
+}
+
+static int64_t sending(const struct playing *playing, uint32_t piece, bool backward)
+{
+	const struct pipeline *of = playing->pipeline;
+	uint32_t to = backward ? piece - 1 : piece + 1;
+	if (backward ? piece == 0 : to == of->ranks * of->chunks)
+		return 0;
+	return home(playing, to) == home(playing, piece) ? 0 : of->send[backward ? to : piece];
+}
+
+static int64_t length(const struct pipeline *of, const struct pipeline_slot *slot)
+{
+	int64_t weight = of->weight ? of->weight[slot->piece] : of->backward[slot->piece] / 2;
+	return slot->pass == PASS_FORWARD ? of->forward[slot->piece] : slot->pass == PASS_BACKWARD ? of->backward[slot->piece]
+		: slot->pass == PASS_INPUT ? of->backward[slot->piece] - weight : weight;
+}
+
+/* When the other ranks' results are there that a pass needs. */
+static int64_t arrival(const struct playing *playing, const struct pipeline_slot *slot)
+{
+	const struct pipeline *of = playing->pipeline;
+	size_t at = (size_t)slot->piece * of->microbatches + slot->microbatch;
+	if (slot->pass == PASS_FORWARD)
+		return slot->piece == 0 ? 0 : playing->end[0][at - of->microbatches] + sending(playing, slot->piece - 1, false);
+	if (slot->pass == PASS_WEIGHT || slot->piece + 1 == of->ranks * of->chunks)
+		return 0;
+	return playing->end[1][at + of->microbatches] + sending(playing, slot->piece + 1, true);
+}
+
+/* Passes that begin when all of them can and are over when all of them are: returns how many slots. */
+static uint32_t place(struct playing *playing, const struct pipeline_slot *slot, int64_t *free_at)
+{
+	const struct pipeline *of = playing->pipeline;
+	bool beside = slot->overlapped && (slot[1].piece != slot->piece || slot[1].microbatch != slot->microbatch);
+	uint32_t count = 1 + (slot->joined ? 1 : 0) + (beside ? 1 + (slot[1].joined ? 1 : 0) : 0);
+	int64_t begin = *free_at, sends = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t there = arrival(playing, &slot[i]);
+		begin = there > begin ? there : begin;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		begin += length(of, &slot[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (slot[i].pass == PASS_WEIGHT)
+			continue;
+		playing->end[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * of->microbatches + slot[i].microbatch] = begin;
+		sends += sending(playing, slot[i].piece, slot[i].pass != PASS_FORWARD);
+	}
+	*free_at = begin + (of->blocking ? sends : 0);
+	return count;
 }
 
 /* All ranks' passes in their order. Returns the last end. */
@@ -507,57 +595,95 @@ static int64_t sweep(struct playing *playing)
 	int64_t last = 0;
 	for (uint32_t r = 0; r < playing->pipeline->ranks; r++) {
 		int64_t free_at = 0;
-		for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
-			for (; forward < ahead(playing, r, n); forward++)
-				place(playing, nth(playing, r, forward, false), false, &free_at);
-			place(playing, nth(playing, r, n, true), true, &free_at);
-		}
+		for (uint32_t i = 0; i < playing->slots;)
+			i += place(playing, playing->list + (size_t)r * playing->slots + i, &free_at);
 		last = free_at > last ? free_at : last;
 	}
 	return last;
 }
 
-static void count_held(const struct playing *playing, uint32_t rank, uint32_t *held, uint32_t *top, struct held *in_flight)
+/* What a rank holds of its chunks before and behind each pass. now, at[chunks]: of every kind, at a moment and when it is most. */
+static void count_held(const struct playing *playing, uint32_t rank, struct in_flight *now, struct in_flight *at, struct held *in_flight)
 {
 	const struct pipeline *of = playing->pipeline;
+	const struct pipeline_slot *slot = playing->list + (size_t)rank * playing->slots;
+	uint32_t most[3] = { 0 };
+	*in_flight = (struct held) { UINT32_MAX, 1 };
 	for (uint32_t c = 0; c < of->chunks; c++)
-		held[c] = top[c] = 0;
-	for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
-		for (; forward < ahead(playing, rank, n); forward++) {
-			uint32_t chunk = (uint32_t)(nth(playing, rank, forward, false) / of->microbatches) / of->ranks;
-			top[chunk] = ++held[chunk] > top[chunk] ? held[chunk] : top[chunk];
+		now[c] = at[c] = (struct in_flight) { 0, 0, 0 };
+	uint32_t *top = &now[of->chunks].input;    /* the most of each chunk */
+	for (uint32_t i = 0; i < playing->slots; i++) {
+		uint32_t c = slot[i].piece / of->ranks, sum[3] = { 0 };
+		now[c].input += slot[i].pass == PASS_FORWARD;
+		now[c].weight += slot[i].pass == PASS_FORWARD;
+		now[c].between += slot[i].pass == PASS_INPUT;
+		for (uint32_t k = 0; k < of->chunks; k++) {
+			sum[0] += now[k].weight;
+			sum[1] += now[k].input;
+			sum[2] += now[k].between;
 		}
-		held[(uint32_t)(nth(playing, rank, n, true) / of->microbatches) / of->ranks]--;
+		top[3 * c] = now[c].weight > top[3 * c] ? now[c].weight : top[3 * c];
+		bool more = sum[0] > most[0] || (sum[0] == most[0] && (sum[1] > most[1] || (sum[1] == most[1] && sum[2] > most[2])));
+		for (uint32_t k = 0; k < of->chunks && more; k++)
+			at[k] = now[k];
+		if (more)
+			memcpy(most, sum, sizeof sum);
+		now[c].input -= slot[i].pass == PASS_INPUT || slot[i].pass == PASS_BACKWARD;
+		now[c].weight -= slot[i].pass == PASS_WEIGHT || slot[i].pass == PASS_BACKWARD;
+		now[c].between -= slot[i].pass == PASS_WEIGHT;
 	}
-	*in_flight = (struct held) { top[0], top[0] };
-	for (uint32_t c = 1; c < of->chunks; c++) {
-		in_flight->least = top[c] < in_flight->least ? top[c] : in_flight->least;
-		in_flight->most = top[c] > in_flight->most ? top[c] : in_flight->most;
+	for (uint32_t c = 0; c < of->chunks; c++) {
+		in_flight->most = top[3 * c] > in_flight->most ? top[3 * c] : in_flight->most;
+		in_flight->least = top[3 * c] < in_flight->least ? top[3 * c] : in_flight->least;
+		top[3 * c] = 0;
 	}
+	if (playing->split)    /* how many wait differs from tensor to tensor, and is compared with counts[] */
+		in_flight->least = 1;
 }
 
-int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight)
+/* Sweeps until nothing moves; -1: it never does. */
+static int64_t settle(struct playing *playing, size_t cells)
+{
+	uint64_t before = 0;
+	for (size_t round = 0; round < 2 * cells + 2; round++) {
+		int64_t now = sweep(playing);
+		uint64_t sum = 0;
+		for (size_t i = 0; i < cells; i++)
+			sum += (uint64_t)playing->end[0][i] + (uint64_t)playing->end[1][i];
+		if (round > 0 && sum == before)
+			return now;
+		before = sum;
+	}
+	return -1;
+}
+
+int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight, struct in_flight *counts)
 {
 	struct playing playing = { .pipeline = pipeline, .passes = pipeline->microbatches * pipeline->chunks };
 	size_t cells = (size_t)pipeline->ranks * pipeline->chunks * pipeline->microbatches;
 	struct arena arena = { 0 };
+	playing.folded = pipeline->order && pipeline->order->folded;
+	playing.split = pipeline->order && pipeline->order->split;
+	playing.slots = (playing.split ? 3 : 2) * playing.passes;
+	playing.list = arena_alloc(&arena, (size_t)pipeline->ranks * playing.slots + 2, sizeof *playing.list);
 	playing.end[0] = arena_alloc(&arena, cells, sizeof *playing.end[0]);
 	playing.end[1] = arena_alloc(&arena, cells, sizeof *playing.end[1]);
-	uint32_t *held = arena_alloc(&arena, 2 * (size_t)pipeline->chunks, sizeof *held);
-	uint64_t before = 0;
+	uint8_t *stage = arena_alloc(&arena, cells, sizeof *stage);
+	struct in_flight *held = arena_alloc(&arena, 3 * (size_t)pipeline->chunks, sizeof *held);
 	int64_t time = -1;
-	if (playing.end[0] && playing.end[1] && held) {
-		size_t most = 2 * cells + 2;
-		for (size_t round = 0; round < most && time < 0; round++) {
-			int64_t now = sweep(&playing);
-			uint64_t sum = 0;
-			for (size_t i = 0; i < cells; i++)
-				sum += (uint64_t)playing.end[0][i] + (uint64_t)playing.end[1][i];
-			time = round > 0 && sum == before ? now : -1;
-			before = sum;
+	if (playing.list && playing.end[0] && playing.end[1] && stage && held) {
+		for (uint32_t r = 0; r < pipeline->ranks && !pipeline->order; r++)
+			list_rank(&playing, r);
+		if (pipeline->order)
+			memcpy(playing.list, pipeline->order->slot, (size_t)pipeline->ranks * playing.slots * sizeof *playing.list);
+		if (all_in_order(&playing, stage))
+			time = settle(&playing, cells);
+		for (uint32_t r = 0; r < pipeline->ranks && time >= 0; r++) {
+			struct in_flight *at = held + 2 * (size_t)pipeline->chunks;
+			count_held(&playing, r, held, at, &in_flight[r]);
+			for (uint32_t c = 0; c < pipeline->chunks && counts; c++)
+				counts[c * pipeline->ranks + (playing.folded && c % 2 ? pipeline->ranks - 1 - r : r)] = at[c];
 		}
-		for (uint32_t r = 0; r < pipeline->ranks; r++)
-			count_held(&playing, r, held, held + pipeline->chunks, &in_flight[r]);
 	}
 	arena_free(&arena);
 	return time;

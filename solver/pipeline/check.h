@@ -15,8 +15,9 @@ struct held { uint32_t least, most; };
 enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank, uint32_t ranks,
 	uint32_t microbatches, const struct held *in_flight, struct error *error);
 
-/* Plays a schedule anew from its definition, slot after slot as often as it takes for nothing to move: the time until the last rank is done. -1: it never
- * ends, or out of memory. in_flight[ranks] as above. O(slots^2). */
-int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight);
+/* Plays a schedule anew, from its definition or, where it has one, its order, as often as it takes for nothing to move: the time until the last rank
+ * is done. -1: a pass is missing, there twice, or before what it needs; it never ends; or out of memory. in_flight[ranks] as above; where backward passes
+ * are split, at least 1. counts[pieces], where not NULL: what is in flight when a rank holds the most pieces. O(slots^2). */
+int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight, struct in_flight *counts);
 
 #endif

@@ -2,25 +2,18 @@
 #include <string.h>
 
 #include "configuration.h"
+#include "schedules.h"
 
 const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
 
-uint32_t config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
+struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
 {
-	uint32_t p = config->pp, m = config->microbatches, v = config->chunks, most;
-	if (p == 1)
-		return 1;
-	if (config->schedule == SCHEDULE_GPIPE)
-		return m;
-	if (v < 2)
-		return p - rank < m ? p - rank : m;
-	/* groups of p microbatches go through the chunks in turn; a rank is 2 (p - rank - 1) + 1 pieces ahead in its last chunk */
-	uint32_t ahead = 2 * (p - rank - 1) + 1;
-	if (chunk + 1 < v)
-		most = p + (chunk == 0 && ahead > p ? ahead - p : 0);
-	else
-		most = ahead < p ? ahead : p;
-	return most < m ? most : m;
+	return schedule_in_flight((enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
+}
+
+static uint32_t piece_at(const struct config *config, uint32_t rank, uint32_t chunk)
+{
+	return rank_piece(rank, chunk, config->pp, schedule_folded((enum schedule)config->schedule));
 }
 
 /* Devices that share the states of a class of parameters. */
@@ -71,7 +64,7 @@ static int64_t transient_of(const struct config_model *model, const struct overh
 }
 
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
-	uint32_t in_flight, bool with_shared, struct rank_memory *memory)
+	struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
 {
 	const struct block_cost *cost = &model->cost[block];
 	add_states(config, &cost->states, 1, memory);
@@ -79,7 +72,7 @@ static void add_block(const struct config_model *model, const struct config *con
 		add_states(config, &cost->vectors, -1, memory);
 	if (with_shared)
 		add_states(config, &cost->shared, 1, memory);
-	memory->activations += in_flight * (cost->saved - (overheads->small ? 0 : cost->saved_small));
+	memory->activations += in_flight.weight * (cost->saved - (overheads->small ? 0 : cost->saved_small)) + in_flight.between * cost->between;
 	if (overheads->gathered && config->zero >= 3 && config->dp * config->cp * config->ep > 1)
 		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
 }
@@ -90,7 +83,7 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 	int64_t sum = 0, seen[8];
 	uint32_t kinds = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
-		for (uint32_t b = first[chunk * config->pp + rank]; b < first[chunk * config->pp + rank + 1]; b++) {
+		for (uint32_t piece = piece_at(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
 			bool known = model->cost[b].matrices == 0;
 			for (uint32_t i = 0; i < kinds; i++)
 				known |= seen[i] == model->cost[b].matrices;
@@ -124,13 +117,14 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 {
 	*memory = (struct rank_memory) { 0 };
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
-		uint32_t piece = chunk * config->pp + rank, in_flight = config_in_flight(config, rank, chunk);
+		uint32_t piece = piece_at(config, rank, chunk);
+		struct in_flight in_flight = config_in_flight(config, rank, chunk);
 		memory->transient = larger(memory->transient, transient_of(model, overheads, first[piece], first[piece + 1]));
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			uint32_t with = model->cost[b].shared_with;
 			bool here = false;
 			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
-				here |= with >= first[c * config->pp + rank] && with < first[c * config->pp + rank + 1];
+				here |= with >= first[piece_at(config, rank, c)] && with < first[piece_at(config, rank, c) + 1];
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
@@ -159,10 +153,10 @@ struct cutting {
 
 static bool fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
 {
-	uint32_t rank = piece % cutting->config->pp, chunk = piece / cutting->config->pp;
+	uint32_t chunk = piece / cutting->config->pp, rank = piece_rank(piece, cutting->config->pp, schedule_folded((enum schedule)cutting->config->schedule));
 	int64_t limit = cutting->model->limit;
 	int64_t bytes = cutting->state[end] - cutting->state[begin]
-		+ (cutting->saved[end] - cutting->saved[begin]) * config_in_flight(cutting->config, rank, chunk);
+		+ (cutting->saved[end] - cutting->saved[begin]) * config_in_flight(cutting->config, rank, chunk).weight;
 	return limit < 0 || cutting->config->chunks > 1 || bytes <= limit - cutting->fixed;
 }
 
@@ -296,7 +290,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	cutting.saved = cutting.state + width;
 	for (uint32_t b = 0; b < model->blocks; b++) {
 		struct rank_memory memory = { 0 };
-		add_block(model, config, overheads, b, 1, model->cost[b].shared_with != NONE, &memory);
+		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
 		cutting.time[b + 1] = cutting.time[b] + block_time(&model->cost[b]);
 		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
 		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
@@ -383,21 +377,23 @@ int64_t config_send_time(const struct config_model *model, const struct config *
 }
 
 /* Times of pieces. */
-struct pieces { int64_t *forward, *backward, *send; };
+struct pieces { int64_t *forward, *backward, *weight, *send; };
 
 static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first, struct arena *arena,
 	struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
-	pieces->forward = arena_alloc(arena, 3 * (size_t)n, sizeof *pieces->forward);
+	pieces->forward = arena_alloc(arena, 4 * (size_t)n, sizeof *pieces->forward);
 	if (!pieces->forward)
 		return NO_MEMORY;
 	pieces->backward = pieces->forward + n;
-	pieces->send = pieces->backward + n;
+	pieces->weight = pieces->backward + n;
+	pieces->send = pieces->weight + n;
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			pieces->forward[k] += model->cost[b].forward;
 			pieces->backward[k] += model->cost[b].backward;
+			pieces->weight[k] += model->cost[b].weight;
 		}
 		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
 	}
@@ -411,19 +407,35 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 	for (uint32_t r = 0; r < config->pp; r++) {
 		int64_t work = 0;
 		for (uint32_t c = 0; c < config->chunks; c++)
-			work += pieces->forward[c * config->pp + r] + pieces->backward[c * config->pp + r];
+			work += pieces->forward[piece_at(config, r, c)] + pieces->backward[piece_at(config, r, c)];
 		most = larger(most, work);
 	}
 	return most;
 }
 
-/* One microbatch through all pieces once a round, the slowest rank for the others; interleaved rounds are chunks times shorter. */
+/* One microbatch through all pieces once a round, the slowest rank for the others; interleaved rounds are chunks times shorter. Gradients of weights
+ * fill what ranks wait, as far as the schedule's bubble goes with equal pieces (arXiv 2401.10241, 2405.15362). */
 static int64_t closed_form(const struct config *config, const struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
-	int64_t all = 0, most = busiest(config, pieces);
+	int64_t all = 0, most = busiest(config, pieces), bubble;
 	for (uint32_t k = 0; k < n; k++)
 		all += pieces->forward[k] + pieces->backward[k] + 2 * pieces->send[k];
+	int64_t forward = 0;
+	for (uint32_t k = 0; k < n; k++)
+		forward += pieces->forward[k] + pieces->send[k];
+	bubble = larger(0, all - most);
+	switch (config->schedule) {    /* no less than until the last rank has something to do */
+	case SCHEDULE_ZB1P: bubble /= 3; break;
+	case SCHEDULE_ZB2P: bubble = forward * (config->pp - 1) / config->pp; break;
+	case SCHEDULE_ZBV: bubble = forward * (config->pp - 1) / n; break;
+	case SCHEDULE_V_HALF: bubble /= 2; break;
+	case SCHEDULE_V_MIN: bubble = bubble * 2 / 3; break;
+	case SCHEDULE_DUALPIPEV: bubble /= 3; break;
+	default: bubble = -1; break;
+	}
+	if (bubble >= 0)
+		return (int64_t)config->microbatches * most + bubble;
 	return config->chunks > 1 ? (int64_t)config->microbatches * most + larger(0, all - most) / config->chunks
 		: (config->microbatches - 1) * most + all;
 }
@@ -431,7 +443,7 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time)
 {
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = config->pp, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .send = pieces->send };
+		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .weight = pieces->weight, .send = pieces->send };
 	struct pipeline_plan plan;
 	struct error ignored;
 	*time = closed_form(config, pieces);
@@ -465,7 +477,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		int64_t exposed = 0, update = 0, link = 0, flops = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
-			uint32_t begin = first[c * config->pp + rank], end = first[c * config->pp + rank + 1];
+			uint32_t begin = first[piece_at(config, rank, c)], end = first[piece_at(config, rank, c) + 1];
 			exposed += exposed_time(model, config, overheads, begin, end);
 			update += update_time(model, config, begin, end);
 			for (uint32_t b = begin; b < end; b++) {
@@ -506,7 +518,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	struct pieces pieces;
 	struct config_result result;
 	uint32_t ranks = config->pp, n = ranks * config->chunks;
-	int64_t *fixed = arena_alloc(&arena, 2 * (size_t)ranks + n, sizeof *fixed);
+	int64_t *fixed = arena_alloc(&arena, 2 * ((size_t)ranks + n), sizeof *fixed);
 	enum status status = fixed ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
 	if (status == OK)
 		status = config_evaluate(model, config, overheads, first, false, &result);
@@ -514,18 +526,21 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		arena_free(&arena);
 		return fail(error, status, "out of memory");
 	}
-	int64_t *working = fixed + ranks, *kept = working + ranks;
+	int64_t *working = fixed + ranks, *kept = working + ranks, *between = kept + n;
 	for (uint32_t rank = 0; rank < ranks; rank++) {
 		struct rank_memory memory;
 		config_rank_memory(model, config, overheads, first, rank, &memory);
 		fixed[rank] = memory.total - memory.activations - memory.transient;
 		working[rank] = memory.transient;
 	}
-	for (uint32_t k = 0; k < n; k++)
+	for (uint32_t k = 0; k < n; k++) {
 		kept[k] = kept_of(model, overheads, first[k], first[k + 1]);
+		for (uint32_t b = first[k]; b < first[k + 1]; b++)
+			between[k] += model->cost[b].between;
+	}
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = ranks, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .send = pieces.send };
-	struct timetable_bytes bytes = { fixed, working, kept };
+		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .weight = pieces.weight, .send = pieces.send };
+	struct timetable_bytes bytes = { .fixed = fixed, .working = working, .kept = kept, .between = between };
 	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
 	arena_free(&arena);
 	return status;

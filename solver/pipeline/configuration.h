@@ -13,7 +13,7 @@ struct config {
 	uint32_t dp, tp, pp, cp, ep;
 	uint32_t microbatch;        /* samples of a microbatch on a device */
 	uint32_t microbatches;      /* of a step */
-	uint32_t chunks;            /* of a rank: above 1 interleaved */
+	uint32_t chunks;            /* of a rank: above 1 interleaved, or 2 in a V */
 	uint8_t sp, zero, schedule, recompute;
 };
 
@@ -82,7 +82,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 /* Sending bytes of an activation to the next rank: within a node where two ranks fit into one. */
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes);
 
-/* Most pieces of one chunk whose activations a rank holds at once. */
-uint32_t config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk);
+/* Pieces of one chunk whose activations a rank holds when it holds the most. */
+struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk);
 
 #endif

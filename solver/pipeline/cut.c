@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cut.h"
+#include "weights.h"
 
 /* What a tensor is made of. */
 enum { OF_INPUT = 1, OF_PARAMETER = 2, OF_OTHERS = 4 };
@@ -379,6 +380,39 @@ static void find_tied(struct finding *finding)
 	}
 }
 
+/* ---- the two parts of a backward pass -------------------------------------------------------------------------------- */
+
+/* The block of an op, of a collective that of what it moves, else of who reads it. */
+static uint32_t block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
+{
+	const struct graph *graph = finding->graph;
+	uint32_t of = is_collective(graph, op) ? NONE : graph_find_op(finding->whole, graph->op[op].name);
+	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
+	if (of != NONE)
+		return finding->blocks->of[of];
+	return writer != NONE && writer < op ? block[writer] : 0;
+}
+
+static bool find_weights(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct pipeline_cut *cut = finding->cut;
+	bool *backward = arena_alloc(&finding->scratch, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
+	uint32_t *block = arena_alloc(&finding->scratch, graph->ops, sizeof *block);
+	if (!backward || !block)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		backward[op] = cut->side[op] == SIDE_BACKWARD;
+		linear[op] = graph->op[op].collective || (finding->traits[op] & (TRAIT_ADDITION | TRAIT_VERBATIM));
+		block[op] = block_of(finding, op, block);
+	}
+	if (weight_ops_find(graph, linear, backward, block, cut->weight) != OK)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++)    /* what is done to a parameter's sum that several ranks make a part of comes last in any case */
+		cut->weight[op] = cut->weight[op] || (backward[op] && cut->of_tied[op] != NONE);
+	return true;
+}
+
 /* ---- all ------------------------------------------------------------------------------------------------------------------- */
 
 static bool start(struct finding *finding)
@@ -391,6 +425,7 @@ static bool start(struct finding *finding)
 	cut->piece = arena_alloc(&cut->arena, graph->ops, sizeof *cut->piece);
 	cut->side = arena_alloc(&cut->arena, graph->ops, sizeof *cut->side);
 	cut->anywhere = arena_alloc(&cut->arena, graph->ops, sizeof *cut->anywhere);
+	cut->weight = arena_alloc(&cut->arena, graph->ops, sizeof *cut->weight);
 	cut->sums = arena_alloc(&cut->arena, graph->ops, sizeof *cut->sums);
 	cut->joint = arena_alloc(&cut->arena, graph->storages, sizeof *cut->joint);
 	cut->of_tied = arena_alloc(&cut->arena, graph->ops, sizeof *cut->of_tied);
@@ -401,7 +436,7 @@ static bool start(struct finding *finding)
 	finding->follows = arena_alloc(&finding->scratch, graph->ops, sizeof *finding->follows);
 	finding->home = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->home);
 	finding->owner = arena_alloc(&finding->scratch, graph->storages, sizeof *finding->owner);
-	if (!cut->piece || !cut->side || !cut->anywhere || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->traits || !finding->made_of
+	if (!cut->piece || !cut->side || !cut->anywhere || !cut->weight || !cut->sums || !cut->joint || !cut->of_tied || !cut->tied || !cut->leaf || !finding->traits || !finding->made_of
 		|| !finding->follows || !finding->owner || !finding->home
 		|| csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
@@ -416,9 +451,9 @@ static bool start(struct finding *finding)
 }
 
 enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
-	const struct blocks *blocks, const uint32_t *piece_of, uint32_t ranks, uint32_t pieces, struct pipeline_cut *cut)
+	const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted, struct pipeline_cut *cut)
 {
-	*cut = (struct pipeline_cut) { .graph = device, .ranks = ranks, .pieces = pieces };
+	*cut = (struct pipeline_cut) { .graph = device, .ranks = wanted.ranks, .pieces = wanted.pieces, .folded = wanted.folded };
 	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of, .sharding = sharding };
 	bool fine = start(&finding);
 	if (fine) {
@@ -429,6 +464,7 @@ enum status pipeline_cut_find(const struct graph *device, const struct graph *wh
 		gather_updates(&finding);
 		find_tied(&finding);
 		find_joint(&finding);
+		fine = !wanted.split || find_weights(&finding);
 	}
 	arena_free(&finding.scratch);
 	if (!fine)

@@ -1,9 +1,29 @@
-/* pipeline.c: pipeline schedules as lists of slots per rank, timed by their dependencies. */
-#include "pipeline.h"
+/* pipeline.c: pipeline schedules timed by their dependencies. */
+#include <string.h>
 
-#define X(id, name) name,
-const char *const schedule_names[SCHEDULE_COUNT] = { SCHEDULES(X) };
+#include "pipeline.h"
+#include "schedules.h"
+
+#define X(id, name, folded, split) name,
+const char *const schedule_names[SCHEDULE_COUNT + 2] = { SCHEDULES(X) "file", "auto" };
 #undef X
+const char *const pass_names[PASS_COUNT] = { "forward", "backward", "input gradients", "weight gradients" };
+
+bool schedule_folded(enum schedule schedule)
+{
+#define X(id, name, folded, split) folded,
+	static const bool table[SCHEDULE_COUNT + 2] = { SCHEDULES(X) };
+#undef X
+	return table[schedule];
+}
+
+bool schedule_split(enum schedule schedule)
+{
+#define X(id, name, folded, split) split,
+	static const bool table[SCHEDULE_COUNT + 2] = { SCHEDULES(X) };
+#undef X
+	return table[schedule];
+}
 
 /* What is needed to time slots. */
 struct timing {
@@ -15,46 +35,23 @@ struct timing {
 	int64_t *free_at;            /* [ranks] */
 };
 
-static struct pipeline_slot *slots_of(struct pipeline_plan *plan, uint32_t rank)
+static struct pipeline_slot *slots_of(const struct pipeline_plan *plan, uint32_t rank)
 {
 	return plan->slot + (size_t)rank * plan->slots;
 }
 
-/* Slot number k of a rank's forward (or backward) passes: groups of as many microbatches as ranks go through the chunks in turn
- * (Megatron, arXiv 2104.04473, figure 4). */
-static struct pipeline_slot pass(const struct pipeline *pipeline, uint32_t rank, uint32_t k, bool backward)
+static int64_t weight_of(const struct pipeline *pipeline, uint32_t piece)
 {
-	uint32_t group = pipeline->ranks * pipeline->chunks, chunk = pipeline->chunks > 1 ? k % group / pipeline->ranks : 0;
-	uint32_t microbatch = pipeline->chunks > 1 ? k / group * pipeline->ranks + k % pipeline->ranks : k;
-	if (backward)
-		chunk = pipeline->chunks - 1 - chunk;
-	if (backward && pipeline->schedule == SCHEDULE_GPIPE)
-		microbatch = pipeline->microbatches - 1 - microbatch;
-	return (struct pipeline_slot) { .piece = chunk * pipeline->ranks + rank, .microbatch = microbatch, .backward = backward };
+	return pipeline->weight ? pipeline->weight[piece] : pipeline->backward[piece] / 2;
 }
 
-/* Forward passes before the first backward one. */
-static uint32_t warm_up(const struct pipeline *pipeline, uint32_t rank)
+int64_t pipeline_duration(const struct pipeline *pipeline, const struct pipeline_slot *slot)
 {
-	uint32_t passes = pipeline->microbatches * pipeline->chunks, behind = pipeline->ranks - 1 - rank;
-	uint32_t wanted = behind;
-	if (pipeline->schedule == SCHEDULE_GPIPE)
-		wanted = passes;
-	else if (pipeline->chunks > 1)
-		wanted = 2 * behind + (pipeline->chunks - 1) * pipeline->ranks;
-	return wanted < passes ? wanted : passes;
-}
-
-static void list_slots(const struct pipeline *pipeline, struct pipeline_plan *plan, uint32_t rank)
-{
-	struct pipeline_slot *slot = slots_of(plan, rank);
-	uint32_t passes = pipeline->microbatches * pipeline->chunks, forward = 0, backward = 0, at = 0;
-	while (forward < warm_up(pipeline, rank))
-		slot[at++] = pass(pipeline, rank, forward++, false);
-	while (backward < passes) {
-		if (forward < passes)
-			slot[at++] = pass(pipeline, rank, forward++, false);
-		slot[at++] = pass(pipeline, rank, backward++, true);
+	switch (slot->pass) {
+	case PASS_FORWARD: return pipeline->forward[slot->piece];
+	case PASS_BACKWARD: return pipeline->backward[slot->piece];
+	case PASS_INPUT: return pipeline->backward[slot->piece] - weight_of(pipeline, slot->piece);
+	default: return weight_of(pipeline, slot->piece);
 	}
 }
 
@@ -63,103 +60,246 @@ static int64_t ready(const struct timing *timing, const struct pipeline_slot *sl
 {
 	uint32_t m = timing->pipeline->microbatches;
 	size_t at = (size_t)slot->piece * m + slot->microbatch;
-	if (!slot->backward)
+	if (slot->pass == PASS_FORWARD)
 		return slot->piece == 0 ? 0 : timing->done[0][at - m];
-	int64_t own = timing->done[0][at], gradient = slot->piece + 1 == timing->pieces ? 0 : timing->done[1][at + m];
-	return own < 0 || gradient < 0 ? -1 : own > gradient ? own : gradient;
+	if (slot->pass == PASS_WEIGHT)    /* of what this rank has done: an order that says otherwise stops here */
+		return timing->done[1][at] < 0 ? -1 : 0;
+	int64_t gradient = slot->piece + 1 == timing->pieces ? 0 : timing->done[1][at + m];
+	return timing->done[0][at] < 0 ? -1 : gradient;
 }
 
-static bool time_slot(struct timing *timing, uint32_t rank)
+/* What leaves behind a slot arrives so much later. */
+static int64_t sending(const struct timing *timing, const struct pipeline_slot *slot)
+{
+	bool folded = timing->plan->folded;
+	if (slot->pass == PASS_WEIGHT)
+		return 0;
+	if (slot->pass != PASS_FORWARD)
+		return slot->piece > 0 ? pipeline_send(timing->pipeline, folded, slot->piece - 1) : 0;
+	return slot->piece + 1 < timing->pieces ? pipeline_send(timing->pipeline, folded, slot->piece) : 0;
+}
+
+uint32_t slots_together(const struct pipeline_slot *slot)
+{
+	bool overlapped = slot->overlapped && !(slot[1].piece == slot->piece && slot[1].microbatch == slot->microbatch);
+	return overlapped ? slot[1].joined ? 3 : 2 : slot->joined ? 2 : 1;
+}
+
+static bool time_action(struct timing *timing, uint32_t rank)
 {
 	const struct pipeline *pipeline = timing->pipeline;
 	struct pipeline_slot *slot = &slots_of(timing->plan, rank)[timing->next[rank]];
-	int64_t begin = ready(timing, slot);
-	if (begin < 0)
-		return false;
-	slot->begin = begin > timing->free_at[rank] ? begin : timing->free_at[rank];
-	slot->end = slot->begin + (slot->backward ? pipeline->backward : pipeline->forward)[slot->piece];
-	int64_t send = 0;
-	if (slot->backward ? slot->piece > 0 : slot->piece + 1 < timing->pieces)
-		send = pipeline->send[slot->backward ? slot->piece - 1 : slot->piece];
-	timing->done[slot->backward][(size_t)slot->piece * pipeline->microbatches + slot->microbatch] = slot->end + send;
-	timing->free_at[rank] = slot->end + (pipeline->blocking ? send : 0);
-	timing->next[rank]++;
+	uint32_t count = slots_together(slot);
+	int64_t at = timing->free_at[rank], sends = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t begin = i > 0 && slot[i].pass == PASS_WEIGHT ? 0 : ready(timing, &slot[i]);
+		if (begin < 0)
+			return false;
+		at = begin > at ? begin : at;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		slot[i].begin = at;
+		at = slot[i].end = at + pipeline_duration(pipeline, &slot[i]);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t send = sending(timing, &slot[i]);
+		if (slot[i].pass != PASS_WEIGHT)
+			timing->done[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * pipeline->microbatches + slot[i].microbatch] = at + send;
+		sends += send;
+	}
+	timing->free_at[rank] = at + (pipeline->blocking ? sends : 0);
+	timing->next[rank] += count;
 	return true;
 }
 
-static void count_in_flight(const struct pipeline *pipeline, struct pipeline_plan *plan, uint32_t *held)
+/* What is held of a piece while slots run. */
+struct holding { uint32_t input, weight, between; };
+
+static void more(uint32_t *most, uint32_t now)
 {
-	for (uint32_t rank = 0; rank < pipeline->ranks; rank++) {
-		uint32_t all = 0;
-		for (uint32_t i = 0; i < plan->slots; i++) {
-			const struct pipeline_slot *slot = &slots_of(plan, rank)[i];
-			held[slot->piece] += slot->backward ? -1u : 1u;
-			all += slot->backward ? -1u : 1u;
-			if (held[slot->piece] > plan->piece_in_flight[slot->piece])
-				plan->piece_in_flight[slot->piece] = held[slot->piece];
-			if (all > plan->in_flight[rank])
-				plan->in_flight[rank] = all;
-		}
+	*most = now > *most ? now : *most;
+}
+
+static void take(const struct pipeline_slot *slot, struct holding *held, struct in_flight *most)
+{
+	switch (slot->pass) {
+	case PASS_FORWARD: held->input++, held->weight++; break;
+	case PASS_INPUT: held->between++; break;
+	default: break;
 	}
+	more(&most->input, held->input);
+	more(&most->weight, held->weight);
+	more(&most->between, held->between);
+}
+
+static void leave(const struct pipeline_slot *slot, struct holding *held)
+{
+	held->input -= slot->pass == PASS_INPUT || slot->pass == PASS_BACKWARD;
+	held->weight -= slot->pass == PASS_WEIGHT || slot->pass == PASS_BACKWARD;
+	held->between -= slot->pass == PASS_WEIGHT;
+}
+
+/* What a rank holds altogether: until gradients of weights are done, then until those of inputs, then between. */
+static uint64_t held_by(const struct holding *held, uint32_t rank, uint32_t ranks, uint32_t chunks, bool folded, uint32_t *pieces)
+{
+	uint64_t input = 0, between = 0;
+	*pieces = 0;
+	for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+		const struct holding *of = &held[rank_piece(rank, chunk, ranks, folded)];
+		*pieces += of->weight;
+		input += of->input;
+		between += of->between;
+	}
+	return ((uint64_t)*pieces << 40) + (input << 20) + between;
+}
+
+static void count_rank(const struct timing *timing, uint32_t rank, struct holding *held)
+{
+	const struct pipeline *pipeline = timing->pipeline;
+	struct pipeline_plan *plan = timing->plan;
+	uint64_t most = 0;
+	for (uint32_t i = 0; i < plan->slots; i++) {
+		const struct pipeline_slot *slot = &slots_of(plan, rank)[i];
+		uint32_t pieces;
+		take(slot, &held[slot->piece], &plan->piece_in_flight[slot->piece]);
+		uint64_t now = held_by(held, rank, pipeline->ranks, pipeline->chunks, plan->folded, &pieces);
+		for (uint32_t chunk = 0; chunk < pipeline->chunks && now > most; chunk++) {
+			uint32_t piece = rank_piece(rank, chunk, pipeline->ranks, plan->folded);
+			plan->at_most[piece] = (struct in_flight) { held[piece].input, held[piece].weight, held[piece].between };
+		}
+		most = now > most ? now : most;
+		more(&plan->in_flight[rank], pieces);
+		leave(slot, &held[slot->piece]);
+	}
+}
+
+static enum status count_in_flight(const struct timing *timing)
+{
+	struct pipeline_plan *plan = timing->plan;
+	struct holding *held = arena_alloc(&plan->arena, timing->pieces, sizeof *held);
+	for (uint32_t rank = 0; held && rank < timing->pipeline->ranks; rank++)
+		count_rank(timing, rank, held);
+	return held ? OK : NO_MEMORY;
 }
 
 static bool begin(struct timing *timing, struct pipeline_plan *plan)
 {
 	const struct pipeline *pipeline = timing->pipeline;
 	size_t cells = (size_t)timing->pieces * pipeline->microbatches;
-	plan->slots = 2 * pipeline->microbatches * pipeline->chunks;
+	plan->folded = pipeline->order ? pipeline->order->folded : schedule_folded(pipeline->schedule);
+	plan->split = pipeline->order ? pipeline->order->split : schedule_split(pipeline->schedule);
+	plan->slots = (plan->split ? 3 : 2) * pipeline->microbatches * pipeline->chunks;
 	plan->slot = arena_alloc(&plan->arena, (size_t)plan->slots * pipeline->ranks, sizeof *plan->slot);
 	plan->in_flight = arena_alloc(&plan->arena, pipeline->ranks, sizeof *plan->in_flight);
 	plan->piece_in_flight = arena_alloc(&plan->arena, timing->pieces, sizeof *plan->piece_in_flight);
+	plan->at_most = arena_alloc(&plan->arena, timing->pieces, sizeof *plan->at_most);
 	timing->next = arena_alloc(&plan->arena, timing->pieces, sizeof *timing->next);
 	timing->free_at = arena_alloc(&plan->arena, pipeline->ranks, sizeof *timing->free_at);
 	for (int i = 0; i < 2; i++)
 		timing->done[i] = arena_alloc(&plan->arena, cells, sizeof *timing->done[i]);
-	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !timing->next || !timing->free_at || !timing->done[0] || !timing->done[1])
+	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next || !timing->free_at || !timing->done[0] || !timing->done[1])
 		return false;
 	for (size_t i = 0; i < 2 * cells; i++)
 		timing->done[i / cells][i % cells] = -1;
 	return true;
 }
 
-/* Times slots rank by rank as far as their inputs are known, until all are. */
-static void time_all(struct timing *timing)
+/* Times slots rank by rank as far as their inputs are known. True: until the last. */
+static bool time_all(struct timing *timing)
 {
+	uint32_t done = 0;
 	for (bool moved = true; moved;) {
 		moved = false;
-		for (uint32_t rank = 0; rank < timing->pipeline->ranks; rank++)
-			while (timing->next[rank] < timing->plan->slots && time_slot(timing, rank))
+		done = 0;
+		for (uint32_t rank = 0; rank < timing->pipeline->ranks; rank++) {
+			while (timing->next[rank] < timing->plan->slots && time_action(timing, rank))
 				moved = true;
+			done += timing->next[rank] == timing->plan->slots;
+		}
 	}
+	return done == timing->pipeline->ranks;
+}
+
+enum status schedule_possible(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, struct error *error)
+{
+	bool folded = schedule_folded(schedule);
+	if (schedule >= SCHEDULE_COUNT)
+		return OK;
+	if (chunks > 1 && ((schedule != SCHEDULE_INTERLEAVED && !folded) || ranks < 2))
+		return fail(error, BAD_INPUT, "a rank can have several pieces of the model only with schedule=interleaved, or in a V, and at least 2 ranks");
+	if (folded && chunks != 2)
+		return fail(error, BAD_INPUT, "schedule=%s has two pieces of the model on each of at least 2 pipeline ranks", schedule_names[schedule]);
+	if (!folded && chunks > 1 && microbatches % ranks != 0)
+		return fail(error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", ranks, microbatches);
+	if (schedule == SCHEDULE_DUALPIPEV && microbatches < 2 * ranks)
+		return fail(error, BAD_INPUT, "schedule=dualpipev needs at least twice as many microbatches as the %u pipeline ranks, not %u", ranks, microbatches);
+	return OK;
+}
+
+static enum status list(const struct pipeline *pipeline, struct pipeline_plan *plan)
+{
+	if (!pipeline->order)
+		return schedule_list(pipeline, plan->slots, plan->slot);
+	memcpy(plan->slot, pipeline->order->slot, (size_t)plan->slots * pipeline->ranks * sizeof *plan->slot);
+	return OK;
+}
+
+/* The first rank that can't go on. */
+static struct pipeline_stuck find_stuck(const struct timing *timing)
+{
+	uint32_t rank = 0;
+	while (rank + 1 < timing->pipeline->ranks && timing->next[rank] == timing->plan->slots)
+		rank++;
+	const struct pipeline_slot *slot = &slots_of(timing->plan, rank)[timing->next[rank]];
+	for (uint32_t i = 0; i + 1 < slots_together(slot) && ready(timing, slot) >= 0; i++)    /* of a pair, the one that waits */
+		slot++;
+	return (struct pipeline_stuck) { rank, slot->piece, slot->microbatch, (enum pass)slot->pass };
 }
 
 enum status pipeline_run(const struct pipeline *pipeline, struct pipeline_plan *plan, struct error *error)
 {
+	struct pipeline_stuck ignored;
+	return pipeline_play(pipeline, plan, &ignored, error);
+}
+
+enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan *plan, struct pipeline_stuck *stuck, struct error *error)
+{
 	*plan = (struct pipeline_plan) { 0 };
 	struct timing timing = { .pipeline = pipeline, .plan = plan, .pieces = pipeline->ranks * pipeline->chunks };
-	if (pipeline->chunks > 1 && (pipeline->schedule != SCHEDULE_INTERLEAVED || pipeline->ranks < 2))
-		return fail(error, BAD_INPUT, "a rank can have several pieces of the model only with schedule=interleaved and at least 2 ranks");
-	if (pipeline->chunks > 1 && pipeline->microbatches % pipeline->ranks != 0)
-		return fail(error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u",
-			pipeline->ranks, pipeline->microbatches);
-	if (!begin(&timing, plan)) {
-		pipeline_free(plan);
-		return NO_MEMORY;
+	enum status status = pipeline->order ? OK : schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
+	if (status == OK && !begin(&timing, plan))
+		status = NO_MEMORY;
+	if (status == OK)
+		status = list(pipeline, plan);
+	if (status == OK && !time_all(&timing)) {
+		*stuck = find_stuck(&timing);
+		status = fail(error, BAD_INPUT, "pipeline ranks wait for each other in this schedule");
 	}
-	for (uint32_t rank = 0; rank < pipeline->ranks; rank++)
-		list_slots(pipeline, plan, rank);
-	time_all(&timing);
-	for (uint32_t rank = 0; rank < pipeline->ranks; rank++) {
+	for (uint32_t rank = 0; rank < pipeline->ranks && status == OK; rank++) {
 		int64_t work = 0;
 		for (uint32_t i = 0; i < plan->slots; i++)
 			work += slots_of(plan, rank)[i].end - slots_of(plan, rank)[i].begin;
 		plan->ideal = work > plan->ideal ? work : plan->ideal;
 		plan->time = timing.free_at[rank] > plan->time ? timing.free_at[rank] : plan->time;
 	}
-	for (uint32_t s = 0; s < timing.pieces; s++)
-		timing.next[s] = 0;
-	count_in_flight(pipeline, plan, timing.next);
-	return OK;
+	if (status == OK)
+		status = count_in_flight(&timing);
+	if (status != OK)
+		pipeline_free(plan);
+	return status;
+}
+
+int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks)
+{
+	int64_t most = 0;
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		const struct pipeline_slot *slot = slots_of(plan, rank);
+		int64_t idle = slot[plan->slots - 1].end - slot[0].begin;
+		for (uint32_t i = 0; i < plan->slots; i++)
+			idle -= slot[i].end - slot[i].begin;
+		most = idle > most ? idle : most;
+	}
+	return most;
 }
 
 void pipeline_free(struct pipeline_plan *plan)

@@ -4,11 +4,14 @@
 
 #include "rank.h"
 
+/* What a storage waits for: the gradients of its piece's input, of the weights, or from the first to the second. */
+enum until { UNTIL_INPUT, UNTIL_WEIGHT, BETWEEN };
+
 struct making {
 	const struct pipeline_cut *cut;
 	const struct pipeline_flow *flow;
 	const struct graph *graph;
-	const uint32_t *in_flight;
+	const struct in_flight *in_flight;
 	uint32_t rank, microbatches;
 	struct draft *draft;
 	bool *runs;                /* [ops] */
@@ -20,6 +23,11 @@ struct making {
 	uint32_t *summed;
 	uint32_t *last;            /* [storages] the last op of this rank that touches it before the update */
 	uint32_t *alone;           /* [storages] of joint ones, the last op of this rank that writes it */
+	uint32_t *sequence;        /* [ops] in what order they are run: gradients of weights behind the others of their piece */
+	bool *later;               /* [ops] gradients of weights that wait for the others */
+	struct sink { uint32_t op, piece; } *sink;  /* [ops + transfers] the draft's ops with which the gradients of a piece's input end */
+	uint32_t sinks;
+	uint8_t *until;            /* [storages] enum until */
 	uint32_t *held;            /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
 	uint32_t *holder;          /* [storages] the piece that they wait for */
 	bool *sent;                /* [transfers] */
@@ -71,6 +79,15 @@ static uint32_t pass_of(const struct making *making, uint32_t op)
 	return making->side[op] == SIDE_FORWARD ? cut->piece[op] : making->side[op] == SIDE_BACKWARD ? 2 * cut->pieces - cut->piece[op] : 2 * cut->pieces + 1;
 }
 
+static const struct transfer *transfer_here(const struct making *making, uint32_t tensor)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+		if (flow->transfer[i].to == making->rank)
+			return &flow->transfer[i];
+	return NULL;
+}
+
 /* ---- what the rank needs ----------------------------------------------------------------------------------------------- */
 
 static bool is_float(const struct tensor *tensor)
@@ -81,12 +98,36 @@ static bool is_float(const struct tensor *tensor)
 	}
 }
 
-/* The backward pass of a piece reads a storage. */
-static void hold(struct making *making, uint32_t s, uint32_t piece)
+/* A storage is filled in the first part of the backward pass: what reads it in the second has it waiting. */
+static bool made_between(const struct making *making, uint32_t s)
 {
-	if (making->in_flight[piece] <= making->held[s])
+	const struct graph *graph = making->graph;
+	uint32_t maker = graph->storage[s].allocator;
+	if (maker == NONE)
+		return false;
+	if (making->runs[maker])
+		return making->side[maker] == SIDE_BACKWARD && !making->cut->weight[maker];
+	FOR_ROW(i, &graph->members, s) {
+		const struct transfer *transfer = transfer_here(making, graph->members.item[i]);
+		if (transfer && transfer->side == SIDE_FORWARD)
+			return false;
+	}
+	return true;
+}
+
+/* The backward pass of a piece reads a storage, for the gradients of weights or for others. */
+static void hold(struct making *making, uint32_t s, uint32_t piece, bool weight)
+{
+	const struct in_flight *in_flight = &making->in_flight[piece];
+	bool between = made_between(making, s);
+	uint32_t count = between ? (weight ? in_flight->between : 0) : weight ? in_flight->weight : in_flight->input;
+	if (count == 0 && (!between || weight))
+		count = 1;
+	if (count > 0 && weight && (making->held[s] == 0 || making->until[s] == UNTIL_INPUT))
+		making->until[s] = between ? BETWEEN : UNTIL_WEIGHT;
+	if (count <= making->held[s])
 		return;
-	making->held[s] = making->in_flight[piece];
+	making->held[s] = count;
 	making->holder[s] = piece;
 }
 
@@ -125,7 +166,7 @@ static void note_uses(struct making *making, uint32_t op)
 		else
 			making->last[s] = op;
 		if (making->side[op] == SIDE_BACKWARD && !views(graph, op, s))
-			hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank);
+			hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank, cut->weight[op]);
 	}
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (cut->joint[storage_of(making, graph->inplace[i].in)])
@@ -143,7 +184,7 @@ static void note_sends(struct making *making)
 		if (transfer->side == SIDE_UPDATE)
 			note_gradient(making, transfer->tensor);
 		else if (transfer->side == SIDE_BACKWARD)
-			hold(making, s, making->cut->piece[making->graph->tensor[transfer->tensor].writer]);
+			hold(making, s, making->cut->piece[making->graph->tensor[transfer->tensor].writer], false);
 	}
 }
 
@@ -250,6 +291,8 @@ static void send(struct making *making, uint32_t number)
 		return;
 	stop(making, draft_read(making->draft, op, from));
 	making->ends[making->ended++] = op;
+	if (transfer->side == SIDE_BACKWARD && writer != NONE && making->side[writer] == SIDE_BACKWARD && !making->cut->weight[writer])
+		making->sink[making->sinks++] = (struct sink) { op, making->cut->piece[writer] };
 	if (transfer->side == SIDE_UPDATE && making->flush != NONE)
 		stop(making, draft_after(making->draft, op, making->flush));
 	note_send(making, op, transfer->reader == NONE ? 2 * making->cut->pieces + 1 : pass_of(making, transfer->reader));
@@ -262,15 +305,6 @@ static void send_all(struct making *making, uint32_t tensor, uint8_t side)
 	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
 		if (flow->transfer[i].from == making->rank && flow->transfer[i].side <= side && !flow->transfer[i].state)
 			send(making, i);
-}
-
-static const struct transfer *transfer_here(const struct making *making, uint32_t tensor)
-{
-	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
-		if (flow->transfer[i].to == making->rank)
-			return &flow->transfer[i];
-	return NULL;
 }
 
 static void receive(struct making *making, uint32_t tensor, uint32_t reader)
@@ -366,13 +400,14 @@ static uint32_t waiting_tensor(const struct making *making, uint32_t s, uint32_t
 	if (making->held[s] == 0 || graph->storage[s].bytes == 0)
 		return NONE;
 	if (maker == NONE || making->runs[maker]) {
-		bool fills = maker == NONE ? graph->storage[s].kind == KIND_INPUT && making->local[root] != NONE : making->side[maker] == SIDE_FORWARD;
+		bool fills = maker == NONE ? graph->storage[s].kind == KIND_INPUT && making->local[root] != NONE
+			: making->side[maker] == SIDE_FORWARD || making->until[s] == BETWEEN;
 		return (*i)++ == 0 && fills ? root : NONE;
 	}
 	while (*i < csr_length(&graph->members, s)) {
 		uint32_t member = graph->members.item[graph->members.start[s] + (*i)++];
 		const struct transfer *transfer = transfer_here(making, member);
-		if (transfer && transfer->side == SIDE_FORWARD)
+		if (transfer && (transfer->side == SIDE_FORWARD || (making->until[s] == BETWEEN && transfer->side == SIDE_BACKWARD)))
 			return member;
 	}
 	return NONE;
@@ -453,6 +488,35 @@ static struct op op_here(struct making *making, uint32_t id)
 	return op;
 }
 
+/* An op of the first part of a piece's backward pass, in which nothing follows it here. */
+static bool ends_input(const struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	const struct pipeline_cut *cut = making->cut;
+	if (making->updating || making->side[id] != SIDE_BACKWARD || cut->weight[id] || cut->anywhere[id])
+		return false;
+	FOR_ROW(i, &graph->succ, id) {
+		uint32_t next = graph->succ.item[i];
+		if (making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] && cut->piece[next] == cut->piece[id])
+			return false;
+	}
+	return true;
+}
+
+/* Gradients of a piece's weights come behind the first part of its backward pass: those that read no others of them say so. */
+static void hold_back(struct making *making, uint32_t id, uint32_t op)
+{
+	const struct graph *graph = making->graph;
+	bool first = making->later[id];
+	if (ends_input(making, id))
+		making->sink[making->sinks++] = (struct sink) { op, making->cut->piece[id] };
+	FOR_ROW(i, &graph->pred, id)
+		first &= !making->later[graph->pred.item[i]];
+	for (uint32_t i = 0; i < making->sinks && first; i++)
+		if (making->sink[i].piece == making->cut->piece[id])
+			stop(making, draft_after(making->draft, op, making->sink[i].op));
+}
+
 static void copy_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
@@ -489,6 +553,7 @@ static void copy_op(struct making *making, uint32_t id)
 	}
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
+	hold_back(making, id, op);
 	bool last = !making->updating;
 	FOR_ROW(i, &graph->writes, id)
 		FOR_ROW(j, &making->cut->readers, graph->writes.item[i]) {
@@ -537,7 +602,8 @@ static void forward_and_backward(struct making *making)
 		if (writer != NONE && transfer->from == making->rank && transfer->side > making->side[writer])
 			late[transfer->reader] = true;
 	}
-	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++) {
+	for (uint32_t i = 0; i < graph->ops && making->status == OK; i++) {
+		uint32_t op = making->sequence[i];
 		if (late[op])
 			send_late(making, op);
 		if (!making->runs[op] || making->side[op] == SIDE_UPDATE)
@@ -601,8 +667,12 @@ static bool start(struct making *making)
 	making->local = arena_alloc(arena, graph->tensors, sizeof *making->local);
 	making->held = arena_alloc(arena, graph->storages, sizeof *making->held);
 	making->sent = arena_alloc(arena, making->flow->transfers, sizeof *making->sent);
+	making->sequence = arena_alloc(arena, graph->ops, sizeof *making->sequence);
+	making->later = arena_alloc(arena, graph->ops, sizeof *making->later);
+	making->sink = arena_alloc(arena, graph->ops + (size_t)making->flow->transfers, sizeof *making->sink);
+	making->until = arena_alloc(arena, graph->storages, sizeof *making->until);
 	making->ends = arena_alloc(arena, graph->ops + (size_t)graph->storages + making->flow->transfers, sizeof *making->ends);
-	bool fine = making->ends && making->draft && making->runs && making->side && making->stands && making->local && making->held && making->sent;
+	bool fine = making->sequence && making->later && making->sink && making->until && making->ends && making->draft && making->runs && making->side && making->stands && making->local && making->held && making->sent;
 	for (size_t i = 0; i < sizeof by_storage / sizeof *by_storage && fine; i++) {
 		*by_storage[i] = arena_alloc(arena, graph->storages, sizeof **by_storage[i]);
 		fine = *by_storage[i] != NULL;
@@ -614,6 +684,38 @@ static bool start(struct making *making)
 	return fine;
 }
 
+/* In program order, but gradients of weights behind the last of the other ops of their piece's backward pass. */
+static bool put_in_sequence(struct making *making)
+{
+	const struct graph *graph = making->graph;
+	const struct pipeline_cut *cut = making->cut;
+	uint32_t *last = arena_alloc(&making->arena, cut->pieces, sizeof *last), at = 0;
+	if (!last)
+		return false;
+	for (uint32_t k = 0; k < cut->pieces; k++)
+		last[k] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (making->runs[op] && making->side[op] == SIDE_BACKWARD && !cut->weight[op] && !cut->anywhere[op])
+			last[cut->piece[op]] = op;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool reads_later = false;
+		FOR_ROW(i, &graph->pred, op)
+			reads_later |= making->later[graph->pred.item[i]];
+		making->later[op] = making->runs[op] && making->side[op] == SIDE_BACKWARD && cut->weight[op] && cut_rank(cut, op) == making->rank
+			&& (!cut->anywhere[op] || reads_later);
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t k = cut->piece[op];
+		if (making->later[op] && last[k] != NONE && op < last[k])
+			continue;
+		making->sequence[at++] = op;
+		for (uint32_t before = 0; before < op && last[k] == op; before++)
+			if (making->later[before] && cut->piece[before] == k)
+				making->sequence[at++] = before;
+	}
+	return true;
+}
+
 static void describe(struct making *making)
 {
 	const struct graph *graph = making->graph;
@@ -623,8 +725,13 @@ static void describe(struct making *making)
 	stop(making, draft_describe(making->draft, graph->name, graph->source, graph->extra, &about));
 }
 
-struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const uint32_t *in_flight,
-	uint32_t microbatches, uint32_t rank, int64_t *kept, struct error *error)
+static void add_kept(struct kept_bytes *kept, enum until until, int64_t bytes)
+{
+	*(until == BETWEEN ? &kept->between : until == UNTIL_WEIGHT ? &kept->weight : &kept->input) += bytes;
+}
+
+struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const struct in_flight *in_flight,
+	uint32_t microbatches, uint32_t rank, struct kept_bytes *kept, struct error *error)
 {
 	struct making making = { .cut = cut, .flow = flow, .graph = cut->graph, .in_flight = in_flight, .microbatches = microbatches, .rank = rank,
 		.flush = NONE, .pass_send = NONE, .before_send = NONE, .error = error };
@@ -633,9 +740,11 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 		stop(&making, NO_MEMORY);
 	} else {
 		pipeline_rank_ops(cut, rank, making.runs, making.side, making.stands);
-		for (uint32_t op = 0; op < cut->graph->ops; op++)
-			if (making.runs[op])
-				note_uses(&making, op);
+		if (!put_in_sequence(&making))
+			stop(&making, NO_MEMORY);
+		for (uint32_t i = 0; i < cut->graph->ops && making.status == OK; i++)
+			if (making.runs[making.sequence[i]])
+				note_uses(&making, making.sequence[i]);
 		note_sends(&making);
 		describe(&making);
 		forward_and_backward(&making);
@@ -644,7 +753,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 	}
 	for (uint32_t s = 0; s < cut->graph->storages && kept && making.status == OK; s++)
 		for (uint32_t i = 0, tensor; (tensor = waiting_tensor(&making, s, &i)) != NONE;)
-			kept[making.holder[s]] += cut->graph->tensor[tensor].bytes;
+			add_kept(&kept[making.holder[s]], (enum until)making.until[s], cut->graph->tensor[tensor].bytes);
 	if (error_set(error, making.status) == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);

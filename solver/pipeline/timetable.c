@@ -18,6 +18,33 @@ static bool allocate(struct timetable *timetable)
 	return true;
 }
 
+static int64_t of_weights(const struct timetable_bytes *bytes, uint32_t piece)
+{
+	return bytes->weight ? bytes->weight[piece] : bytes->kept[piece];
+}
+
+static int64_t between(const struct timetable_bytes *bytes, uint32_t piece)
+{
+	return bytes->between ? bytes->between[piece] : 0;
+}
+
+/* Bytes that a slot adds when it begins. */
+static int64_t taken(const struct timetable_bytes *bytes, const struct pipeline_slot *slot)
+{
+	return slot->pass == PASS_FORWARD ? bytes->kept[slot->piece] : slot->pass == PASS_INPUT ? between(bytes, slot->piece) : 0;
+}
+
+/* Bytes that nobody needs when it is over. */
+static int64_t freed(const struct timetable_bytes *bytes, const struct pipeline_slot *slot)
+{
+	switch (slot->pass) {
+	case PASS_FORWARD: return 0;
+	case PASS_BACKWARD: return bytes->kept[slot->piece];
+	case PASS_INPUT: return bytes->kept[slot->piece] - of_weights(bytes, slot->piece);
+	default: return of_weights(bytes, slot->piece) + between(bytes, slot->piece);
+	}
+}
+
 /* Bytes of one rank, slot by slot. */
 static void weigh(struct timetable *timetable, uint32_t rank, const struct timetable_bytes *bytes)
 {
@@ -25,9 +52,9 @@ static void weigh(struct timetable *timetable, uint32_t rank, const struct timet
 	int64_t held = timetable->fixed[rank] = bytes->fixed[rank];
 	for (uint32_t i = 0; i < timetable->slots; i++) {
 		const struct pipeline_slot *slot = &timetable->slot[base + i];
-		held += slot->backward ? 0 : bytes->kept[slot->piece];
+		held += taken(bytes, slot);
 		timetable->bytes[base + i] = held + bytes->working[rank];
-		held -= slot->backward ? bytes->kept[slot->piece] : 0;
+		held -= freed(bytes, slot);
 		timetable->after[base + i] = held;
 		timetable->busy[rank] += slot->end - slot->begin;
 		if (timetable->bytes[base + i] > timetable->bytes[base + timetable->peak[rank]])
@@ -47,6 +74,8 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 	if (status != OK)
 		return status == NO_MEMORY ? fail_memory(error) : status;
 	timetable->slots = plan.slots;
+	timetable->folded = plan.folded;
+	timetable->split = plan.split;
 	timetable->pipeline_time = plan.time;
 	timetable->time = plan.time + after;
 	if (!allocate(timetable)) {
@@ -100,15 +129,15 @@ uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t 
 	return low;
 }
 
-void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[2])
+void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT])
 {
-	share[0] = share[1] = 0;
+	memset(share, 0, PASS_COUNT * sizeof *share);
 	for (uint32_t i = timetable_at(timetable, rank, from); i < timetable->slots; i++) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 		int64_t begin = slot->begin > from ? slot->begin : from, end = slot->end < to ? slot->end : to;
 		if (slot->begin >= to)
 			break;
-		share[slot->backward] += end > begin ? end - begin : 0;
+		share[slot->pass] += end > begin ? end - begin : 0;
 	}
 }
 
@@ -138,34 +167,46 @@ uint32_t timetable_bubble(const struct timetable *timetable)
 
 /* ---- why a slot begins when it does ------------------------------------------------------------------------------------ */
 
+/* Where a microbatch goes forward through a piece, or where its gradients are made that go back from there. */
 static uint32_t slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
 {
-	uint32_t rank = piece % timetable->ranks;
+	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded);
 	for (uint32_t i = 0; i < timetable->slots; i++) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-		if (slot->piece == piece && slot->microbatch == microbatch && slot->backward == backward)
-			return i;
+		bool same = backward ? slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT : slot->pass == PASS_FORWARD;
+		if (slot->piece == piece && slot->microbatch == microbatch && same)
+			return i + slots_together(slot) - 1;    /* what is sent leaves behind all of them */
 	}
 	return NONE;
 }
 
-/* What a slot sends arrives so much later; nothing is sent to where it is. */
-static int64_t sending(const struct timetable *timetable, const struct pipeline_slot *slot)
+/* What goes to the next piece, or back, arrives so much later; nothing is sent to where it is. */
+static int64_t sending(const struct timetable *timetable, uint32_t piece, bool backward)
 {
-	uint32_t pieces = timetable->ranks * timetable->chunks;
-	if (slot->backward)
-		return slot->piece > 0 ? timetable->send[slot->piece - 1] : 0;
-	return slot->piece + 1 < pieces ? timetable->send[slot->piece] : 0;
+	uint32_t pieces = timetable->ranks * timetable->chunks, from = backward ? piece - 1 : piece;
+	bool ends = backward ? piece == 0 : piece + 1 == pieces;
+	return ends || piece_rank(from, timetable->ranks, timetable->folded) == piece_rank(from + 1, timetable->ranks, timetable->folded) ? 0 : timetable->send[from];
 }
 
 /* Takes a piece's slot as the reason where it is there no earlier than the reason so far. */
 static void consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward, bool here, struct slot_reason *reason)
 {
-	uint32_t rank = piece % timetable->ranks, i = slot_of(timetable, piece, microbatch, backward);
-	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-	int64_t ready = slot->end + (here ? 0 : sending(timetable, slot));
+	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded), i = slot_of(timetable, piece, microbatch, backward);
+	int64_t ready = timetable_slot(timetable, rank, i)->end + (here ? 0 : sending(timetable, piece, backward));
 	if (reason->wait == WAIT_START || ready >= reason->ready)
 		*reason = (struct slot_reason) { WAIT_INPUT, rank, i, ready };
+}
+
+/* What a slot reads of other pieces, and of its own forward pass. */
+static void consider_operands(const struct timetable *timetable, const struct pipeline_slot *slot, struct slot_reason *reason)
+{
+	bool backward = slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT;
+	if (slot->pass == PASS_FORWARD && slot->piece > 0)
+		consider(timetable, slot->piece - 1, slot->microbatch, false, false, reason);
+	if (backward)
+		consider(timetable, slot->piece, slot->microbatch, false, true, reason);
+	if (backward && slot->piece + 1 < timetable->ranks * timetable->chunks)
+		consider(timetable, slot->piece + 1, slot->microbatch, true, false, reason);
 }
 
 struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t rank, uint32_t i)
@@ -174,13 +215,12 @@ struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t 
 	struct slot_reason reason = { WAIT_START, rank, i, 0 };
 	if (i > 0) {
 		const struct pipeline_slot *before = timetable_slot(timetable, rank, i - 1);
-		reason = (struct slot_reason) { WAIT_BUSY, rank, i - 1, before->end + (timetable->blocking ? sending(timetable, before) : 0) };
+		bool sends = before->pass != PASS_WEIGHT;
+		int64_t sent = timetable->blocking && sends ? sending(timetable, before->piece, before->pass != PASS_FORWARD) : 0;
+		reason = (struct slot_reason) { WAIT_BUSY, rank, i - 1, before->end + sent };
 	}
-	if (!slot->backward && slot->piece > 0)
-		consider(timetable, slot->piece - 1, slot->microbatch, false, false, &reason);
-	if (slot->backward)
-		consider(timetable, slot->piece, slot->microbatch, false, true, &reason);
-	if (slot->backward && slot->piece + 1 < timetable->ranks * timetable->chunks)
-		consider(timetable, slot->piece + 1, slot->microbatch, true, false, &reason);
+	consider_operands(timetable, slot, &reason);
+	if (slot->pass == PASS_FORWARD && slots_together(slot) > 1)    /* it begins when the pass beside it can */
+		consider_operands(timetable, slot + 1, &reason);
 	return reason;
 }

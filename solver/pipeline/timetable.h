@@ -2,7 +2,8 @@
  *
  * A rank holds its fixed bytes through the whole step, the working bytes while it computes, and a piece's kept bytes for every
  * microbatch from the beginning of its forward slot to the end of its backward slot (Narayanan et al., arXiv 2104.04473,
- * section 2.2: the activations in flight).
+ * section 2.2: the activations in flight). Where the backward pass is split, that is the slot of the input's gradients; what gradients of
+ * weights need as well stays until these are done, and so do the gradients that they are made of, from the input's slot on.
  */
 #ifndef TIDEMARK_PIPELINE_TIMETABLE_H
 #define TIDEMARK_PIPELINE_TIMETABLE_H
@@ -13,12 +14,15 @@
 struct timetable_bytes {
 	const int64_t *fixed;        /* [ranks] parameters, states, what is reserved */
 	const int64_t *working;      /* [ranks] short-lived tensors of one slot */
-	const int64_t *kept;         /* [ranks * chunks] of a piece, for one microbatch from forward to backward */
+	const int64_t *kept;         /* [ranks * chunks] of a piece, for one microbatch from forward to backward, all of it */
+	const int64_t *weight;       /* [ranks * chunks] of these, what gradients of weights need; NULL: all */
+	const int64_t *between;      /* [ranks * chunks] gradients between the two parts of the backward pass; NULL: none */
 };
 
 struct timetable {
 	enum schedule schedule;
 	uint32_t ranks, chunks, microbatches;
+	bool folded, split;
 	uint32_t slots;              /* of one rank */
 	struct pipeline_slot *slot;  /* [ranks * slots], rank by rank, in order of time */
 	int64_t *send;               /* [ranks * chunks] as in struct pipeline */
@@ -51,8 +55,8 @@ void timetable_add(struct timetable *timetable, uint32_t rank, int64_t fixed, in
 int64_t timetable_peak(const struct timetable *timetable, uint32_t rank);
 /* The last slot of a rank that begins at or before a time; 0 where none does. O(log slots). */
 uint32_t timetable_at(const struct timetable *timetable, uint32_t rank, int64_t time);
-/* Picoseconds of forward ([0]) and backward ([1]) passes of a rank within [from, to). O(slots within). */
-void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[2]);
+/* Picoseconds of a rank's passes within [from, to). O(slots within). */
+void timetable_shares(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to, int64_t share[PASS_COUNT]);
 /* The most bytes that a rank holds within [from, to). O(slots within). */
 int64_t timetable_most(const struct timetable *timetable, uint32_t rank, int64_t from, int64_t to);
 /* Thousandths of the pipeline's time in which ranks wait, all ranks together. */

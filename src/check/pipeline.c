@@ -1,16 +1,21 @@
 /* pipeline.c: verifies the "pipeline" and "stages" of a plan file. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline.h"
 #include "solver/pipeline/check.h"
+#include "src/read/schedule_csv.h"
 
 struct checking {
 	const json_t *shard, *pipeline;
 	const struct pipelined *pipelined;
 	struct held *held;           /* [ranks] */
-	int64_t *forward, *backward, *send; /* [pieces] */
+	int64_t *forward, *backward, *weight, *send; /* [pieces] */
+	struct schedule_csv order;   /* of schedules that split the backward pass */
+	struct in_flight *counts;    /* [pieces] by it */
 	struct error *error;
 	struct arena arena;
 };
@@ -49,6 +54,62 @@ static int64_t graph_floor(const struct graph *graph)
 	return bytes;
 }
 
+/* What is said of the two parts of a backward pass: it must be less than the whole. */
+static enum status check_parts(struct checking *checking, const json_t *piece, uint32_t k)
+{
+	const struct pipeline_piece *of = &checking->pipelined->piece[k];
+	enum status status = number(checking, piece, "kept_for_weights_bytes", of->kept_weight);
+	if (status == OK)
+		status = number(checking, piece, "waiting_gradient_bytes", of->between);
+	if (status == OK)
+		status = number(checking, piece, "in_flight_inputs", of->in_flight.input);
+	if (status == OK)
+		status = number(checking, piece, "in_flight_gradients", of->in_flight.between);
+	if (status == OK && !alike(checking->weight[k], of->weight))
+		status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
+	return status;
+}
+
+/* The order of the passes, out of the file. */
+static enum status read_order(struct checking *checking)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	const json_t *rows = json_object_get(checking->pipeline, "order"), *row;
+	char *text = NULL;
+	size_t size = 0, i;
+	FILE *stream = open_memstream(&text, &size);
+	if (!stream)
+		return fail_memory(checking->error);
+	json_array_foreach(rows, i, row)
+		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
+	bool written = fclose(stream) == 0;
+	struct error why = { 0 };
+	enum status status = written ? schedule_csv_read(text, size, &checking->order, &why) : NO_MEMORY;
+	free(text);
+	if (status == BAD_INPUT)
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.order, rank %u: %.300s", why.line > 0 ? why.line - 1 : 0, why.text);
+	const struct pipeline_order *order = &checking->order.order;
+	if (status == OK && (order->ranks != pipelined->ranks || order->chunks != pipelined->chunks || order->microbatches != pipelined->microbatches
+			|| order->split != pipelined->split || (order->chunks > 1 && order->folded != pipelined->folded)))
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.order is of %u ranks x %u pieces and %u microbatches, or lies otherwise, than the scenario's", order->ranks, order->chunks,
+			order->microbatches);
+	return status == OK ? OK : fail_memory(checking->error);
+}
+
+/* In flight when a rank holds the most pieces, counted anew. */
+static enum status check_counts(const struct checking *checking)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++) {
+		const struct in_flight *said = &pipelined->piece[k].in_flight, *counted = &checking->counts[k];
+		bool same = said->between == counted->between && said->input == (counted->input > 0 ? counted->input : 1)
+			&& said->weight == (counted->weight > 0 ? counted->weight : 1);
+		if (!same)
+			return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] has other microbatches in flight than its order", k);
+	}
+	return OK;
+}
+
 static enum status read_pieces(struct checking *checking)
 {
 	const json_t *pieces = json_object_get(checking->pipeline, "pieces");
@@ -63,11 +124,14 @@ static enum status read_pieces(struct checking *checking)
 		checking->forward[k] = picoseconds(piece, "forward_seconds");
 		checking->backward[k] = picoseconds(piece, "backward_seconds");
 		checking->send[k] = picoseconds(piece, "send_seconds");
+		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
 		status = number(checking, piece, "kept_bytes", of->kept);
 		if (status == OK)
-			status = number(checking, piece, "in_flight", of->in_flight);
+			status = number(checking, piece, "in_flight", of->in_flight.weight);
 		if (status == OK)
 			status = number(checking, piece, "sent_bytes", of->sent);
+		if (status == OK && pipelined->split)
+			status = check_parts(checking, piece, k);
 		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send)))
 			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
 	}
@@ -79,8 +143,9 @@ static enum status check_step(struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .forward = checking->forward, .backward = checking->backward, .send = checking->send };
-	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held), step = picoseconds(checking->shard, "step_seconds");
+		.microbatches = pipelined->microbatches, .forward = checking->forward, .backward = checking->backward, .weight = checking->weight, .send = checking->send,
+		.order = checking->order.order.slot ? &checking->order.order : NULL };
+	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts), step = picoseconds(checking->shard, "step_seconds");
 	const json_t *stage;
 	size_t i;
 	json_array_foreach(json_object_get(checking->shard, "stages"), i, stage) {
@@ -90,7 +155,7 @@ static enum status check_step(struct checking *checking)
 		update = next > update ? next : update;
 	}
 	if (time < 0)
-		return fail_memory(checking->error);
+		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played") : fail_memory(checking->error);
 	if (!alike(step, time + exposed + update))
 		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f", (double)step * 1e-12,
 			(double)(time + exposed + update) * 1e-12);
@@ -137,21 +202,29 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
 	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
-	checking.forward = arena_alloc(&checking.arena, 3 * (size_t)pieces, sizeof *checking.forward);
-	enum status status = rank && checking.held && checking.forward ? OK : fail_memory(error);
+	checking.forward = arena_alloc(&checking.arena, 4 * (size_t)pieces, sizeof *checking.forward);
+	checking.counts = arena_alloc(&checking.arena, pieces, sizeof *checking.counts);
+	enum status status = rank && checking.held && checking.forward && checking.counts ? OK : fail_memory(error);
 	if (status == OK) {
 		checking.backward = checking.forward + pieces;
-		checking.send = checking.backward + pieces;
+		checking.weight = checking.backward + pieces;
+		checking.send = checking.weight + pieces;
 		status = read_pieces(&checking);
 	}
+	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
+	if (status == OK && ordered)
+		status = read_order(&checking);
 	if (status == OK)
 		status = check_step(&checking);
+	if (status == OK && ordered)
+		status = check_counts(&checking);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
 		rank[r] = pipelined->rank[r].graph;
 	if (status == OK)
 		status = pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
 	if (status == OK)
 		status = check_stages(&checking);
+	schedule_csv_free(&checking.order);
 	arena_free(&checking.arena);
 	return status;
 }

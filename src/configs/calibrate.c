@@ -96,7 +96,9 @@ static bool complete(struct measurement *row, uint32_t batch)
 		return false;
 	if (config->dp == 0)
 		config->dp = row->devices / (uint32_t)inner;
-	if (config->chunks > 1)
+	if (schedule_folded((enum schedule)config->schedule))
+		config->chunks = 2;
+	else if (config->chunks > 1)
 		config->schedule = SCHEDULE_INTERLEAVED;
 	uint64_t together = (uint64_t)config->dp * config->ep * config->microbatch;
 	config->microbatches = batch == 0 ? 1 : (uint32_t)(batch / together);

@@ -155,10 +155,12 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	const struct config_request *request = searching->request;
 	enum status status = OK;
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
-		for (uint32_t chunks = schedule == SCHEDULE_INTERLEAVED ? 2 : 1; chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : 1u); chunks++)
+		for (uint32_t least = schedule == SCHEDULE_INTERLEAVED || schedule_folded((enum schedule)schedule) ? 2 : 1, chunks = least;
+		     chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : least); chunks++)
 			for (int zero = 0; zero <= 3 && status == OK; zero++) {
 				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
-				bool impossible = chunks > 1 && (config.microbatches % config.pp != 0 || searching->blocks < config.pp * chunks);
+				bool impossible = searching->blocks < config.pp * chunks
+					|| schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK;
 				if (needless || impossible || (request->chunks && chunks != request->chunks) || (request->zero >= 0 && zero != request->zero) || (request->schedule >= 0 && config.pp > 1 && schedule != request->schedule))
 					continue;
 				config.schedule = (uint8_t)schedule;

@@ -199,7 +199,7 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
 	int64_t backward = end > begin ? end - begin : 0;
 	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 1, .chunks = 1, .microbatches = 1, .forward = &begin, .backward = &backward,
 		.send = none };
-	struct timetable_bytes bytes = { none, none, none };
+	struct timetable_bytes bytes = { .fixed = none, .working = none, .kept = none };
 	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
 	if (status == OK)
 		hold(plan, first, last > first ? last : first, timetable);
@@ -212,14 +212,17 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
-	int64_t *kept = mem_alloc(pieces + ranks, sizeof *kept), *none = kept + pieces;
+	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces, *between = weight + pieces, *none = between + pieces;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
-		.forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
+		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send };
 	if (!kept)
 		return fail_memory(error);
-	for (uint32_t k = 0; k < pieces; k++)
+	for (uint32_t k = 0; k < pieces; k++) {
 		kept[k] = pipelined->piece[k].kept;
-	struct timetable_bytes bytes = { none, none, kept };
+		weight[k] = pipelined->piece[k].kept_weight;
+		between[k] = pipelined->piece[k].between;
+	}
+	struct timetable_bytes bytes = { none, none, kept, weight, between };
 	enum status status = timetable_build(&pipeline, &bytes, pipelined->time - pipelined->timing.time, timetable, error);
 	for (uint32_t r = 0; status == OK && r < ranks; r++) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];

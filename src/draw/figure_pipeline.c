@@ -23,8 +23,8 @@
 #define ALARM       "#D55E00"
 
 /* Okabe and Ito's, as in the other figures: forward passes make activations, backward passes gradients. */
-const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#999999" };
-const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "gradients, update" };
+const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#999999" };
+const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "weight gradients", "gradients, update" };
 
 int64_t time_unit(int64_t picoseconds, const char **name)
 {
@@ -47,13 +47,16 @@ static void sum_boxes(const struct timetable *timetable, uint32_t rank, double l
 	uint32_t columns = (uint32_t)(1 / least);
 	double whole = (double)timetable->time;
 	for (uint32_t c = 0; c < columns; c++) {
-		int64_t from = (int64_t)(whole * c / columns), to = (int64_t)(whole * (c + 1) / columns), share[2];
+		int64_t from = (int64_t)(whole * c / columns), to = (int64_t)(whole * (c + 1) / columns), share[PASS_COUNT];
 		timetable_shares(timetable, rank, from, to, share);
-		double forward = (double)share[0] / (double)(to - from), backward = (double)share[1] / (double)(to - from);
-		if (forward > 0)
-			box(context, (double)c / columns, rank + 1 - forward, 1.0 / columns, forward, PART_FORWARD, NULL);
-		if (backward > 0)
-			box(context, (double)c / columns, rank + 1 - forward - backward, 1.0 / columns, backward, PART_BACKWARD, NULL);
+		const int64_t parts[] = { share[PASS_FORWARD], share[PASS_BACKWARD] + share[PASS_INPUT], share[PASS_WEIGHT] };
+		double below = 0;
+		for (int part = PART_FORWARD; part <= PART_WEIGHT; part++) {
+			double high = (double)parts[part] / (double)(to - from);
+			below += high;
+			if (high > 0)
+				box(context, (double)c / columns, rank + 1 - below, 1.0 / columns, high, (enum pipeline_part)part, NULL);
+		}
 	}
 }
 
@@ -65,6 +68,9 @@ static bool too_short(const struct timetable *timetable, double least)
 	return busy / slots < least * (double)timetable->time;
 }
 
+static const enum pipeline_part part_of_pass[PASS_COUNT] = { [PASS_FORWARD] = PART_FORWARD, [PASS_BACKWARD] = PART_BACKWARD, [PASS_INPUT] = PART_BACKWARD,
+	[PASS_WEIGHT] = PART_WEIGHT };
+
 void pipeline_boxes(const struct timetable *timetable, double least, box_function *box, void *context)
 {
 	double whole = timetable->time > 0 ? (double)timetable->time : 1;
@@ -74,8 +80,7 @@ void pipeline_boxes(const struct timetable *timetable, double least, box_functio
 			sum_boxes(timetable, rank, least, box, context);
 		for (uint32_t i = 0; !sums && i < timetable->slots; i++) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-			box(context, (double)slot->begin / whole, rank, (double)(slot->end - slot->begin) / whole, 1, slot->backward ? PART_BACKWARD : PART_FORWARD,
-			    slot);
+			box(context, (double)slot->begin / whole, rank, (double)(slot->end - slot->begin) / whole, 1, part_of_pass[slot->pass], slot);
 		}
 		double after = (double)(timetable->time - timetable->pipeline_time) / whole;
 		if (after > 0)

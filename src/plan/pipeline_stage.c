@@ -47,6 +47,8 @@ static uint32_t degree(const struct scenario *scenario, enum knob_id knob)
 
 uint32_t scenario_chunks(const struct scenario *scenario)
 {
+	if (schedule_folded((enum schedule)scenario->value[K_schedule]) && scenario->value[K_pp] > 1)
+		return 2;
 	if (scenario->value[K_schedule] != SCHEDULE_INTERLEAVED || scenario->value[K_pp] < 2)
 		return 1;
 	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
@@ -103,14 +105,16 @@ static enum status time_blocks(struct piping *piping)
 		return NO_MEMORY;
 	for (uint32_t b = 0; b < piping->blocks.blocks; b++) {
 		own[b] = b;
-		piping->cost[b].forward = piping->cost[b].backward = 0;
+		piping->cost[b].forward = piping->cost[b].backward = piping->cost[b].weight = 0;
 	}
-	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, own, piping->blocks.blocks,
-		piping->blocks.blocks, &cut);
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, own,
+		(struct pieces_wanted) { .ranks = piping->blocks.blocks, .pieces = piping->blocks.blocks, .split = piping->pipelined->split }, &cut);
 	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
 		struct block_cost *cost = &piping->cost[cut.piece[op]];
-		if (!piping->times.hidden[op] && !piping->times.host[op] && cut.side[op] != SIDE_UPDATE)
-			*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
+		if (piping->times.hidden[op] || piping->times.host[op] || cut.side[op] == SIDE_UPDATE)
+			continue;
+		*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
+		cost->weight += cut.weight[op] ? piping->times.time[op] : 0;
 	}
 	if (status == OK)
 		pipeline_cut_free(&cut);
@@ -200,8 +204,8 @@ static enum status cut(struct piping *piping)
 	if (status == OK)
 		status = estimate(piping, &model);
 	if (status == OK)
-		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of, piping->config.pp,
-			pieces, &pipelined->cut);
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of,
+			(struct pieces_wanted) { piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
 	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
 }
 
@@ -265,16 +269,28 @@ static void find_alike(struct piping *piping, uint64_t *shape)
 	}
 }
 
+/* Of schedules that don't split the backward pass what follows from their definition; of others what has been played. */
+static struct in_flight piece_in_flight(const struct piping *piping, uint32_t k)
+{
+	const struct pipelined *pipelined = piping->pipelined;
+	struct in_flight in_flight = pipelined->timing.at_most[k];
+	if (!pipelined->split && pipelined->schedule < SCHEDULE_COUNT)
+		in_flight = config_in_flight(&piping->config, piece_rank(k, pipelined->ranks, pipelined->folded), k / pipelined->ranks);
+	in_flight.input = in_flight.input > 0 ? in_flight.input : 1;
+	in_flight.weight = in_flight.weight > 0 ? in_flight.weight : 1;
+	return in_flight;
+}
+
 static enum status build_ranks(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t pieces = pieces_of(piping);
-	uint32_t *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
-	int64_t *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
+	struct in_flight *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
+	struct kept_bytes *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
 	uint64_t *shape = arena_alloc(&piping->arena, pipelined->ranks, sizeof *shape);
 	enum status status = in_flight && kept && shape ? OK : NO_MEMORY;
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
-		pipelined->piece[k].in_flight = in_flight[k] = config_in_flight(&piping->config, k % pipelined->ranks, k / pipelined->ranks);
+		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
 		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
@@ -283,8 +299,12 @@ static enum status build_ranks(struct piping *piping)
 			pipelined->reported = r;
 	}
 	for (uint32_t k = 0; k < pieces && status == OK; k++) {
-		pipelined->piece[k].kept = kept[k];
-		pipelined->rank[k % pipelined->ranks].kept += kept[k] * in_flight[k];
+		struct pipeline_piece *piece = &pipelined->piece[k];
+		piece->kept = kept[k].input + kept[k].weight;
+		piece->kept_weight = pipelined->split ? kept[k].weight : piece->kept;
+		piece->between = kept[k].between;
+		pipelined->rank[piece_rank(k, pipelined->ranks, pipelined->folded)].kept += kept[k].input * in_flight[k].input + kept[k].weight * in_flight[k].weight
+			+ kept[k].between * in_flight[k].between;
 	}
 	if (status == OK)
 		find_alike(piping, shape);
@@ -370,8 +390,9 @@ static enum status play(struct piping *piping)
 		if (cut->side[op] == SIDE_UPDATE)
 			continue;
 		piece->ops++;
-		if (!piping->times.hidden[op] && !piping->times.host[op])
-			*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += piping->times.time[op];
+		bool counts = !piping->times.hidden[op] && !piping->times.host[op];
+		*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += counts ? piping->times.time[op] : 0;
+		piece->weight += counts && cut->weight[op] ? piping->times.time[op] : 0;
 		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
 		if (of->phase == PHASE_FORWARD && *of->module) {
 			piece->first = piece->first ? piece->first : of->module;
@@ -384,15 +405,20 @@ static enum status play(struct piping *piping)
 		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
 		pipelined->forward[k] = pipelined->piece[k].forward;
 		pipelined->backward[k] = pipelined->piece[k].backward;
+		pipelined->weight[k] = pipelined->piece[k].weight;
 	}
 	measure_sends(piping);
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send };
+	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
+}
+
+/* With what every rank does beside the schedule. */
+static enum status add_rest(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
 	for (uint32_t r = 0; r < pipelined->ranks; r++)
 		measure_rest(piping, r);
-	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .send = pipelined->send };
-	enum status status = pipeline_run(&pipeline, &pipelined->timing, piping->error);
-	if (status != OK)
-		return status;
 	pipelined->time = pipelined->timing.time + pipelined->exposed + pipelined->update;
 	pipelined->bubble = pipelined->timing.time - pipelined->timing.ideal;
 	return OK;
@@ -406,27 +432,19 @@ static bool start(struct piping *piping)
 	uint32_t pieces = pieces_of(piping);
 	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
 	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
-	pipelined->forward = arena_alloc(&pipelined->arena, 3 * (size_t)pieces, sizeof *pipelined->forward);
+	pipelined->forward = arena_alloc(&pipelined->arena, 4 * (size_t)pieces, sizeof *pipelined->forward);
 	if (!pipelined->piece || !pipelined->rank || !pipelined->forward)
 		return false;
 	pipelined->backward = pipelined->forward + pieces;
-	pipelined->send = pipelined->backward + pieces;
+	pipelined->weight = pipelined->backward + pieces;
+	pipelined->send = pipelined->weight + pieces;
 	return true;
-}
-
-/* Schedules that can't be: before anything is cut. */
-static enum status check_schedule(const struct piping *piping)
-{
-	const struct config *config = &piping->config;
-	if (config->chunks > 1 && config->microbatches % config->pp != 0)
-		return fail(piping->error, BAD_INPUT, "the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", config->pp,
-			config->microbatches);
-	return OK;
 }
 
 static enum status run(struct piping *piping)
 {
-	enum status status = check_schedule(piping);
+	const struct config *config = &piping->config;
+	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks, config->microbatches, piping->error);    /* before anything is cut */
 	if (status == OK && !start(piping))
 		status = NO_MEMORY;
 	if (status == OK)
@@ -434,9 +452,11 @@ static enum status run(struct piping *piping)
 	if (status == OK)
 		status = cut(piping);
 	if (status == OK)
+		status = play(piping);
+	if (status == OK)
 		status = build_ranks(piping);
 	if (status == OK)
-		status = play(piping);
+		status = add_rest(piping);
 	return out_of_memory(piping, status);
 }
 
@@ -456,7 +476,9 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	pipelined->ranks = piping.config.pp;
 	pipelined->chunks = piping.config.chunks;
 	pipelined->microbatches = piping.config.microbatches;
-	pipelined->schedule = piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
+	pipelined->schedule = piping.config.pp < 2 || (piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED) ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
+	pipelined->folded = schedule_folded(pipelined->schedule);
+	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
 	enum status status = error_set(error, run(&piping));
 	pipeline_flow_free(&piping.flow);

@@ -5,7 +5,7 @@
 #include "pipelined.h"
 #include "stages.h"
 
-/* Pieces of the model that each rank has: the knob's, 1 for schedules that aren't interleaved. */
+/* Pieces of the model that each rank has: the knob's, 2 in a V, 1 for schedules that aren't interleaved. */
 uint32_t scenario_chunks(const struct scenario *scenario);
 
 /* Adds to a key what the stage depends on besides the sharding. */

@@ -10,15 +10,18 @@
 #include "solver/pipeline/pipeline.h"
 #include "solver/pipeline/rank.h"
 
-/* A part of the model, on rank number % ranks. */
+/* A part of the model, on the rank that piece_rank() says. */
 struct pipeline_piece {
 	const char *first, *last;    /* modules of its first and last forward op: "h.12.ln_1" */
 	uint32_t ops;                /* of the device's graph, forward and backward */
 	int64_t forward, backward;   /* picoseconds for one microbatch, collectives inside included */
+	int64_t weight;              /* of backward, gradients of weights alone, where the schedule splits it */
 	int64_t send;                /* picoseconds to the next piece, and the gradient back */
 	int64_t sent;                /* bytes of that */
 	int64_t kept;                /* bytes kept of one microbatch from its forward to its backward pass */
-	uint32_t in_flight;          /* microbatches of it held at once, at most */
+	int64_t kept_weight;         /* of these, until gradients of weights are made, where the schedule splits the backward pass */
+	int64_t between;             /* bytes of gradients that wait for those of weights */
+	struct in_flight in_flight;  /* microbatches of it that are held when the rank holds the most; at least 1 */
 };
 
 /* One rank; bytes are of one device. */
@@ -39,7 +42,8 @@ struct pipelined {
 	uint32_t blocks;             /* the model falls into */
 	struct pipeline_piece *piece;/* [ranks * chunks] */
 	struct pipeline_rank *rank;  /* [ranks] */
-	int64_t *forward, *backward, *send; /* [ranks * chunks] as pipeline_run() takes them */
+	bool folded, split;          /* pieces lie in a V; backward passes are split */
+	int64_t *forward, *backward, *weight, *send; /* [ranks * chunks] as pipeline_run() takes them */
 	struct pipeline_plan timing; /* the schedule, slot by slot */
 	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;

@@ -26,6 +26,7 @@
  *     pickle        walks over a Python pickle, builds nothing
  *     snapshot      reads PyTorch's memory snapshots
  *     snapshot_buffers  buffers and lives out of a trace
+ *     schedule_csv  reads schedules of torch.distributed.pipelining
  *     problem_json  reads IOPDDL problems
  */
 #ifndef TIDEMARK_READ_OPEN_H

@@ -122,6 +122,7 @@ const struct export_view export_views[] = {
 	{ "slowdown", NULL, AS(gnuplot), false, slowdown_gnuplot },
 	{ "slowdown", NULL, DRAWINGS, true, slowdown_picture },
 	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv), false, pipeline_csv },
+	{ "schedule", "what every rank of a pipeline does in turn, as torch.distributed.pipelining reads it", AS(csv), false, schedule_csv },
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
 	{ "pipeline", NULL, AS(tikz), true, pipeline_tikz },

@@ -15,6 +15,7 @@
  *     sharding_words  placements in frameworks' words
  *     launcher_flags  the flags that ask a launcher for a plan's sharding
  *     pipeline        tables and sources of a schedule
+ *     schedule_rows   its order in PyTorch's words
  *     mesh            tables and sources of the mesh
  *     segments        ROAM's segments
  *     data            formats of other programs, as follow

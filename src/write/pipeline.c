@@ -3,6 +3,7 @@
 
 #include "data.h"
 #include "pipeline.h"
+#include "schedule_rows.h"
 #include "src/draw/figure_pipeline.h"
 #include "src/read/native.h"
 #include "src/configs/outlook.h"
@@ -34,15 +35,15 @@ static enum status write_csv(const struct plan *plan, const struct outlook *outl
 	const struct timetable *timetable = &outlook->timetable;
 	(void)plan;
 	(void)error;
-	fputs("rank,slot,pass,microbatch,chunk,begin_seconds,end_seconds,bytes,peak\n", stream);
+	fputs("rank,slot,pass,microbatch,chunk,begin_seconds,end_seconds,bytes,peak,stage\n", stream);
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
 		for (uint32_t i = 0; i < timetable->slots; i++) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, slot->backward ? "backward" : "forward", slot->microbatch, slot->piece / timetable->ranks);
+			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, pass_names[slot->pass], slot->microbatch, slot->piece / timetable->ranks);
 			seconds(stream, slot->begin);
 			putc(',', stream);
 			seconds(stream, slot->end);
-			fprintf(stream, ",%" PRId64 ",%d\n", timetable->bytes[(size_t)rank * timetable->slots + i], i == timetable->peak[rank]);
+			fprintf(stream, ",%" PRId64 ",%d,%u\n", timetable->bytes[(size_t)rank * timetable->slots + i], i == timetable->peak[rank], slot->piece);
 		}
 	return OK;
 }
@@ -54,9 +55,10 @@ static void write_slot(const struct timetable *timetable, uint32_t rank, uint32_
 	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 	json_new_line(json, 3);
 	json_open_object(json, NULL);
-	json_write_text(json, "pass", slot->backward ? "backward" : "forward");
+	json_write_text(json, "pass", pass_names[slot->pass]);
 	json_write_integer(json, "microbatch", slot->microbatch);
 	json_write_integer(json, "chunk", slot->piece / timetable->ranks);
+	json_write_integer(json, "stage", slot->piece);
 	json_write_decimal(json, "begin_seconds", slot->begin, 12);
 	json_write_decimal(json, "end_seconds", slot->end, 12);
 	json_write_integer(json, "bytes", timetable->bytes[(size_t)rank * timetable->slots + i]);
@@ -145,14 +147,19 @@ static enum status write_tikz(const struct plan *plan, const struct outlook *out
 	for (uint32_t rank = 0; rank < timetable->ranks; rank += every)
 		fprintf(stream, "\\node[anchor=east] at (-0.1,%.4f) {%u};\n", -tikz.row * (rank + 0.5), rank);
 	fprintf(stream, "\\node[anchor=south east] at (-0.1,0.05) {rank};\n");
-	double bottom = -tikz.row * timetable->ranks, column = tikz.wide < 10 ? tikz.wide / 3 : 4;
+	double bottom = -tikz.row * timetable->ranks, column = timetable->split ? tikz.wide / 4 : tikz.wide < 10 ? tikz.wide / 3 : 4;
 	fprintf(stream, "\\draw (0,%.4f) -- (%.4f,%.4f);\n\\node[anchor=north west] at (0,%.4f) {0};\n\\node[anchor=north east] at (%.4f,%.4f) {%.4g\\,%s};\n",
 		bottom - 0.05, tikz.wide, bottom - 0.05, bottom - 0.12, tikz.wide, bottom - 0.12, (double)timetable->time / (double)unit, name);
 	fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", tikz.wide / 2, bottom - 0.12,
 		schedule_names[timetable->schedule], timetable->microbatches, timetable_bubble(timetable) / 10.0);
-	for (int part = 0; part < PIPELINE_PARTS; part++)
-		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, column * part,
-			bottom - 1.2, column * part + 0.35, bottom - 1.18, pipeline_names[part]);
+	int place = 0;
+	for (int part = 0; part < PIPELINE_PARTS; part++) {
+		if (part == PART_WEIGHT && !timetable->split)
+			continue;
+		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, column * place,
+			bottom - 1.2, column * place + 0.35, bottom - 1.18, pipeline_names[part]);
+		place++;
+	}
 	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
 	(void)plan;
 	return OK;
@@ -182,7 +189,7 @@ static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 	size_t at = (size_t)rank * timetable->slots + i;
-	const char *pass = slot->backward ? "backward" : "forward";
+	const char *pass = pass_names[slot->pass];
 	char name[40];
 	snprintf(name, sizeof name, "%s %u", pass, slot->microbatch);
 	trace_event(json, name, "X", 1);
@@ -258,6 +265,27 @@ enum status pipeline_trace(const struct plan *plan, const struct export_options 
 {
 	(void)kind;
 	return with_outlook(plan, options, stream, error, write_trace);
+}
+
+static enum status write_rows(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
+	struct error *error)
+{
+	const struct timetable *timetable = &outlook->timetable;
+	(void)plan;
+	(void)options;
+	(void)error;
+	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+		schedule_row_write(timetable_slot(timetable, rank, 0), timetable->slots, stream);
+		putc('\n', stream);
+	}
+	return OK;
+}
+
+enum status schedule_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error)
+{
+	(void)kind;
+	return with_outlook(plan, options, stream, error, write_rows);
 }
 
 enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,

@@ -15,6 +15,9 @@ enum status pipeline_tikz(const struct plan *plan, const struct export_options *
 /* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
 enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
+/* The order of every rank's passes, a row each. */
+enum status schedule_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
+	struct error *error);
 enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
 

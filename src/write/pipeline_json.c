@@ -1,8 +1,10 @@
 /* pipeline_json.c: pipelines in plan files and reports. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "src/read/native.h"
 #include "pipeline_json.h"
+#include "schedule_rows.h"
 
 static void write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
@@ -14,7 +16,7 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 	const struct pipeline_piece *piece = &pipelined->piece[k];
 	json_new_line(json, 4);
 	json_open_object(json, NULL);
-	json_write_integer(json, "rank", k % pipelined->ranks);
+	json_write_integer(json, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
 	json_write_text(json, "first", piece->first ? piece->first : "");
 	json_write_text(json, "last", piece->last ? piece->last : "");
 	json_write_integer(json, "ops", piece->ops);
@@ -23,7 +25,34 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 	write_seconds(json, "send_seconds", piece->send);
 	json_write_integer(json, "sent_bytes", piece->sent);
 	json_write_integer(json, "kept_bytes", piece->kept);
-	json_write_integer(json, "in_flight", piece->in_flight);
+	json_write_integer(json, "in_flight", piece->in_flight.weight);
+	if (pipelined->split) {
+		write_seconds(json, "weight_seconds", piece->weight);
+		json_write_integer(json, "kept_for_weights_bytes", piece->kept_weight);
+		json_write_integer(json, "waiting_gradient_bytes", piece->between);
+		json_write_integer(json, "in_flight_inputs", piece->in_flight.input);
+		json_write_integer(json, "in_flight_gradients", piece->in_flight.between);
+	}
+	json_close(json);
+}
+
+/* What every rank does, in order: schedules that fill gaps depend on the times. */
+static void write_order(const struct pipelined *pipelined, struct json *json)
+{
+	json_new_line(json, 3);
+	json_open_array(json, "order");
+	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *row = open_memstream(&text, &size);
+		if (row)
+			schedule_row_write(pipelined->timing.slot + (size_t)r * pipelined->timing.slots, pipelined->timing.slots, row);
+		if (row && fclose(row) == 0) {
+			json_new_line(json, 4);
+			json_write_text(json, NULL, text);
+		}
+		free(text);
+	}
 	json_close(json);
 }
 
@@ -38,6 +67,8 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_write_text(json, "schedule", schedule_names[pipelined->schedule]);
 	json_write_integer(json, "rank", plan->rank);
 	write_seconds(json, "bubble_seconds", pipelined->bubble);
+	if (pipelined->split)
+		write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
 	write_seconds(json, "exposed_seconds", pipelined->exposed);
 	write_seconds(json, "update_seconds", pipelined->update);
 	json_new_line(json, 3);
@@ -45,6 +76,8 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
 		write_piece(pipelined, k, json);
 	json_close(json);
+	if (pipelined->split || pipelined->schedule == SCHEDULE_FILE)
+		write_order(pipelined, json);
 	json_close(json);
 }
 
@@ -110,8 +143,9 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	char text[4][32];
 	int64_t forward = 0, backward = 0;
 	for (uint32_t c = 0; c < pipelined->chunks; c++) {
-		forward += pipelined->piece[c * pipelined->ranks + r].forward;
-		backward += pipelined->piece[c * pipelined->ranks + r].backward;
+		const struct pipeline_piece *of = &pipelined->piece[rank_piece(r, c, pipelined->ranks, pipelined->folded)];
+		forward += of->forward;
+		backward += of->backward;
 	}
 	const struct pipeline_piece *piece = &pipelined->piece[r];
 	fprintf(stream, "  %4u%c %12s %12s %12s %12s %10.3f %10.3f   %s .. %s\n", r, r == plan->rank ? '*' : ' ',

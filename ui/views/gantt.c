@@ -10,9 +10,14 @@
 
 enum { EIGHTHS = 8, INFO_ROWS = 3, CURVE_LEAST = 4 };
 
+static enum role role_of_pass(enum pass pass, uint32_t shade)
+{
+	return role_of_category(pass == PASS_FORWARD ? KIND_ACTIVATION : pass == PASS_WEIGHT ? KIND_PARAMETER : KIND_GRADIENT, (int)(shade & 1));
+}
+
 static enum role role_of(bool backward, uint32_t shade)
 {
-	return role_of_category(backward ? KIND_GRADIENT : KIND_ACTIVATION, (int)(shade & 1));
+	return role_of_pass(backward ? PASS_BACKWARD : PASS_FORWARD, shade);
 }
 
 /* ---- what is shown ------------------------------------------------------------------------------------------------------- */
@@ -113,10 +118,10 @@ static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, con
 		int64_t from, to, sum[2] = { 0, 0 };
 		gantt_column(gantt, x, &from, &to);
 		for (uint32_t rank = first; rank < end; rank++) {
-			int64_t share[2];
+			int64_t share[PASS_COUNT];
 			timetable_shares(timetable, rank, from, to, share);
-			sum[0] += share[0];
-			sum[1] += share[1];
+			sum[0] += share[PASS_FORWARD];
+			sum[1] += share[PASS_BACKWARD] + share[PASS_INPUT] + share[PASS_WEIGHT];
 		}
 		double all = (double)(to - from) * (end - first);
 		draw_shares(frame, gantt->plot.x + x, y, (const double[2]){ (double)sum[0] / all, (double)sum[1] / all });
@@ -132,6 +137,8 @@ static bool span_of(const struct gantt *gantt, const struct pipeline_slot *slot,
 	return end - begin >= 1 && *right > *left;
 }
 
+static const char pass_letters[PASS_COUNT] = { [PASS_FORWARD] = 'f', [PASS_BACKWARD] = 'b', [PASS_INPUT] = 'b', [PASS_WEIGHT] = 'w' };
+
 static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, const struct pipeline_slot *slot)
 {
 	char number[16] = "";
@@ -141,9 +148,9 @@ static void draw_slot(struct frame *frame, int y, const struct gantt *gantt, con
 	int digits = snprintf(number, sizeof number, "%u", slot->microbatch);
 	for (int x = left; x < right; x++) {
 		bool letter = x - left < digits && (digits < right - left || (digits == 1 && !frame->mono));
-		uint32_t code = letter ? (uint32_t)number[x - left] : frame->mono ? slot->backward ? 'b' : 'f' : ' ';
+		uint32_t code = letter ? (uint32_t)number[x - left] : frame->mono ? (uint32_t)pass_letters[slot->pass] : ' ';
 		frame_cell(frame, gantt->plot.x + x, y, code, frame->mono ? ROLE_TEXT : ROLE_EMPTY,
-			   frame->mono ? ROLE_TEXT : role_of(slot->backward, slot->microbatch));
+			   frame->mono ? ROLE_TEXT : role_of_pass((enum pass)slot->pass, slot->microbatch));
 	}
 }
 
@@ -260,10 +267,12 @@ static int draw_sample(struct frame *frame, int x, int y, char letter, enum role
 	return x + 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, text) + 2;
 }
 
-static void draw_legend(struct frame *frame, int y)
+static void draw_legend(struct frame *frame, int y, bool split)
 {
 	int x = draw_sample(frame, 0, y, 'f', role_of(false, 0), "forward");
 	x = draw_sample(frame, x, y, 'b', role_of(true, 0), "backward");
+	if (split)
+		x = draw_sample(frame, x, y, 'w', role_of_pass(PASS_WEIGHT, 0), "weight gradients");
 	x = draw_sample(frame, x, y, 'u', role_of_category(KIND_OPTIMIZER, 0), "update");
 	frame_glyph(frame, x, y, GLYPH_DOT, ROLE_FAINT);
 	x += 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, "waits") + 2;
@@ -275,7 +284,7 @@ static void draw_legend(struct frame *frame, int y)
 
 static const char *pass_text(const struct timetable *timetable, const struct pipeline_slot *slot, char *text, size_t size)
 {
-	int used = snprintf(text, size, "%s of microbatch %u", slot->backward ? "backward" : "forward", slot->microbatch);
+	int used = snprintf(text, size, "%s of microbatch %u", pass_names[slot->pass], slot->microbatch);
 	if (timetable->chunks > 1)
 		snprintf(text + used, size - (size_t)used, ", chunk %u", slot->piece / timetable->ranks);
 	return text;
@@ -284,9 +293,10 @@ static const char *pass_text(const struct timetable *timetable, const struct pip
 /* Microbatches in flight on a rank while slot i runs. */
 static uint32_t in_flight(const struct timetable *timetable, uint32_t rank, uint32_t i)
 {
+	static const int holds[PASS_COUNT] = { [PASS_FORWARD] = 1, [PASS_BACKWARD] = -1, [PASS_WEIGHT] = -1 };
 	uint32_t held = 0;
 	for (uint32_t k = 0; k <= i; k++)
-		held += timetable_slot(timetable, rank, k)->backward ? k < i ? -1u : 0 : 1u;
+		held += holds[timetable_slot(timetable, rank, k)->pass] < 0 ? k < i ? -1u : 0 : (uint32_t)holds[timetable_slot(timetable, rank, k)->pass];
 	return held;
 }
 
@@ -362,7 +372,7 @@ void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, cons
 	if (info)
 		draw_info(frame, y, gantt, timetable);
 	if (legend)
-		draw_legend(frame, y + info);
+		draw_legend(frame, y + info, timetable->split);
 }
 
 /* ---- commands ------------------------------------------------------------------------------------------------------------------------- */

@@ -5,37 +5,37 @@ import re
 
 from .errors import CaptureError
 
-PASS = {"forward": "F", "backward": "B"}
+PASS = {"forward": "F", "backward": "B", "input gradients": "I", "weight gradients": "W"}
 PLACEMENT = re.compile(r"(_StridedShard|Shard|Replicate|Partial)\(([^)]*)\)")
 
 
 # ---- pipelines ----
 
 def read_slots(path):
-    """{rank: [(pass, microbatch, chunk)]} of a pipeline, as `tidemark export --view pipeline` writes it: CSV or JSON."""
+    """{rank: [(pass, microbatch, stage)]} of a pipeline, as `tidemark export --view pipeline` writes it: CSV or JSON."""
     with open(path, encoding="utf-8") as text:
         if text.read(1) == "{":
             text.seek(0)
-            return {row["rank"]: [(slot["pass"], slot["microbatch"], slot["chunk"]) for slot in row["slots"]]
+            return {row["rank"]: [(slot["pass"], slot["microbatch"], slot["stage"]) for slot in row["slots"]]
                     for row in json.load(text)["rank"]}
         text.seek(0)
         rows = list(csv.DictReader(text))
-    if not rows or "microbatch" not in rows[0]:
+    if not rows or "stage" not in rows[0]:
         raise CaptureError(f"{path} is no pipeline: tidemark export GRAPH --as csv --view pipeline writes one")
     slots = {}
     for row in rows:
-        slots.setdefault(int(row["rank"]), []).append((row["pass"], int(row["microbatch"]), int(row["chunk"])))
+        slots.setdefault(int(row["rank"]), []).append((row["pass"], int(row["microbatch"]), int(row["stage"])))
     return slots
 
 
 def write_schedule(pipeline, path):
     """Writes a pipeline as the CSV that _PipelineScheduleRuntime._load_csv() reads: a row for each rank, 0F0 for the
-    forward pass of stage 0 and microbatch 0, 0B0 for its backward pass. Chunk c of rank r is stage c * ranks + r."""
+    forward pass of stage 0 and microbatch 0, 0B0 for its backward pass, 0I0 and 0W0 for its two parts."""
     slots = read_slots(pipeline)
     with open(path, "w", encoding="utf-8", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         for rank in range(len(slots)):
-            writer.writerow(f"{chunk * len(slots) + rank}{PASS[which]}{microbatch}" for which, microbatch, chunk in slots[rank])
+            writer.writerow(f"{stage}{PASS[which]}{microbatch}" for which, microbatch, stage in slots[rank])
 
 
 # ---- placements ----

@@ -6,25 +6,26 @@
 
 #define PIECES 64
 
-static int64_t forward[PIECES], backward[PIECES], sending[PIECES];
+static int64_t forward[PIECES], backward[PIECES], weight[PIECES], sending[PIECES];
 
 static struct pipeline uniform(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, int64_t f, int64_t b)
 {
 	for (int i = 0; i < PIECES; i++) {
 		forward[i] = f;
 		backward[i] = b;
+		weight[i] = b / 2;
 		sending[i] = 0;
 	}
 	return (struct pipeline) { .schedule = schedule, .ranks = ranks, .chunks = chunks, .microbatches = microbatches,
-		.forward = forward, .backward = backward, .send = sending };
+		.forward = forward, .backward = backward, .weight = weight, .send = sending };
 }
 
 /* Every pass once; none before its inputs; no two at a time on a rank. */
 static void check_plan(const struct pipeline *pipeline, const struct pipeline_plan *plan)
 {
 	uint32_t pieces = pipeline->ranks * pipeline->chunks, m = pipeline->microbatches;
-	static int64_t begin[2][PIECES][64], end[2][PIECES][64];
-	for (int d = 0; d < 2; d++)
+	static int64_t begin[3][PIECES][64], end[3][PIECES][64];
+	for (int d = 0; d < 3; d++)
 		for (uint32_t s = 0; s < pieces; s++)
 			for (uint32_t i = 0; i < m; i++)
 				begin[d][s][i] = -1;
@@ -32,12 +33,13 @@ static void check_plan(const struct pipeline *pipeline, const struct pipeline_pl
 		int64_t before = 0;
 		for (uint32_t i = 0; i < plan->slots; i++) {
 			const struct pipeline_slot *slot = &plan->slot[rank * plan->slots + i];
-			cr_assert_eq(slot->piece % pipeline->ranks, rank);
+			int part = slot->pass == PASS_FORWARD ? 0 : slot->pass == PASS_WEIGHT ? 2 : 1;
+			cr_assert_eq(piece_rank(slot->piece, pipeline->ranks, plan->folded), rank);
 			cr_assert_geq(slot->begin, before);
-			cr_assert_eq(slot->end - slot->begin, (slot->backward ? pipeline->backward : pipeline->forward)[slot->piece]);
-			cr_assert_eq(begin[slot->backward][slot->piece][slot->microbatch], -1);
-			begin[slot->backward][slot->piece][slot->microbatch] = slot->begin;
-			end[slot->backward][slot->piece][slot->microbatch] = before = slot->end;
+			cr_assert_eq(slot->end - slot->begin, pipeline_duration(pipeline, slot));
+			cr_assert_eq(begin[part][slot->piece][slot->microbatch], -1);
+			begin[part][slot->piece][slot->microbatch] = slot->begin;
+			end[part][slot->piece][slot->microbatch] = before = slot->end;
 			cr_assert_leq(slot->end, plan->time);
 		}
 	}
@@ -45,9 +47,11 @@ static void check_plan(const struct pipeline *pipeline, const struct pipeline_pl
 		for (uint32_t i = 0; i < m; i++) {
 			cr_assert_geq(begin[1][s][i], end[0][s][i]);
 			if (s > 0)
-				cr_assert_geq(begin[0][s][i], end[0][s - 1][i] + pipeline->send[s - 1]);
+				cr_assert_geq(begin[0][s][i], end[0][s - 1][i] + pipeline_send(pipeline, plan->folded, s - 1));
 			if (s + 1 < pieces)
-				cr_assert_geq(begin[1][s][i], end[1][s + 1][i] + pipeline->send[s]);
+				cr_assert_geq(begin[1][s][i], end[1][s + 1][i] + pipeline_send(pipeline, plan->folded, s));
+			if (plan->split)
+				cr_assert_geq(begin[2][s][i], end[1][s][i]);
 		}
 }
 
@@ -86,17 +90,53 @@ Test(pipeline, interleaving_divides_the_bubble_by_the_chunks)
 			}
 }
 
+/* Bubbles and activations with equal F, B, W and no communication. In time W of a stage and in its activations; a stage is two pieces in a V. Qi et al.
+ * (arXiv 2401.10241, section 2; arXiv 2405.15362) and DeepSeek's DualPipe (arXiv 2412.19437), as their repositories state them:
+ *     1f1b (p - 1)(F + B), p; zb1p (p - 1)(F + B - 2 W), p; zb2p 0, 2 p - 1; zbv 0, p; v-half half the bubble and the memory of 1f1b; v-min two thirds
+ *     and a third; dualpipev (p - 1)(F&B + B - 3 W), p + 1/2 for F, B, W of a half of a stage. B is a whole backward pass there. */
+Test(pipeline, split_schedules_idle_and_hold_what_the_formulas_say)
+{
+	enum { UNIT = 10 };
+	for (int schedule = SCHEDULE_ZB1P; schedule < SCHEDULE_COUNT; schedule++)
+		for (uint32_t p = 2; p <= 16; p++)
+			for (uint32_t m = 2 * p; m <= 3 * p; m += p / 2) {
+				bool folded = schedule_folded((enum schedule)schedule);
+				struct pipeline pipeline = uniform((enum schedule)schedule, p, folded ? 2 : 1, m, UNIT, 2 * UNIT);
+				struct pipeline_plan plan;
+				struct error error = { 0 };
+				cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
+				check_plan(&pipeline, &plan);
+				int64_t idle = pipeline_idle(&plan, p) / UNIT, behind = p - 1;
+				uint32_t most = 0;
+				for (uint32_t r = 0; r < p; r++)
+					most = plan.in_flight[r] > most ? plan.in_flight[r] : most;
+				const char *name = schedule_names[schedule];
+				switch (schedule) {
+				case SCHEDULE_ZB1P: cr_expect(idle == behind && most == p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_ZB2P: cr_expect(idle == 0 && most == 2 * p - 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_ZBV: cr_expect(idle == 0 && most == 2 * p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_V_HALF: cr_expect(idle <= 3 * behind && most <= p + 2, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_V_MIN: cr_expect(idle <= 4 * behind && most <= 2 * (p + 1) / 3 + 2, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				default: cr_expect(idle == 2 * behind && most == 2 * p + 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				}
+				pipeline_free(&plan);
+			}
+}
+
 Test(pipeline, any_times_give_a_legal_schedule)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 2000; round++) {
 		enum schedule schedule = (enum schedule)(random_next(&random) % SCHEDULE_COUNT);
-		uint32_t p = 2 + (uint32_t)(random_next(&random) % 5), v = schedule == SCHEDULE_INTERLEAVED ? 1 + (uint32_t)(random_next(&random) % 4) : 1;
-		uint32_t m = p * (1 + (uint32_t)(random_next(&random) % 4));
+		uint32_t p = 2 + (uint32_t)(random_next(&random) % 5), v = schedule == SCHEDULE_INTERLEAVED ? 1 + (uint32_t)(random_next(&random) % 4)
+			: schedule_folded(schedule) ? 2 : 1;
+		uint32_t m = schedule == SCHEDULE_DUALPIPEV ? 2 * p + (uint32_t)(random_next(&random) % 9) : schedule == SCHEDULE_INTERLEAVED
+			? p * (1 + (uint32_t)(random_next(&random) % 4)) : 1 + (uint32_t)(random_next(&random) % 20);
 		struct pipeline pipeline = uniform(schedule, p, v, m, 0, 0);
 		for (int i = 0; i < PIECES; i++) {
 			forward[i] = (int64_t)(random_next(&random) % 50);
 			backward[i] = (int64_t)(random_next(&random) % 50);
+			weight[i] = (int64_t)(random_next(&random) % (uint64_t)(backward[i] + 1));
 			sending[i] = (int64_t)(random_next(&random) % 10);
 		}
 		pipeline.blocking = random_next(&random) % 2;

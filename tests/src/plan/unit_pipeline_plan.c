@@ -9,13 +9,39 @@
 #include "src/models/models.h"
 #include "tests/common/support.h"
 
-struct tally { uint32_t run, refused, sent, tied, shared, caught; };
+struct tally { uint32_t run, refused, sent, tied, shared, caught, split; };
+
+/* Gradients of a piece's weights come behind all others of its backward pass, in every order of the rank's graph. */
+static void check_weights_wait(const struct pipeline_cut *cut, const struct graph *rank, uint32_t number, const char *what, struct tally *tally)
+{
+	bool *behind = mem_alloc(rank->ops, sizeof *behind);
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		uint32_t first = graph_find_op(rank, cut->graph->op[op].name);
+		if (first == NONE || cut->weight[op] || cut->anywhere[op] || cut->side[op] != SIDE_BACKWARD || cut_rank(cut, op) != number)
+			continue;
+		for (uint32_t id = 0; id < rank->ops; id++) {
+			behind[id] = id == first;
+			FOR_ROW(i, &rank->pred, id)
+				behind[id] |= behind[rank->pred.item[i]];
+		}
+		for (uint32_t other = 0; other < cut->graph->ops; other++) {
+			uint32_t id = graph_find_op(rank, cut->graph->op[other].name);
+			if (id == NONE || !cut->weight[other] || cut->anywhere[other] || cut->of_tied[other] != NONE || cut->piece[other] != cut->piece[op])
+				continue;
+			cr_assert(behind[id], "%s: %s doesn't wait for %s", what, rank->op[id].name, rank->op[first].name);
+			tally->split++;
+		}
+	}
+	mem_free(behind);
+}
 
 /* Cuts a step behind some ops, runs all ranks and compares. chunks: pieces of each rank. */
-static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, const struct rules *rules, const char *what,
+static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, bool split, const struct rules *rules, const char *what,
 	struct tally *tally)
 {
-	uint32_t piece_of[256], in_flight[256];
+	uint32_t piece_of[256];
+	struct in_flight in_flight[256];
+	struct pieces_wanted wanted = { ranks, blocks->blocks, blocks->blocks == 2 * ranks && microbatches % 2 == 0, split };
 	struct pipeline_cut cut;
 	struct pipeline_flow flow;
 	struct graph *rank[64] = { NULL };
@@ -26,9 +52,9 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 	struct error error = { 0 };
 	for (uint32_t b = 0; b < blocks->blocks; b++) {
 		piece_of[b] = b;
-		in_flight[b] = 1 + b % 3;
+		in_flight[b] = (struct in_flight) { 1 + b % 3, 1 + b % 3, 1 };
 	}
-	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, ranks, blocks->blocks, &cut), OK);
+	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, wanted, &cut), OK);
 	enum status status = pipeline_flow_find(&cut, &flow, &error);
 	for (uint32_t r = 0; r < ranks && status == OK; r++) {
 		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error);
@@ -38,13 +64,16 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 	if (status == OK) {
 		struct held most[64] = { { 0 } }, less[64];
 		for (uint32_t b = 0; b < blocks->blocks; b++) {
-			struct held *held = &most[b % ranks];
-			held->most = in_flight[b] > held->most ? in_flight[b] : held->most;
-			held->least = b < ranks || in_flight[b] < held->least ? in_flight[b] : held->least;
+			struct held *held = &most[piece_rank(b, ranks, wanted.folded)];
+			uint32_t count = in_flight[b].weight;
+			held->most = count > held->most ? count : held->most;
+			held->least = b < ranks || count < held->least ? count : held->least;
 		}
 		cr_assert_eq(pipeline_check_ranks(graph, rules, rank, ranks, microbatches, most, &error), OK, "%s: %s", what, error.text);
 		for (uint32_t r = 0; r < ranks; r++)
 			less[r] = (struct held) { 1, 1 };
+		for (uint32_t r = 0; r < ranks && split; r++)
+			check_weights_wait(&cut, rank[r], r, what, tally);
 		struct graph *first = rank[0];
 		tally->caught += pipeline_check_ranks(graph, rules, rank, ranks, microbatches, less, &error) != OK;
 		rank[0] = rank[ranks - 1];
@@ -91,7 +120,7 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
 		uint32_t ranks = blocks.blocks % 2 == 0 && round % 3 == 0 ? blocks.blocks / 2 : blocks.blocks;
 		snprintf(what, sizeof what, "SEED=%lu round %u", (unsigned long)seed, round);
-		cut_and_run(graph, &blocks, ranks, 1 + round % 3, rules, what, &tally);
+		cut_and_run(graph, &blocks, ranks, 1 + round % 3, round % 2, rules, what, &tally);
 		blocks_free(&blocks);
 		mem_free(gap);
 		graph_release(graph);
@@ -133,8 +162,10 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		mem_free(gap);
 		for (uint32_t ranks = 2; ranks <= blocks.blocks; ranks++)
 			if (blocks.blocks % ranks == 0 || ranks == blocks.blocks)
-				cut_and_run(graph, &blocks, ranks, 3, rules, tiny[m].name, &tally);
+				for (uint32_t way = 0; way < 3; way++)
+					cut_and_run(graph, &blocks, ranks, 2 + way % 2, way > 0, rules, tiny[m].name, &tally);
 		cr_expect_eq(tally.refused, 0, "%s", tiny[m].name);
+		cr_expect_gt(tally.split, 0, "%s", tiny[m].name);
 		cr_expect(tally.tied >= tiny[m].tied * tally.run, "%s: %u tied in %u", tiny[m].name, tally.tied, tally.run);
 		blocks_free(&blocks);
 		graph_release(graph);
@@ -151,7 +182,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
-	uint32_t gaps, in_flight[] = { 2, 1 }, piece_of[] = { 0, 1 };
+	uint32_t gaps, piece_of[] = { 0, 1 };
+	struct in_flight in_flight[] = { { 2, 2, 1 }, { 1, 2, 2 } };
 	struct rules *rules = rules_new();
 	cr_assert_eq(blocks_cheap_gaps(graph, 1, gap, &gaps), OK);
 	cr_assert_eq(gaps, 1);
@@ -163,7 +195,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 		struct pipeline_flow flow = { 0 };
 		struct graph *rank = NULL;
 		memory_allow(n);
-		status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of, 2, 2, &cut);
+		status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of, (struct pieces_wanted) { .ranks = 2, .pieces = 2, .split = true }, &cut);
 		if (status == OK)
 			status = pipeline_flow_find(&cut, &flow, &error);
 		for (uint32_t r = 0; r < 2 && status == OK; r++) {
@@ -203,9 +235,9 @@ Test(pipeline_plan, schedules_played_twice_agree)
 		struct pipeline pipeline = { .schedule = chunks > 1 ? SCHEDULE_INTERLEAVED : round % 2 ? SCHEDULE_GPIPE : SCHEDULE_1F1B, .ranks = ranks,
 			.chunks = chunks, .microbatches = microbatches, .forward = forward, .backward = backward, .send = send, .blocking = round % 7 == 0 };
 		cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK);
-		cr_assert_eq(pipeline_check_time(&pipeline, in_flight), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		cr_assert_eq(pipeline_check_time(&pipeline, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
 		for (uint32_t k = 0; k < ranks * chunks; k++)
-			cr_assert(plan.piece_in_flight[k] <= in_flight[k % ranks].most && plan.piece_in_flight[k] >= in_flight[k % ranks].least);
+			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most && plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
 		pipeline_free(&plan);
 	}
 	cr_assert_eq(memory_blocks(), 0);

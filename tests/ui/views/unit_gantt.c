@@ -30,7 +30,7 @@ static void open_example(enum schedule schedule, uint32_t ranks, uint32_t chunks
 	}
 	struct pipeline pipeline = { .schedule = schedule, .ranks = ranks, .chunks = chunks, .microbatches = microbatches, .forward = example.forward,
 		.backward = example.backward, .send = example.send };
-	struct timetable_bytes bytes = { example.fixed, example.working, example.kept };
+	struct timetable_bytes bytes = { .fixed = example.fixed, .working = example.working, .kept = example.kept };
 	cr_assert_eq(timetable_build(&pipeline, &bytes, PICOSECONDS, &example.timetable, &error), OK, "%s", error.text);
 	example.frame.ascii = example.frame.mono = true;
 	cr_assert(frame_resize(&example.frame, width, height));

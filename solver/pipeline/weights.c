@@ -1,0 +1,34 @@
+/* weights.c: the two parts of a backward pass. */
+#include "weights.h"
+
+/* Adds up, reduces or renames gradients for the update: it makes nothing that another gradient is made of. */
+static bool only_sums(const struct graph *graph, const bool *linear, const bool *backward, const bool *sums, uint32_t op)
+{
+	bool only = linear[op];
+	FOR_ROW(i, &graph->succ, op) {
+		uint32_t next = graph->succ.item[i];
+		only &= !backward[next] || sums[next];
+	}
+	return only;
+}
+
+enum status weight_ops_find(const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight)
+{
+	bool *sums = mem_alloc(graph->ops + (size_t)1, sizeof *sums);
+	if (!sums)
+		return NO_MEMORY;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		weight[op] = sums[op] = false;
+		if (!backward[op])
+			continue;
+		bool leads = false;
+		FOR_ROW(i, &graph->succ, op) {
+			uint32_t next = graph->succ.item[i];
+			leads |= backward[next] && (!weight[next] || (block[next] < block[op] && !sums[next]));
+		}
+		weight[op] = !leads;
+		sums[op] = weight[op] && only_sums(graph, linear, backward, sums, op);
+	}
+	mem_free(sums);
+	return OK;
+}

@@ -1,0 +1,23 @@
+/* schedule_csv.h: the schedule CSV of torch.distributed.pipelining: a row is a rank, a cell what it does next.
+ *
+ * A cell is a stage, an action and a microbatch: 0F3 forward, 2I0 gradients of the input, 2W0 of the weights, 1B0 a whole backward pass; pairs that
+ * overlap are (0F4;1B2)OVERLAP_F_B. Empty cells are waits. SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD and WAIT_... are read and left out: transfers
+ * follow from the order. Stages lie on the ranks in turn or in a V.
+ */
+#ifndef TIDEMARK_READ_SCHEDULE_CSV_H
+#define TIDEMARK_READ_SCHEDULE_CSV_H
+
+#include "solver/pipeline/pipeline.h"
+
+struct schedule_csv {
+	struct pipeline_order order;
+	uint32_t left_out;           /* actions that are no passes */
+	struct arena arena;
+};
+
+/* Every pass must be there once, after those of its rank that it needs, and no ranks may wait for each other. BAD_INPUT with the line, and the column of
+ * the cell in the text; NO_MEMORY. Free with schedule_csv_free(), after an error too. O(text). */
+enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv *csv, struct error *error);
+void schedule_csv_free(struct schedule_csv *csv);
+
+#endif
