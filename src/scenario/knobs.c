@@ -60,7 +60,10 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_strategy] = "every device does the whole step\n" SHARD_STRATEGIES(HELP_LINE),
 	[K_sp] = "activations between the split layers stay whole on every device\nthey are split along the sequence\non wherever tp is above 1\n",
 	[K_schedule] = "all forward passes, then all backward passes\na backward pass as soon as it can run: no more microbatches in flight than ranks\n"
-		"1f1b with several pieces of the model on each rank: a shorter bubble, more messages\n",
+		"1f1b with several pieces of the model on each rank: a shorter bubble, more messages\n"
+		"gradients of weights fill a part of the bubble: a third of it is left, in the memory of 1f1b\nas zb1p without a bubble, in up to twice the memory\n"
+		"two pieces on each rank in a V, no bubble, the memory of 1f1b\nin a V: half the bubble and half the memory of 1f1b\n"
+		"in a V: two thirds of the bubble and a third of the memory of 1f1b\nin a V, forward passes beside backward ones (DeepSeek-V3)\n",
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
 		"fp32 parameters, computing in bf16\n",
