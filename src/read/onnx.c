@@ -3,17 +3,8 @@
 #include <stdlib.h>
 
 #include "onnx.h"
-#include "wire.h"
+#include "onnx_shapes.h"
 #include "solver/rules/rules.h"
-
-/* What is known of a tensor before it is made. */
-struct shape {
-	int64_t dim[DIMS_MAX];
-	uint8_t dims, dtype;
-	bool known, typed;            /* known: all dims */
-	bool weight, input, output, inferred;
-	uint32_t tensor;              /* of the draft, NONE: not yet */
-};
 
 struct reader {
 	struct error *error;
@@ -23,7 +14,7 @@ struct reader {
 	const char *const *dim;
 	uint32_t dims;
 	struct names names;           /* tensors to shapes */
-	struct shape *shape;
+	struct onnx_shape *shape;
 	uint32_t shapes;
 	size_t room;
 	uint32_t inferred, missing, subgraphs;
@@ -48,15 +39,8 @@ static const char *text_of(struct reader *reader, struct wire body)
 	return arena_text(&reader->arena, (const char *)body.at, nul ? (size_t)(nul - body.at) : wire_size(body));
 }
 
-static int dtype_of(uint64_t type)
-{
-	static const int8_t dtypes[] = { -1, DTYPE_F32, DTYPE_U8, DTYPE_I8, DTYPE_U16, DTYPE_I16, DTYPE_I32, DTYPE_I64, -1, DTYPE_BOOL, DTYPE_F16, DTYPE_F64, DTYPE_U32, DTYPE_U64,
-		DTYPE_C64, DTYPE_C128, DTYPE_BF16, DTYPE_F8E4M3, DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_F8E5M2, DTYPE_U4, DTYPE_I4, DTYPE_U4 };
-	return type < sizeof dtypes ? dtypes[type] : -1;
-}
-
 /* The shape of a name, made where there is none; NULL when out of memory. */
-static struct shape *shape_of(struct reader *reader, const char *name)
+static struct onnx_shape *shape_of(struct reader *reader, const char *name)
 {
 	uint32_t id = name ? names_add(&reader->names, name, reader->shapes) : NONE;
 	if (id == NONE)
@@ -65,7 +49,7 @@ static struct shape *shape_of(struct reader *reader, const char *name)
 		return &reader->shape[id];
 	if (!mem_reserve(&reader->shape, &reader->room, reader->shapes + 1, sizeof *reader->shape))
 		return NULL;
-	reader->shape[reader->shapes] = (struct shape){ .tensor = NONE };
+	reader->shape[reader->shapes] = (struct onnx_shape){ .tensor = NONE };
 	return &reader->shape[reader->shapes++];
 }
 
@@ -95,11 +79,11 @@ static bool read_dim(struct reader *reader, struct wire body, int64_t *size)
 }
 
 /* TypeProto.Tensor: elem_type 1, shape 2. */
-static enum status read_type(struct reader *reader, struct wire body, struct shape *shape)
+static enum status read_type(struct reader *reader, struct wire body, struct onnx_shape *shape)
 {
 	struct wire_field field, dim;
 	while (wire_next(&body, &field)) {
-		int dtype = field.number == 1 && field.type == 0 ? dtype_of(field.value) : -1;
+		int dtype = field.number == 1 && field.type == 0 ? onnx_dtype(field.value) : -1;
 		if (dtype >= 0) {
 			shape->dtype = (uint8_t)dtype;
 			shape->typed = true;
@@ -120,7 +104,7 @@ static enum status read_type(struct reader *reader, struct wire body, struct sha
 }
 
 /* ValueInfoProto: name 1, type 2, in which tensor_type is 1. */
-static enum status read_value(struct reader *reader, struct wire body, struct shape **found)
+static enum status read_value(struct reader *reader, struct wire body, struct onnx_shape **found)
 {
 	struct wire_field field, type;
 	struct wire again = body;
@@ -139,37 +123,24 @@ static enum status read_value(struct reader *reader, struct wire body, struct sh
 	return status;
 }
 
-/* TensorProto: dims 1, data_type 2, name 8; its values, here or in another file, are passed over. */
+/* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
 static enum status read_weight(struct reader *reader, struct wire body)
 {
-	struct wire_field field;
-	int64_t *dim = NULL;
-	size_t count = 0, room = 0;
-	uint64_t type = 0;
-	const char *name = NULL;
-	enum status status = OK;
-	while (status == OK && wire_next(&body, &field)) {
-		if (field.number == 1 && (field.type == 0 || field.type == 2) && !wire_integers(&field, &dim, &count, &room, DIMS_MAX))
-			status = bad(reader, "a weight has too many dims");
-		else if (field.number == 2 && field.type == 0)
-			type = field.value;
-		else if (field.number == 8 && field.type == 2 && !(name = text_of(reader, field.body)))
-			status = out_of_memory(reader);
-	}
-	struct shape *shape = status == OK ? shape_of(reader, name ? name : "") : NULL;
-	if (status == OK && !shape)
-		status = out_of_memory(reader);
-	if (status == OK) {
-		int dtype = dtype_of(type);
-		shape->weight = shape->known = true;
-		shape->typed = dtype >= 0;
-		shape->dtype = dtype >= 0 ? (uint8_t)dtype : 0;
-		shape->dims = (uint8_t)count;
-		for (size_t i = 0; i < count; i++)
-			shape->dim[i] = dim[i];
-	}
-	mem_free(dim);
-	return status;
+	struct onnx_shape read = { 0 };
+	struct wire named = { 0 };
+	enum status status = onnx_tensor(body, &read, &named, &reader->arena);
+	if (status != OK)
+		return status == NO_MEMORY ? out_of_memory(reader) : bad(reader, "a weight has too many dims");
+	const char *name = named.at ? text_of(reader, named) : "";
+	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
+	if (!shape)
+		return out_of_memory(reader);
+	read.input = shape->input;
+	read.output = shape->output;
+	read.weight = true;
+	read.tensor = shape->tensor;
+	*shape = read;
+	return OK;
 }
 
 static enum status read_tensors(struct reader *reader, struct wire graph)
@@ -177,7 +148,7 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 	struct wire_field field;
 	enum status status = OK;
 	while (status == OK && wire_next(&graph, &field)) {
-		struct shape *shape;
+		struct onnx_shape *shape;
 		if (field.type != 2)
 			continue;
 		if (field.number == 5)
@@ -193,7 +164,7 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 /* ---- what follows from operands ------------------------------------------------------------ */
 
 /* Element by element, with broadcasting: false where a dim is unknown or they don't agree. */
-static bool broadcast(const struct shape *a, const struct shape *b, uint8_t leave, struct shape *out)
+static bool broadcast(const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
 {
 	uint8_t dims = a->dims > b->dims ? a->dims : b->dims;
 	for (uint8_t i = 0; i + leave < dims; i++) {
@@ -234,20 +205,20 @@ static bool keeps_shape(const char *factors)
 static void infer(struct reader *reader, const char *type, const uint32_t *in, uint32_t ins, uint32_t out)
 {
 	const struct rule *rule = rules_find(reader->rules, type);
-	struct shape *result = &reader->shape[out];
-	struct shape made = { 0 };
+	struct onnx_shape *result = &reader->shape[out];
+	struct onnx_shape made = { 0 };
 	bool known = rule && ins > 0 && !result->known, keeps = known && keeps_shape(rule->factors);
 	for (uint32_t i = 0; known && i < (keeps ? 1 : ins); i++)
 		known = in[i] != NONE && reader->shape[in[i]].known && reader->shape[in[i]].typed;
 	if (!known)
 		return;
-	const struct shape *a = &reader->shape[in[0]], *b = ins > 1 ? &reader->shape[in[1]] : a;
+	const struct onnx_shape *a = &reader->shape[in[0]], *b = ins > 1 ? &reader->shape[in[1]] : a;
 	if (keeps) {
 		made = *a;
 	} else if (strcmp(rule->factors, "...* -> ...*") == 0) {
 		made = *a;
 		for (uint32_t i = 1; known && i < ins; i++) {
-			struct shape wider = made;
+			struct onnx_shape wider = made;
 			known = broadcast(&made, &reader->shape[in[i]], 0, &wider);
 			made = wider;
 		}
@@ -270,7 +241,7 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 
 static enum status add_tensor(struct reader *reader, uint32_t id, const char *name, enum kind kind, uint32_t alias)
 {
-	struct shape *shape = &reader->shape[id];
+	struct onnx_shape *shape = &reader->shape[id];
 	bool sized = shape->known && shape->typed;
 	int64_t bits = sized ? dtype_bits[shape->dtype] : 0;
 	for (uint8_t i = 0; i < shape->dims && sized; i++)
@@ -287,7 +258,7 @@ static enum status add_tensor(struct reader *reader, uint32_t id, const char *na
 /* What nothing in the graph makes: floating-point weights are parameters, others constants. */
 static enum status add_leaf(struct reader *reader, uint32_t id, const char *name)
 {
-	const struct shape *shape = &reader->shape[id];
+	const struct onnx_shape *shape = &reader->shape[id];
 	bool floating = shape->typed && (shape->dtype <= DTYPE_BF16);
 	return add_tensor(reader, id, name, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
 }
@@ -308,7 +279,7 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 		if (field.number != number || field.type != 2)
 			continue;
 		const char *text = text_of(reader, field.body);
-		struct shape *shape = text && *text ? shape_of(reader, text) : NULL;
+		struct onnx_shape *shape = text && *text ? shape_of(reader, text) : NULL;
 		if (!text || (*text && !shape))
 			return out_of_memory(reader);
 		(*name)[*count] = text;
@@ -317,8 +288,8 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 	return OK;
 }
 
-/* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), its name, and how many graphs its attributes hold. */
-static enum status read_words(struct reader *reader, struct wire node, const char **type, const char **name)
+/* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its name, and how many graphs its attributes hold. */
+static enum status read_words(struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
 {
 	struct wire_field field, attribute;
 	struct wire words[3] = { { 0 } };
@@ -332,6 +303,8 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)(wire_size(words[2]) % 100) : 4,
 		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? wire_size(words[1]) % 150 : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
+	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	*own = *type && !other ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? text_of(reader, words[0]) : "";
 	return *type && *name ? OK : out_of_memory(reader);
 }
@@ -344,9 +317,9 @@ static bool is_view(const struct reader *reader, const char *type)
 
 static enum status add_node(struct reader *reader, struct wire node)
 {
-	const char *type, *name, **in_name, **out_name;
+	const char *type, *own, *name, **in_name, **out_name;
 	uint32_t *in, *out, ins = 0, outs = 0;
-	enum status status = read_words(reader, node, &type, &name);
+	enum status status = read_words(reader, node, &type, &own, &name);
 	if (status == OK)
 		status = read_names(reader, node, 1, &in, &in_name, &ins);
 	if (status == OK)
@@ -370,6 +343,9 @@ static enum status add_node(struct reader *reader, struct wire node)
 		if (i == 0)
 			source = reader->shape[in[0]].tensor;
 	}
+	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
+	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
+		status = out_of_memory(reader);
 	for (uint32_t i = 0; i < outs && status == OK; i++) {
 		if (out[i] == NONE)
 			continue;

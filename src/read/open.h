@@ -20,6 +20,10 @@
  *     fx_text       finds them in logs
  *     fx_step       joins forward and backward
  *     inductor      reads Inductor's memory graphs
+ *     onnx_values   attributes of ONNX nodes, numbers of small tensors
+ *     onnx_infer    operands and results of an ONNX node
+ *     onnx_arrays   sizes of arrays that are cut, joined and turned
+ *     onnx_shapes   sizes that ONNX files don't say, by operator
  *     onnx          reads ONNX models
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
