@@ -5,7 +5,7 @@
 #include "again.h"
 #include "asked.h"
 #include "src/base/json_memory.h"
-#include "src/read/input.h"
+#include "src/read/plan_file.h"
 #include "check.h"
 #include "layout.h"
 #include "pipeline.h"
@@ -16,8 +16,6 @@
 #include "src/scenario/scenario.h"
 #include "solver/shard/device_graph.h"
 #include "src/plan/transform.h"
-
-#define PLAN_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
@@ -345,25 +343,9 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 		check_version, check_scenario, prepare_graph, check_order, check_time, check_memory, check_layout, check_host, check_savings, check_order_bound, check_fit,
 		check_again, check_cap,
 	};
-	struct input *input = input_open(path, error);
-	if (!input)
+	json_t *plan = plan_file_read(path, error);
+	if (!plan)
 		return error->status;
-	size_t size;
-	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
-	input_close(input);
-	if (!text)
-		return error->status;
-	json_error_t problem;
-	json_t *plan = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-	mem_free(text);
-	if (json_memory_failed()) {
-		json_decref(plan);
-		return fail_memory(error);
-	}
-	if (!plan) {
-		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
-		return fail(error, BAD_INPUT, "not a plan file: %s", problem.text);
-	}
 	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .numbers = options->numbers, .above_cap = options->above_cap, .report = options->report,
 		.error = error };
 	scenario_init(&check.scenario);

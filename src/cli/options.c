@@ -173,7 +173,8 @@ static int check_operands(struct command_line *line, int count, char **operand)
 		at += length;
 	}
 	line->operand = operand;
-	return count == wanted ? EXIT_FINE : wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", operand[wanted]);
+	line->operands = count;
+	return count == wanted || (line->several && count > wanted) ? EXIT_FINE : wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", operand[wanted]);
 }
 
 int command_line_parse(struct command_line *line, int argc, char **argv)

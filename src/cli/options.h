@@ -107,6 +107,8 @@ struct command_line {
 	double seconds;
 	bool json, helped;          /* helped: --help was printed, nothing is left to do */
 	char **operand;             /* as many as the command's row names */
+	bool several;               /* more than one of them may stand there; operands: how many do */
+	int operands;
 };
 
 /* Reads argv from the command's name on. EXIT_FINE, or the status after saying what is wrong, and which option is nearest to one that isn't there. */

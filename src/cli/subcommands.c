@@ -7,8 +7,10 @@
 #include "batch.h"
 #include "src/draw/canvas.h"
 #include "src/write/export.h"
+#include "src/write/plan_curves.h"
 #include "src/check/check.h"
 #include "src/base/nearest.h"
+#include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"
 
@@ -63,6 +65,17 @@ static bool graph_follows_plan(const struct scenario *scenario)
 	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
 }
 
+/* Several operands are plan files, whose curves are drawn over each other. */
+static int serve_curves(const struct request *request, enum export_kind_id kind)
+{
+	struct error error = { 0 };
+	struct output output;
+	enum status status = output_open(&output, request->line.output, true, &error);
+	if (status == OK)
+		status = output_close(&output, plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, &error), &error);
+	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
+}
+
 /* Plans and writes; the exit status. */
 static int serve(const struct request *request, enum export_kind_id kind)
 {
@@ -103,6 +116,10 @@ static int check_options(const struct request *request, enum export_kind_id kind
 {
 	struct error error = { 0 };
 	const struct export_view *view = export_view_find(kind, request->options.view, &error);
+	if (request->line.operands > 1 && !plan_curves_kind(&request->options, kind))
+		return usage_error(command_of(request), "of several plan files there is --view timeline, as svg, pdf, png or csv");
+	if (request->line.operands > 1)
+		view = export_view_find(EXPORT_svg, "timeline", &error);
 	if (!view)
 		return usage_error(command_of(request), "--view: %s", error.text);
 	if (request->options.factors && kind != EXPORT_json)
@@ -143,7 +160,7 @@ static int run(struct request *request, int argc, char **argv)
 		enum export_kind_id kind = request->kind ? export_find(request->kind) : EXPORT_KIND_COUNT;
 		code = kind == EXPORT_KIND_COUNT ? kind_error(request) : check_options(request, kind);
 		if (code == EXIT_FINE)
-			code = serve(request, kind);
+			code = request->line.operands > 1 ? serve_curves(request, kind) : serve(request, kind);
 	}
 	scenario_done(&request->scenario);
 	return code;
@@ -157,7 +174,7 @@ int plan_command(int argc, char **argv)
 
 int export_command(int argc, char **argv)
 {
-	struct request request = { .line = { .command = SUBCOMMAND_export, .help = print_kinds_and_screens } };
+	struct request request = { .line = { .command = SUBCOMMAND_export, .several = true, .help = print_kinds_and_screens } };
 	return run(&request, argc, argv);
 }
 

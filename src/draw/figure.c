@@ -59,10 +59,10 @@ static double y_of(const struct axes *axes, double bytes)
 	return TOP + PLOT * (1 - bytes / axes->bytes);
 }
 
-static void draw_title(struct axes *axes, const struct plan *plan, const char *what, int64_t bytes)
+static void draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
 	char text[300], size[32];
-	snprintf(text, sizeof text, "%.100s: %s %s (%" PRId64 " B)", plan->graph->name, what, bytes_text(bytes, size, sizeof size), bytes);
+	snprintf(text, sizeof text, "%.100s: %s %s (%" PRId64 " B)", name, what, bytes_text(bytes, size, sizeof size), bytes);
 	if (canvas_text_width(NORMAL, text) > axes->span)
 		*strrchr(text, '(') = '\0';
 	canvas_text(&axes->canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
@@ -93,10 +93,10 @@ static void draw_axes(struct axes *axes, const char *label)
 }
 
 /* The scales; then what is drawn can be measured. */
-static void begin_axes(struct axes *axes, const struct plan *plan, struct canvas_paper paper, int64_t bytes)
+static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper paper, int64_t bytes)
 {
 	axes->span = paper.width - LEFT - RIGHT;
-	axes->steps = plan->graph->ops ? plan->graph->ops : 1;
+	axes->steps = ops ? ops : 1;
 	axes->bytes = bytes > 0 ? (double)bytes * 1.04 : 1;
 	axes->unit = axis_unit(bytes, &axes->unit_name);
 }
@@ -189,12 +189,12 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 		for (int group = 0; group < GROUP_COUNT; group++)
 			there[group] |= thinned->group[i][group] > 0;
 	peak_note(plan, note, sizeof note);
-	begin_axes(&axes, plan, paper, plan_peak(plan));
+	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan));
 	if (status == OK)
 		status = open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
-		draw_title(&axes, plan, "peak", plan_peak(plan));
+		draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
 		draw_axes(&axes, "live memory");
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
@@ -240,7 +240,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	uint32_t small = 0;
 	char note[100] = "";
 	struct box box;
-	begin_axes(&axes, plan, paper, plan_arena(plan));
+	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan));
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
 		if (plan->laid_out->first[storage] != NONE) {
 			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
@@ -251,10 +251,68 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	enum status status = open_axes(&axes, paper, there, note, error);
 	if (status != OK)
 		return status;
-	draw_title(&axes, plan, "arena", plan_arena(plan));
+	draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
 	draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);
 	draw_level(&axes, plan_arena(plan), ALARM, false);
 	draw_legend(&axes.canvas, &axes, there, note);
 	return canvas_close(&axes.canvas, stream, error);
+}
+
+/* ---- several plans ------------------------------------------------------------------------ */
+
+/* Okabe and Ito's, the darkest first. */
+static const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222" };
+
+/* A staircase: each position is one step wide. */
+static void draw_curve(struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
+{
+	const struct canvas_line line = { curve_colours[number % CURVES_MOST], 1.2, number % 2 == 1 };
+	size_t points = 0;
+	thinned->count = timeline_thin(curve->live, curve->ops, POINTS_MOST, thinned->keep);
+	for (uint32_t k = 0; k < thinned->count; k++) {
+		uint32_t position = thinned->keep[k], next = k + 1 < thinned->count ? thinned->keep[k + 1] : curve->ops;
+		double y = y_of(axes, (double)curve->live[position]);
+		thinned->point[points++] = (struct canvas_point){ x_of(axes, position), y };
+		thinned->point[points++] = (struct canvas_point){ x_of(axes, next), y };
+	}
+	canvas_path(&axes->canvas, thinned->point, points, NULL, &line);
+	double x = x_of(axes, curve->peak_position + 0.5), y = y_of(axes, (double)curve->peak);
+	canvas_box(&axes->canvas, x - 2, y - 2, 4, 4, line.colour, NULL, curve->name);
+}
+
+/* Names with their peaks, below the plot. canvas NULL: only the height. */
+static double draw_names(struct canvas *canvas, const struct axes *axes, const struct curve *curve, uint32_t curves)
+{
+	struct canvas_key key[CURVES_MOST];
+	char name[CURVES_MOST][300], bytes[32];
+	double y = TOP + PLOT + LEGEND;
+	for (uint32_t i = 0; i < curves; i++) {
+		snprintf(name[i], sizeof name[i], "%s: %s", curve[i].name, bytes_text(curve[i].peak, bytes, sizeof bytes));
+		key[i] = (struct canvas_key){ curve_colours[i], name[i] };
+	}
+	return y + LEADING * canvas_legend(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, key, (int)curves);
+}
+
+enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct axes axes;
+	struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	uint32_t ops = 0;
+	int64_t most = 0;
+	for (uint32_t i = 0; i < curves; i++) {
+		ops = curve[i].ops > ops ? curve[i].ops : ops;
+		most = curve[i].peak > most ? curve[i].peak : most;
+	}
+	begin_axes(&axes, ops, paper, most);
+	enum status status = thinned && canvas_open(&axes.canvas, paper.kind, paper.width, draw_names(NULL, &axes, curve, curves) - 4) == OK ? OK : fail_memory(error);
+	if (status == OK) {
+		draw_axes(&axes, "live memory");
+		for (uint32_t i = 0; i < curves; i++)
+			draw_curve(&axes, &curve[i], i, thinned);
+		draw_names(&axes.canvas, &axes, curve, curves);
+		status = canvas_close(&axes.canvas, stream, error);
+	}
+	mem_free(thinned);
+	return status;
 }

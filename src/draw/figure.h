@@ -10,6 +10,17 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 /* Every buffer as a box: steps by addresses. Boxes below a fiftieth of a point are left out; their number is said. */
 enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error);
 
+/* A plan's live bytes, as its file has them. */
+struct curve {
+	char name[200];
+	int64_t *live;            /* [ops] in the plan's order, without what ops need while they run */
+	uint32_t ops, peak_position;
+	int64_t peak;             /* the highest of them */
+};
+#define CURVES_MOST 7u
+/* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
+enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+
 /* ---- shared with the sources for other plotters ---- */
 
 /* The largest power of 1024 that is not above bytes, and its name. */

@@ -25,6 +25,7 @@
  *     onnx_arrays   sizes of arrays that are cut, joined and turned
  *     onnx_shapes   sizes that ONNX files don't say, by operator
  *     onnx          reads ONNX models
+ *     plan_file     plan files as JSON
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     pickle        walks over a Python pickle, builds nothing

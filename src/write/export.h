@@ -18,6 +18,7 @@
  *     schedule_rows   its order in PyTorch's words
  *     mesh            tables and sources of the mesh
  *     segments        ROAM's segments
+ *     plan_curves     several plan files over each other
  *     data            formats of other programs, as follow
  *     minimalloc      MiniMalloc's CSV
  *     trace           Perfetto

@@ -1,0 +1,109 @@
+/* plan_curves.c: plan files as curves. */
+#include "plan_curves.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "data.h"
+#include "src/read/plan_file.h"
+
+/* Adds a buffer where it begins and takes it away behind its end. */
+static bool add_buffer(const json_t *buffer, struct curve *curve)
+{
+	const json_t *bytes = json_object_get(buffer, "bytes"), *first = json_object_get(buffer, "first"), *last = json_object_get(buffer, "last");
+	bool valid = json_is_integer(bytes) && json_is_integer(first) && json_is_integer(last) && json_integer_value(bytes) >= 0 && json_integer_value(first) >= 0 &&
+		json_integer_value(first) <= json_integer_value(last) && json_integer_value(last) < curve->ops;
+	if (!valid || json_integer_value(bytes) > INT64_MAX / 4 - curve->peak)
+		return false;
+	curve->peak += json_integer_value(bytes);   /* of all so far: no sum overflows */
+	curve->live[json_integer_value(first)] += json_integer_value(bytes);
+	curve->live[json_integer_value(last) + 1] -= json_integer_value(bytes);
+	return true;
+}
+
+static enum status sum_up(const json_t *plan, struct curve *curve, struct error *error)
+{
+	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"), *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
+	size_t i;
+	if (!json_is_array(ops) || !json_array_size(ops) || json_array_size(ops) >= NONE || !json_is_array(buffers))
+		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
+	curve->ops = (uint32_t)json_array_size(ops);
+	curve->live = mem_alloc((size_t)curve->ops + 1, sizeof *curve->live);
+	if (!curve->live)
+		return fail_memory(error);
+	json_array_foreach(buffers, i, buffer)
+		if (!add_buffer(buffer, curve))
+			return fail(error, BAD_INPUT, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
+	curve->peak = -1;
+	for (uint32_t at = 0; at < curve->ops; at++) {
+		curve->live[at] += at ? curve->live[at - 1] : 0;
+		if (curve->live[at] > curve->peak) {
+			curve->peak = curve->live[at];
+			curve->peak_position = at;
+		}
+	}
+	return OK;
+}
+
+static enum status read_curve(const char *path, struct curve *curve, struct error *error)
+{
+	const char *name = strrchr(path, '/');
+	json_t *plan = plan_file_read(path, error);
+	*curve = (struct curve){ .live = NULL };
+	if (!plan)
+		return error->status;
+	snprintf(curve->name, sizeof curve->name, "%s", name ? name + 1 : path);
+	size_t length = strlen(curve->name);
+	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
+		curve->name[length - 5] = '\0';
+	enum status status = sum_up(plan, curve, error);
+	json_decref(plan);
+	if (status != OK) {
+		mem_free(curve->live);
+		curve->live = NULL;
+	}
+	return status;
+}
+
+static void write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
+{
+	fputs("plan,step,live_bytes\n", stream);
+	for (uint32_t c = 0; c < curves; c++)
+		for (uint32_t at = 0; at < curve[c].ops; at++) {
+			csv_text(stream, curve[c].name);
+			fprintf(stream, ",%u,%" PRId64 "\n", at, curve[c].live[at]);
+		}
+}
+
+static bool is_picture(enum export_kind_id kind)
+{
+	return kind == EXPORT_svg || kind == EXPORT_pdf || kind == EXPORT_png;
+}
+
+bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
+{
+	return options->view && strcmp(options->view, "timeline") == 0 && (is_picture(kind) || kind == EXPORT_csv);
+}
+
+enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+{
+	struct curve curve[CURVES_MOST];
+	enum status status = OK;
+	uint32_t curves = 0;
+	if (paths > CURVES_MOST)
+		return fail(error, BAD_INPUT, "%u plan files: at most %u lines can be told apart", paths, CURVES_MOST);
+	for (; status == OK && curves < paths; curves++) {
+		struct error wrong = { 0 };
+		status = read_curve(path[curves], &curve[curves], &wrong);
+		if (status != OK)
+			fail(error, status, "%s: %s", path[curves], wrong.text);
+	}
+	if (status == OK && is_picture(kind))
+		status = figure_curves(curve, curves, export_paper(options, kind), stream, error);
+	else if (status == OK)
+		write_csv(curve, curves, stream);
+	while (curves > 0)
+		mem_free(curve[--curves].live);
+	return status;
+}
