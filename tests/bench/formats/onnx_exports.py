@@ -1,4 +1,7 @@
-"""ONNX exports of torchvision and transformers models: onnx_exports.py FOLDER [NAME...]. Weights stay in files beside the models."""
+"""ONNX exports of torchvision and transformers models: onnx_exports.py FOLDER [NAME...], by both of PyTorch's exporters.
+
+Shapes of results (value_info) are taken out again: what is read has to find them. Large weights are named as if they lay in a file beside the model.
+"""
 import os, sys
 
 VISION = ["alexnet", "densenet121", "efficientnet_b0", "googlenet", "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_small", "regnet_y_400mf", "resnet18", "resnet50",
@@ -20,14 +23,34 @@ def export(name, folder):
     else:
         import torchvision
         model, given = getattr(torchvision.models, name)(), (torch.randn(1, 3, 224, 224),)
-    torch.onnx.export(model.eval(), given, f"{folder}/{name}.onnx", dynamo=True, external_data=True, verbose=False)
+    for exporter in "dynamo", "script":
+        path = f"{folder}/{name}_{exporter}.onnx"
+        try:
+            torch.onnx.export(model.eval(), given, path, verbose=False, **(dict(dynamo=True, external_data=True) if exporter == "dynamo" else dict(dynamo=False, opset_version=17)))
+            strip(path)
+            print(name, exporter, flush=True)
+        except Exception as problem:
+            print(name, exporter, "not exported:", str(problem).split("\n")[0][:100], flush=True)
+
+
+def strip(path):
+    import math, onnx
+    model = onnx.load(path, load_external_data=False)
+    del model.graph.value_info[:]
+    for weight in model.graph.initializer:
+        if math.prod(weight.dims) > 64:
+            weight.ClearField("raw_data")
+            weight.ClearField("float_data")
+            weight.data_location = 1
+            del weight.external_data[:]
+            place = weight.external_data.add()
+            place.key, place.value = "location", "weights.bin"
+    onnx.save(model, path)
+    if os.path.exists(path + ".data"):
+        os.remove(path + ".data")
 
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name in sys.argv[2:] or [*VISION, *TEXT]:
-        try:
-            export(name, sys.argv[1])
-            print(name, flush=True)
-        except Exception as problem:
-            print(name, "not exported:", str(problem).split("\n")[0][:100], flush=True)
+        export(name, sys.argv[1])
