@@ -223,6 +223,7 @@ static void take(struct solving *solving, const uint8_t *state, const uint32_t *
 	struct fit_plan *plan = solving->plan;
 	plan->extra = extra;
 	plan->peak = peak;
+	plan->sequence.length = 0;
 	memmove(plan->state, state, solving->solver->step.storages);
 	memmove(plan->order, order, solving->solver->step.ops * sizeof *order);
 }
@@ -453,6 +454,31 @@ static void forget_orders(struct fit_solver *solver)
 		fit_base_free(&solver->base[--solver->bases]);
 }
 
+/* A small step's best plan, in whatever order: its ops in the order of their first run, and what runs again. */
+static enum status try_exactly(struct solving *solving)
+{
+	struct fit_plan *plan = solving->plan;
+	const struct fit_step *step = &solving->solver->step;
+	struct fit_sequence *sequence = &plan->sequence;
+	enum status status = fit_exact(step, solving->cap, plan->extra, solving->ticks / 2, solving->control, sequence);
+	plan->exact = status == OK && sequence->all;
+	if (status != OK || sequence->length == 0)
+		return status;
+	plan->extra = sequence->extra;
+	plan->peak = sequence->peak;
+	memset(plan->state, FIT_KEEP, step->storages);
+	for (uint32_t i = 0, ops = 0; i < sequence->length; i++) {
+		uint32_t op = sequence->run[i] / 2;
+		if (!(sequence->run[i] & 1))
+			plan->order[ops++] = op;
+		else
+			FOR_ROW(k, &step->makes, op)
+				if (sequence->stays[i] >> (k - step->makes.start[op]) & 1)
+					plan->state[step->makes.item[k]] = FIT_HOLD;
+	}
+	return OK;
+}
+
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE };
@@ -469,6 +495,8 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	status = status == OK ? search_all(&solving) : status;
+	if (status == OK && !plan->impossible && plan->extra > plan->bound)
+		status = try_exactly(&solving);
 	plan->proved = plan->extra <= plan->bound;
 	return status;
 }
@@ -514,11 +542,21 @@ void fit_plan_free(struct fit_plan *plan)
 	mem_free(plan->state);
 	mem_free(plan->order);
 	mem_free(plan->certificate.arc);
+	mem_free(plan->sequence.run);
+	mem_free(plan->sequence.stays);
 	*plan = (struct fit_plan){ 0 };
+}
+
+static struct graph *sequence_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
+{
+	struct fit_replay replay = { .step = &solver->step, .run = plan->sequence.run, .stays = plan->sequence.stays, .length = plan->sequence.length };
+	return fit_apply(&replay, plan->state, error);
 }
 
 struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error)
 {
+	if (plan->sequence.length > 0)
+		return sequence_graph(solver, plan, error);
 	struct fit_base base;
 	struct graph *graph = NULL;
 	enum status status = fit_base_of(&solver->step, plan->order, &base);

@@ -17,6 +17,7 @@
  *     repair      changes until a replay fits
  *     improve     single storages changed while a replay fits
  *     anneal      changes at random, near a floor
+ *     exact       small steps: every order, any number of reruns
  *     baselines   what simple strategies choose
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
@@ -28,6 +29,7 @@
 #define TIDEMARK_FIT_FIT_H
 
 #include "bound.h"
+#include "exact.h"
 #include "search.h"
 
 struct fit_plan;
@@ -72,6 +74,8 @@ struct fit_plan {
 	struct fit_certificate certificate;
 	uint8_t *state;            /* [storages] */
 	uint32_t *order;           /* [ops] base order */
+	struct fit_sequence sequence; /* length > 0: what runs when, where no states along an order say it (exact.h) */
+	bool exact;                /* everything was tried: no order with any reruns is faster */
 };
 
 /* What caps share: the step, its networks, its orders. OK or NO_MEMORY. Free with fit_solver_free() in any case. */

@@ -122,6 +122,11 @@ static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 	fitted->bound = plan->bound;
 	fitted->impossible = plan->impossible;
 	fitted->slope = plan->slope;
+	fitted->searched = plan->exact && plan->extra > plan->bound && plan->extra < INT64_MAX;
+	if (fitted->searched) {
+		fitted->bound = plan->extra;
+		return;
+	}
 	fitted->certificate = plan->certificate;
 	plan->certificate.arc = NULL;
 }

@@ -17,6 +17,7 @@ struct fitted {
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
+	bool searched;                 /* the bound is the least of all plans, which were tried; it has no certificate */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;
 	atomic_uint references;

@@ -1,5 +1,5 @@
 /* fit_bench.c: the least slowdown at which steps fit, cap by cap, with the bound, on an A100's roofline.
- *     fit_bench FILE [CAP_MB ...]   without caps: ten between the peak and the floor
+ *     fit_bench FILE [CAP_MB | SHARE% ...]   without caps: ten between the peak and the floor; SHARE% of the peak; DEVICE names another device
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +89,9 @@ int main(int count, char **words)
 	}
 	struct rules *rules = rules_new();
 	struct machine machine = device_preset(DEVICE_NONE).machine;
+	for (int d = 0; d < DEVICE_COUNT && getenv("DEVICE"); d++)
+		if (strcmp(device_preset((enum device)d).name, getenv("DEVICE")) == 0)
+			machine = device_preset((enum device)d).machine;
 	int64_t *time = malloc(graph->ops * sizeof *time);
 	uint32_t *traits = malloc(graph->ops * sizeof *traits);
 	for (uint32_t op = 0; op < graph->ops; op++)
@@ -117,7 +120,7 @@ int main(int count, char **words)
 		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, seconds() - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
-		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * 1e6), starts, some);
+		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)), starts, some);
 	for (int i = 1; i < 10 && count == 2; i++)
 		row(&solver, &input, top - (top - floor) / 10 * i, starts, some);
 	free(keep);

@@ -163,7 +163,24 @@ static int64_t oracle(const struct tiny *tiny, int64_t cap)
 
 /* ---- comparing ------------------------------------------------------------------------------------------------------ */
 
-struct tally { uint32_t cases, optimal, missed, impossible, tight, left_out; double worst; };
+struct tally { uint32_t cases, optimal, exact, missed, impossible, tight, left_out; double worst; };
+
+/* The plan's graph runs again what it says, within the peak that it says. */
+static void check_graph(struct fit_solver *solver, const struct fit_plan *plan, int64_t cap, uint64_t seed)
+{
+	struct error error = { 0 };
+	int64_t extra = 0;
+	if (plan->extra == INT64_MAX)
+		return;
+	struct graph *graph = fit_plan_graph(solver, plan, &error);
+	cr_assert_not_null(graph, "seed %lu: %s", (unsigned long)seed, error.text);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		extra += graph->op[op].recomputed ? solver->step.time[graph_find_op(solver->step.graph, graph->op[op].of)] : 0;
+	cr_assert_eq(extra, plan->extra, "seed %lu: the graph takes %ld more, the plan says %ld", (unsigned long)seed, (long)extra, (long)plan->extra);
+	int64_t peak = whole_program_peak(graph);
+	cr_assert(peak <= plan->peak && peak <= cap, "seed %lu: the graph takes %ld bytes, the plan says %ld", (unsigned long)seed, (long)peak, (long)plan->peak);
+	graph_release(graph);
+}
 
 static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, uint64_t seed)
 {
@@ -182,6 +199,8 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 		cr_assert_leq(plan.bound, best, "seed %lu: bound %ld above the optimum %ld", (unsigned long)seed, (long)plan.bound, (long)best);
 		cr_assert_geq(plan.extra, best, "seed %lu: plan %ld below the optimum %ld", (unsigned long)seed, (long)plan.extra, (long)best);
 		tally->optimal += plan.extra == best;
+		tally->exact += plan.exact || plan.proved;
+		cr_assert(!plan.exact || plan.extra == best, "seed %lu: said to be the best of all: %ld, optimum %ld", (unsigned long)seed, (long)plan.extra, (long)best);
 		tally->missed += plan.extra == INT64_MAX;
 		tally->tight += plan.bound == best;
 		double over = plan.extra == INT64_MAX ? 0 : (double)(plan.extra - best) / (double)solver.step.total;
@@ -192,6 +211,7 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 	tally->cases += best >= 0;
 	tally->impossible += best == -1;
 	tally->left_out += best == -2;
+	check_graph(&solver, &plan, cap, seed);
 	fit_plan_free(&plan);
 	fit_solver_free(&solver);
 }
@@ -208,8 +228,8 @@ Test(fit_oracle, no_bound_is_above_the_optimum_and_no_plan_below)
 		compare(&tiny, tiny.graph->persistent_bytes + (peak - tiny.graph->persistent_bytes) * percent[round % 3] / 100, &tally, seed);
 		graph_release(tiny.graph);
 	}
-	printf("%u steps that fit: %u plans optimal, %u not found, the others at most %.1f %% of the step above; %u bounds tight; %u fit in no way, %u too large for the oracle\n",
-		tally.cases, tally.optimal, tally.missed, 100 * tally.worst, tally.tight, tally.impossible, tally.left_out);
+	printf("%u steps that fit: %u plans optimal (%u said so), %u not found, the others at most %.1f %% of the step above; %u bounds tight; %u fit in no way, %u too large for the oracle\n",
+		tally.cases, tally.optimal, tally.exact, tally.missed, 100 * tally.worst, tally.tight, tally.impossible, tally.left_out);
 	cr_assert_gt(tally.cases, tally.impossible / 2);
 	cr_assert_geq(tally.optimal * 2, tally.cases, "%u of %u optimal", tally.optimal, tally.cases);
 	cr_assert_eq(memory_blocks(), 0);
