@@ -116,6 +116,34 @@ void command_line_help(enum subcommand_id command)
 	}
 }
 
+/* One line to try, of each command. */
+static const char *const examples[SUBCOMMAND_COUNT] = {
+	[SUBCOMMAND_plan] = "tidemark plan step.jsonl.gz --set batch=16 --set recompute=selective --json -o plan.json",
+	[SUBCOMMAND_sweep] = "tidemark sweep step.jsonl.gz --vary batch=1,8,32 --vary recompute=none,full --table",
+	[SUBCOMMAND_export] = "tidemark export step.jsonl.gz --as pdf --view timeline --width 240 -o figure.pdf",
+	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
+	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
+	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
+	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
+	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
+	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
+	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide",
+};
+
+/* The words of a knob, or what its number counts. */
+static void print_knob(const struct knob *knob)
+{
+	static const char *const units[] = { [KNOB_SWITCH] = "on or off", [KNOB_NUMBER] = "a number", [KNOB_BYTES] = "bytes: 24GiB", [KNOB_RATE] = "a rate: 300GB/s",
+		[KNOB_TIME] = "a time: 2us", [KNOB_PERCENT] = "a percentage" };
+	char words[300];
+	printf("  %-20s %s\n", knob->name, knob->help);
+	snprintf(words, sizeof words, "%s%s%s", knob->type == KNOB_CHOICE ? "" : units[knob->type], knob->type != KNOB_CHOICE && knob->words ? ", or " : "", knob->words ? knob->words : "");
+	size_t length = strlen(words);
+	if (length && words[length - 1] == '|')
+		words[length - 1] = '\0';
+	printf("  %-20s   %s\n", "", words);
+}
+
 static void print_help(const struct command_line *line)
 {
 	const struct subcommand *subcommand = &subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command];
@@ -123,6 +151,11 @@ static void print_help(const struct command_line *line)
 	command_line_help((enum subcommand_id)(subcommand - subcommands));
 	if (line->help)
 		line->help();
+	if (line->scenario)
+		puts("\nKnobs, for --set K=V:");
+	for (int knob = 0; line->scenario && knob < KNOB_COUNT; knob++)
+		print_knob(&knobs[knob]);
+	printf("\nFor example:\n  %s\n", examples[subcommand - subcommands]);
 }
 
 /* ---- parsing ------------------------------------------------------------------------------------------------ */
