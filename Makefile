@@ -68,6 +68,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
 
+# A stream with our own functions behind it is the C library's own invention.
+$(BUILD)/src/base/text_stream.o: EXTRA := -D_GNU_SOURCE
+
 # Pango's headers, as a system's: their warnings aren't ours.
 $(BUILD)/src/dot/figure.o: EXTRA = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pangocairo))
 
@@ -97,6 +100,16 @@ $(FUZZES): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/replay_corpus.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# What makes calls fail, for tests/faults/faults_test.
+$(BUILD)/tests/faults/%.o: EXTRA := -D_GNU_SOURCE -fPIC
+$(BUILD)/tests/faults/refuse.so: $(BUILD)/tests/faults/refuse.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^
+
+$(BUILD)/tests/faults/inject: $(BUILD)/tests/faults/inject.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
 $(STRESSES) $(BENCHES): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -115,7 +128,7 @@ test-long: test-programs ## the same with all rounds of the random tests: an hou
 
 test-programs:
 	$(Q)./.ci/setup test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build DEV=1
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build $(BUILD)/tests/faults/inject $(BUILD)/tests/faults/refuse.so DEV=1
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session $(TSAN)
 

@@ -1,4 +1,5 @@
 /* main.c: the program's entry: a subcommand, or a graph to explore. */
+#include <errno.h>
 #include <jansson.h>
 #include <locale.h>
 #include <string.h>
@@ -179,12 +180,9 @@ static bool is_misspelt_command(const char *word)
 	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, text, sizeof text);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = take_option, .context = &invocation, .help = print_help } };
-	json_memory_watch();
-	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C");
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "help") == 0)
@@ -199,4 +197,23 @@ int main(int argc, char **argv)
 	if (*word && (word[1] || is_misspelt_command(*word)))
 		return no_command(*word);
 	return invocation.resume ? resume(&invocation) : open_graph(&invocation);
+}
+
+/* What was printed and is not yet written: a full disk must not pass for success. */
+static int flush_output(int code)
+{
+	errno = 0;
+	bool lost = fflush(stdout) != 0 || ferror(stdout);
+	if (!lost || code == EXIT_LIMIT)
+		return code;
+	complain_line("can't write standard output: %s", errno ? strerror(errno) : "not all of it was taken");
+	return EXIT_LIMIT;
+}
+
+int main(int argc, char **argv)
+{
+	json_memory_watch();
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	return flush_output(run(argc, argv));
 }

@@ -59,6 +59,10 @@ enum status error_set(struct error *error, enum status status);
 void *mem_alloc(size_t count, size_t size);             /* zeroed; count 0 gives a valid pointer */
 void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed; on NULL the old block stays */
 void mem_free(void *block);                             /* NULL is fine */
+/* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely went wrong for that. */
+unsigned long mem_refused(void);
+/* One of another allocator was refused. */
+void mem_note_refused(void);
 
 /* Makes room for `wanted` elements in a growing array: array is the address of its pointer (NULL at first), *room the
  * elements that it holds (0 at first). The room doubles, so n appends cost O(n); the array is no NULL afterwards.

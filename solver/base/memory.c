@@ -3,9 +3,24 @@
 
 #include "base.h"
 
+static atomic_ulong refused;
+
+unsigned long mem_refused(void)
+{
+	return atomic_load(&refused);
+}
+
+void mem_note_refused(void)
+{
+	atomic_fetch_add(&refused, 1);
+}
+
 void *mem_alloc(size_t count, size_t size)
 {
-	return calloc(count ? count : 1, size ? size : 1);
+	void *block = calloc(count ? count : 1, size ? size : 1);
+	if (!block)
+		mem_note_refused();
+	return block;
 }
 
 void *mem_resize(void *block, size_t count, size_t size)
@@ -13,7 +28,10 @@ void *mem_resize(void *block, size_t count, size_t size)
 	size_t bytes;
 	if (__builtin_mul_overflow(count, size, &bytes))
 		return NULL;
-	return realloc(block, bytes ? bytes : 1);
+	void *moved = realloc(block, bytes ? bytes : 1);
+	if (!moved)
+		mem_note_refused();
+	return moved;
 }
 
 void mem_free(void *block)

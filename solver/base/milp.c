@@ -216,6 +216,8 @@ static void jump_out(void *context)
 /* Runs solve() with GLPK's errors caught. */
 static enum status solve_guarded(struct run *run)
 {
+	if (glp_init_env() == 2)   /* else the first call would end the program */
+		return NO_MEMORY;
 	glp_term_out(GLP_OFF);
 	if (setjmp(run->failed)) {
 		glp_error_hook(NULL, NULL);

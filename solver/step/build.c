@@ -85,8 +85,11 @@ static void count_flops(struct build *build)
 		const struct tensor *record = draft_tensor_at(build->draft, build->argument[i]);
 		tensor[i] = (struct rule_tensor){ record->shape, record->dims };
 	}
-	if (rule_bind(rule, tensor, build->inputs, build->outputs, build->in_place, &build->binding, &error) == OK)
+	enum status status = rule_bind(rule, tensor, build->inputs, build->outputs, build->in_place, &build->binding, &error);
+	if (status == OK)
 		op->flops = rule_flops(rule, &build->binding);
+	else if (status == NO_MEMORY)
+		build->status = status;
 }
 
 void build_finish(struct build *build)

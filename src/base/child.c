@@ -102,8 +102,10 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 	ssize_t got = read(child->here[OUT], result->output + result->length, child->capacity - result->length - 1);
 	if (got > 0)
 		result->length += (size_t)got;
+	if (got < 0 && errno != EAGAIN && errno != EINTR)
+		return fail(error, LIMIT, "can't read its output: %s", strerror(errno));
 	result->output[result->length] = '\0';
-	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+	if (got == 0)
 		close_end(&child->here[OUT]);
 	return result->length > most ? fail(error, LIMIT, "its output is too long") : OK;
 }

@@ -16,6 +16,18 @@ static int exit_status(enum status status)
 	}
 }
 
+/* For a call that left no text of its own. */
+static const char *status_text(enum status status)
+{
+	switch (status) {
+	case NO_MEMORY: return "out of memory";
+	case CANCELLED: return "cancelled";
+	case LIMIT: return "a limit was reached";
+	case INFEASIBLE: return "that can't be";
+	default: return "can't be read";
+	}
+}
+
 void complain_line(const char *format, ...)
 {
 	char text[4000];
@@ -30,6 +42,9 @@ void complain_line(const char *format, ...)
 
 int complain(const char *file, const struct error *error, enum status status)
 {
+	bool starved = (mem_refused() > 0 || error->status == NO_MEMORY) && (status == BAD_INPUT || status == INFEASIBLE);
+	if (starved)
+		status = NO_MEMORY;
 	fputs("tidemark: ", stderr);
 	if (file) {
 		text_write_clean(stderr, file, "");
@@ -38,7 +53,8 @@ int complain(const char *file, const struct error *error, enum status status)
 	if (file && error->line)
 		fprintf(stderr, "%u:", error->line);
 	fputs(file ? " " : "", stderr);
-	text_write_clean(stderr, error->text, "\n");
+	fputs(starved && error->status != NO_MEMORY ? "out of memory: " : "", stderr);
+	text_write_clean(stderr, *error->text ? error->text : status_text(status), "\n");
 	putc('\n', stderr);
 	return exit_status(status);
 }

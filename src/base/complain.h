@@ -8,6 +8,7 @@
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line
  *     output       a file is written whole or not at all
+ *     text_stream  a stream into memory
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print
  *     state_files  where state is kept
@@ -27,7 +28,8 @@ enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_
 
 /* Prints `tidemark: text`. */
 void complain_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns the exit status that it stands for. */
+/* Prints `tidemark: FILE:LINE: text` on standard error (file may be NULL, line 0) and returns the exit status that it stands for. What
+ * seems wrong with a file after an allocation was refused may be its consequence: that counts as out of memory. */
 int complain(const char *file, const struct error *error, enum status status);
 /* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

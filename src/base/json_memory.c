@@ -7,16 +7,44 @@
 
 static _Thread_local bool failed;
 
+/* When jansson gets no memory for a larger hash table it goes on with the freed smaller one, and without a larger buffer for a string it reads on behind
+ * the end of the old one. Such a block (a power of two of at least LEAST bytes) is a piece of this instead, and the flag says that nobody wants the result. */
+enum { RESERVE = 4 << 20, LEAST = 32 };
+static _Alignas(16) unsigned char reserve[RESERVE];
+static atomic_size_t taken;   /* never given back: one failure is rare enough */
+
+static void *from_reserve(size_t size)
+{
+	if (size < LEAST || (size & (size - 1)) || size > RESERVE)
+		return NULL;
+	size_t begin = atomic_fetch_add(&taken, size);
+	if (begin > RESERVE - size) {
+		atomic_fetch_sub(&taken, size);
+		return NULL;
+	}
+	memset(reserve + begin, 0, size);
+	return reserve + begin;
+}
+
 static void *allocate(size_t size)
 {
 	void *block = mem_alloc(1, size);
-	failed |= !block;
-	return block;
+	if (block)
+		return block;
+	failed = true;
+	return from_reserve(size);
+}
+
+static void release(void *block)
+{
+	uintptr_t at = (uintptr_t)block, begin = (uintptr_t)reserve;
+	if (at < begin || at >= begin + RESERVE)
+		mem_free(block);
 }
 
 void json_memory_watch(void)
 {
-	json_set_alloc_funcs(allocate, mem_free);
+	json_set_alloc_funcs(allocate, release);
 }
 
 bool json_memory_failed(void)

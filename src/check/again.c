@@ -11,6 +11,7 @@
 #include "src/plan/planner.h"
 #include "src/write/factors.h"
 #include "src/write/plan_json.h"
+#include "src/base/text_stream.h"
 
 /* Members at the top that say nothing of the plan, and why. All others are compared. */
 static const struct { const char *name, *why; } FREE[] = {
@@ -110,7 +111,7 @@ static json_t *file_of(struct check *check, const struct plan *plan, enum status
 	*status = with_factors ? factors_of_graph(plan->graph, check->rules_file, &factors, check->error) : OK;
 	if (*status != OK)
 		return NULL;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *stream = text_stream(&text, &size);
 	if (stream) {
 		bool written = plan_write_json(plan, with_factors ? &factors : NULL, false, stream);
 		if (fclose(stream) == 0 && written)

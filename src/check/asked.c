@@ -5,6 +5,7 @@
 
 #include "asked.h"
 #include "src/base/json.h"
+#include "src/base/text_stream.h"
 #include "src/read/card.h"
 #include "verdict.h"
 
@@ -35,14 +36,17 @@ static enum status check_card(struct check *check)
 	const json_t *said = json_object_get(check->plan, "input");
 	char *text = NULL;
 	size_t size = 0;
-	FILE *stream = said ? open_memstream(&text, &size) : NULL;
+	FILE *stream = said ? text_stream(&text, &size) : NULL;
 	if (!stream)
 		return said ? fail_memory(check->error) : OK;
 	struct json json = { .stream = stream };
 	json_open_object(&json, NULL);
 	card_json(check->input, &json);
 	json_end(&json);
-	fclose(stream);
+	if (fclose(stream) != 0) {
+		free(text);
+		return fail_memory(check->error);
+	}
 	json_t *read = json_loads(text, 0, NULL);
 	bool same = read && json_equal(said, json_object_get(read, "input"));
 	json_decref(read);

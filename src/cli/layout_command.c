@@ -348,8 +348,12 @@ static int fail_input(const char *path, enum status status, const struct error *
 }
 
 /* A wrong layout is worse than none: nothing goes out that the independent checker doesn't confirm. */
-static enum status fail_wrong(const struct request *request, const struct error *error)
+static enum status fail_wrong(const struct request *request, enum status status, const struct error *error)
 {
+	if (status == NO_MEMORY) {
+		complain(request->path, error, NO_MEMORY);
+		return LIMIT;
+	}
 	complain_line("%s: the layout that was found is wrong, please report it: %s", request->path, error->text);
 	return LIMIT;
 }
@@ -463,8 +467,9 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 	struct layout_pools pools = { csv->pools, room, csv->candidates, csv->spill_cost };
 	double start = seconds();
 	enum status status = layout_solve_pools(&csv->buffers, &csv->links, &pools, &request->options, &control, &result, &error);
-	if (result.offset && layout_check_pools(&csv->buffers, &csv->links, &pools, request->options.alignment, &result, &error) != OK) {
-		fail_wrong(request, &error);
+	enum status checked = result.offset ? layout_check_pools(&csv->buffers, &csv->links, &pools, request->options.alignment, &result, &error) : OK;
+	if (checked != OK) {
+		fail_wrong(request, checked, &error);
 		pooled_layout_free(&result);
 		mem_free(room);
 		return EXIT_LIMIT;
@@ -485,7 +490,7 @@ static enum status confirm(const struct request *request, const struct buffers_c
 	struct error error = { 0 };
 	enum status status = simulated ? OK : layout_check_links(&csv->buffers, &csv->links, request->options.alignment, offsets(result), result->donor,
 		result->layout.arena, &error);
-	return status == OK ? OK : fail_wrong(request, &error);
+	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 
 static enum status solve(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)

@@ -443,6 +443,7 @@ static int run(struct search *search)
 		return complain(NULL, &error, status);
 	FILE *file = output.stream;
 	status = config_search(&search->request, &control, &list, &error);
+	bool found = status == OK;
 	int code = EXIT_FINE;
 	if (status == OK && search->planned > 0)
 		status = plan_best(search, &list, &error);
@@ -454,8 +455,9 @@ static int run(struct search *search)
 		if (status == OK && list.fitting == 0 && !search->line.json)
 			status = print_way_out(search, file, &list, &control, &error);
 		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
-		config_list_free(&list);
 	}
+	if (found)
+		config_list_free(&list);
 	status = output_close(&output, status, &error);
 	return status != OK ? complain(NULL, &error, status) : code;
 }

@@ -272,9 +272,10 @@ static int verify(const struct request *request, const struct shard_problem *pro
 {
 	struct error error = { 0 };
 	json_error_t wrong;
+	errno = 0;
 	json_t *object = json_load_file(request->verify, 0, &wrong);
 	enum status status;
-	if (json_memory_failed()) {
+	if (json_memory_failed() || (!object && errno == ENOMEM)) {
 		json_decref(object);
 		return complain(request->verify, &error, fail_memory(&error));
 	}

@@ -17,6 +17,7 @@
 #include "src/read/native.h"
 #include "sweep_row.h"
 #include "options.h"
+#include "src/base/text_stream.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096
@@ -148,18 +149,21 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	return OK;
 }
 
-static bool write_whole(int descriptor, const char *text, size_t size)
+static int write_text(const struct sweep *sweep, const char *text, size_t size)
 {
 	while (size) {
-		ssize_t written = write(descriptor, text, size);
+		ssize_t written = write(sweep->descriptor, text, size);
 		if (written < 0 && errno == EINTR)
 			continue;
-		if (written < 0)
-			return false;
+		if (written < 0) {
+			struct error error = { 0 };
+			fail(&error, LIMIT, "can't write: %s", strerror(errno));
+			return complain(sweep->line.output, &error, LIMIT);
+		}
 		text += written;
 		size -= (size_t)written;
 	}
-	return true;
+	return EXIT_FINE;
 }
 
 static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t k)
@@ -177,13 +181,13 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 	} else {
 		char *text = NULL;
 		size_t size = 0;
-		FILE *line = open_memstream(&text, &size);
+		bool kept = false;
+		FILE *line = text_stream(&text, &size);
 		if (line) {
 			sweep_row_write(&(struct sweep_row){ sweep->columns, sweep->count, sweep->form, k, &scenario, plan, error.text }, line);
-			fclose(line);
+			kept = fclose(line) == 0;
 		}
-		if (!line || !write_whole(sweep->descriptor, text, size))
-			code = complain(sweep->line.output, &(struct error){ .text = "can't write" }, LIMIT);
+		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 		free(text);
 	}
 	plan_release(plan);
@@ -306,14 +310,15 @@ static int write_names(const struct sweep *sweep)
 		return EXIT_FINE;
 	char *text = NULL;
 	size_t size = 0;
-	FILE *line = open_memstream(&text, &size);
+	bool kept = false;
+	FILE *line = text_stream(&text, &size);
 	if (line) {
 		sweep_row_names(&row, line);
-		fclose(line);
+		kept = fclose(line) == 0;
 	}
-	bool written = line && write_whole(sweep->descriptor, text, size);
+	int code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 	free(text);
-	return written ? EXIT_FINE : complain(sweep->line.output, &(struct error){ .text = "can't write" }, LIMIT);
+	return code;
 }
 
 int sweep_command(int argc, char **argv)
@@ -323,6 +328,8 @@ int sweep_command(int argc, char **argv)
 	int code = parse(&sweep, argc, argv);
 	if (code == EXIT_FINE && !sweep.line.helped) {
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
+		if (!sweep.done)
+			code = complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)

@@ -6,6 +6,7 @@
 #include "src/plan/verdict.h"
 #include "src/base/bytes.h"
 #include "src/base/json.h"
+#include "src/base/text_stream.h"
 #include "src/write/data.h"
 #include "sweep_row.h"
 
@@ -190,12 +191,11 @@ static bool is_names(const struct sweep_row *row, const char *line)
 {
 	char *names = NULL;
 	size_t size = 0;
-	FILE *stream = open_memstream(&names, &size);
+	FILE *stream = text_stream(&names, &size);
 	if (!stream)
 		return false;
 	sweep_row_names(row, stream);
-	fclose(stream);
-	bool same = size > 0 && strcmp(names, line) == 0;
+	bool same = fclose(stream) == 0 && size > 0 && strcmp(names, line) == 0;
 	free(names);
 	return same;
 }

@@ -7,6 +7,7 @@
 #include "src/base/dot_text.h"
 #include "src/read/native.h"
 #include "src/base/json.h"
+#include "src/base/text_stream.h"
 
 #define X(id, name) name,
 static const char *const names[ATTRIBUTE_COUNT] = { ATTRIBUTES(X) };
@@ -209,7 +210,7 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, en
 	json_t *object = given ? members(given) : NULL;
 	char *text = NULL;
 	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	FILE *stream = text_stream(&text, &length);
 	if (!stream) {
 		json_decref(object);
 		return NO_MEMORY;

@@ -13,6 +13,7 @@
 
 #include "figure.h"
 #include "pdf_date.h"
+#include "src/base/text_stream.h"
 
 #define FAMILY "Helvetica, Arial, Liberation Sans, sans-serif"
 #define PNG_SCALE 3.0          /* pixels for a point: 216 a inch */
@@ -199,7 +200,7 @@ enum status figure_draw(const char *content, const char *format, FILE *stream, s
 	size_t length = 0;
 	if (!drawing.good || *drawing.at++ != '\n' || !(width >= 1 && width <= SIZE_MOST) || !(height >= 1 && height <= SIZE_MOST))
 		return fail(error, BAD_INPUT, "not a figure: the first line has no size");
-	FILE *memory = open_memstream(&picture, &length);
+	FILE *memory = text_stream(&picture, &length);
 	if (!memory)
 		return fail_memory(error);
 	enum status status = draw_surface(&drawing, width, height, format, memory, error);

@@ -6,8 +6,10 @@
 
 #include "attributes.h"
 #include "figure.h"
+#include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/base/text_stream.h"
 #include "guard.h"
 #include "parse.h"
 #include "read.h"
@@ -137,7 +139,7 @@ static enum status draw_native(const struct graph *graph, struct options *option
 	uint32_t nodes = 0;
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
-		FILE *stream = open_memstream(text, length);
+		FILE *stream = text_stream(text, length);
 		if (!stream)
 			return fail_memory(error);
 		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
@@ -210,6 +212,13 @@ static int report(const struct options *options, enum status status, const struc
 	if (status == OK)
 		return EXIT_FINE;
 	char text[2000];
+	/* What seems wrong with a file after an allocation was refused may be its consequence. */
+	bool starved = status == BAD_INPUT && (mem_refused() > 0 || error->status == NO_MEMORY);
+	struct error memory = { 0 };
+	if (starved || !*error->text) {
+		status = fail_memory(&memory);
+		error = &memory;
+	}
 	if (error->line)
 		snprintf(text, sizeof text, "tidemark-dot: %s:%u: %s", options->input, error->line, error->text);
 	else
@@ -233,6 +242,7 @@ static enum status deliver(const struct options *options, const char *data, size
 int main(int argc, char **argv)
 {
 	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
+	json_memory_watch();
 	int code = parse_options(argc, argv, &options);
 	if (code >= 0)
 		return code;
@@ -242,7 +252,7 @@ int main(int argc, char **argv)
 	struct error error = { 0 };
 	char *data = NULL;
 	size_t length = 0;
-	FILE *stream = open_memstream(&data, &length);
+	FILE *stream = text_stream(&data, &length);
 	enum status status = stream ? convert(&options, stream, &error) : fail_memory(&error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(&error);

@@ -1,6 +1,7 @@
 /* canvas.c: figures as SVG, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its form). */
 #include "canvas.h"
 #include "src/base/safe_text.h"
+#include "src/base/text_stream.h"
 #include "src/read/dot_child.h"
 
 #define BOLDER   1.08   /* bold letters are wider */
@@ -9,7 +10,7 @@
 enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height)
 {
 	*canvas = (struct canvas){ .kind = kind, .width = width, .height = height };
-	canvas->body = open_memstream(&canvas->text, &canvas->length);
+	canvas->body = text_stream(&canvas->text, &canvas->length);
 	return canvas->body ? OK : NO_MEMORY;
 }
 
@@ -196,7 +197,7 @@ static enum status write_list(const struct canvas *canvas, FILE *stream, struct 
 {
 	char *list = NULL, *picture = NULL;
 	size_t size = 0, length = 0;
-	FILE *text = open_memstream(&list, &size);
+	FILE *text = text_stream(&list, &size);
 	if (!text)
 		return fail_memory(error);
 	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->width, canvas->height);

@@ -6,6 +6,7 @@
 
 #include "card.h"
 #include "src/base/bytes.h"
+#include "src/base/text_stream.h"
 
 struct card {
 	const char *format, *version;      /* version: NULL where the file says none */
@@ -110,7 +111,7 @@ char *card_text(const struct graph *graph)
 {
 	char *text = NULL, *copy = NULL;
 	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	FILE *stream = text_stream(&text, &length);
 	if (!stream)
 		return NULL;
 	write_card(graph, stream);

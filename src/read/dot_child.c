@@ -6,10 +6,17 @@
 #include "native.h"
 
 #define PROGRAM "tidemark-dot"
+#define PROGRAM_NAMED "TIDEMARK_DOT"
 
-/* The program beside the running one, else the name alone, for PATH. */
-static void find_program(char *path, size_t size)
+/* The program that the user names in TIDEMARK_DOT, else the one beside the running program. Never another one of this name, which happens to come
+ * first on the path. */
+static enum status find_program(char *path, size_t size, struct error *error)
 {
+	const char *named = getenv(PROGRAM_NAMED);
+	if (named && *named) {
+		snprintf(path, size, "%s", named);
+		return OK;
+	}
 	ssize_t length = readlink("/proc/self/exe", path, size - sizeof PROGRAM - 1);
 	char *slash = NULL;
 	if (length > 0) {
@@ -19,9 +26,9 @@ static void find_program(char *path, size_t size)
 	if (slash) {
 		snprintf(slash + 1, sizeof PROGRAM, "%s", PROGRAM);
 		if (access(path, X_OK) == 0)
-			return;
+			return OK;
 	}
-	snprintf(path, size, "%s", PROGRAM);
+	return fail(error, LIMIT, PROGRAM " doesn't lie beside this program; " PROGRAM_NAMED "=FILE names it");
 }
 
 /* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text". */
@@ -38,9 +45,10 @@ static enum status pass_on(const struct child_result *result, struct error *erro
 	}
 	text += *text == ' ';
 	int length = (int)strcspn(text, "\n");
-	enum status status = result->code == 3 ? BAD_INPUT : result->code == 4 ? LIMIT : BAD_INPUT;
+	/* What it can't do for another reason is not the file's fault. */
+	enum status status = result->code == 3 ? BAD_INPUT : LIMIT;
 	if (length == 0)
-		return fail(error, BAD_INPUT, PROGRAM " ended with status %d", result->code);
+		return fail(error, status, PROGRAM " ended with status %d", result->code);
 	return fail(error, status, "%.*s", length, text);
 }
 
@@ -50,14 +58,17 @@ static enum status run(const char *format, bool positions, const char *text, siz
 	char program[4096], memory[40], edges[40], seconds[40];
 	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
 	struct child_limits child = { .milliseconds = all.milliseconds ? all.milliseconds : 60000, .cancel = all.cancel };
-	find_program(program, sizeof program);
 	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
 	snprintf(edges, sizeof edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
 	snprintf(seconds, sizeof seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
 	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds, positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };
 	error = error ? error : &unused;
-	enum status status = child_run(arguments, text, size, &child, result, error);
+	*result = (struct child_result){ 0 };
+	enum status status = find_program(program, sizeof program, error);
+	if (status != OK)
+		return status;
+	status = child_run(arguments, text, size, &child, result, error);
 	if (status == OK && result->code != 0)
 		status = pass_on(result, error);
 	if (status != OK) {

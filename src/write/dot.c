@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "src/base/dot_text.h"
+#include "src/base/text_stream.h"
 #include "src/read/native.h"
 #include "dot.h"
 
@@ -36,7 +37,7 @@ static bool members(FILE *stream, const char *before, const struct graph *graph,
 {
 	char *text = NULL;
 	size_t length = 0;
-	FILE *native = open_memstream(&text, &length);
+	FILE *native = text_stream(&text, &length);
 	if (!native)
 		return false;
 	struct json json = { .stream = native, .depth = 1 };   /* inside brackets that nobody writes */

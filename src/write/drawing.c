@@ -5,6 +5,7 @@
 #include "drawing.h"
 #include "src/draw/figure.h"
 #include "segments.h"
+#include "src/base/text_stream.h"
 
 #define LAYOUT_MILLISECONDS 20000
 #define PAINT_MILLISECONDS 120000   /* where every node has its place */
@@ -13,7 +14,7 @@
 static enum status drawing_text(const struct plan *plan, const struct draw_options *draw, char **text, size_t *length,
 	uint32_t *nodes, struct error *error)
 {
-	FILE *stream = open_memstream(text, length);
+	FILE *stream = text_stream(text, length);
 	if (!stream)
 		return fail_memory(error);
 	enum status status = draw_write(plan->graph, plan, draw, stream, nodes, error);
@@ -51,7 +52,7 @@ static enum status segments_picture(const struct plan *plan, const char *format,
 	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS };
 	char *text = NULL;
 	size_t size = 0;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *stream = text_stream(&text, &size);
 	enum status status = stream ? segments_dot(plan, stream, error) : fail_memory(error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(error);

@@ -12,6 +12,7 @@
 #include "shard.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/base/text_stream.h"
 #include "src/base/nearest.h"
 #include "src/read/native.h"
 #include "plan_json.h"
@@ -55,7 +56,7 @@ WRITER(write_text)
 	UNUSED;
 	char *text = NULL;
 	size_t length = 0;
-	FILE *report = open_memstream(&text, &length);
+	FILE *report = text_stream(&text, &length);
 	bool written = report && report_write(plan, options->utf8, report);
 	written = report && fclose(report) == 0 && written;
 	if (written)
@@ -206,5 +207,12 @@ enum status export_to(enum export_kind_id kind, const struct plan *plan, const s
 	if (!view)
 		return BAD_INPUT;
 	enum status status = output_open(&output, path, force, error);
-	return status == OK ? output_close(&output, view->write(plan, options, kind, output.stream, error), error) : status;
+	if (status != OK)
+		return status;
+	unsigned long refused = mem_refused();
+	status = view->write(plan, options, kind, output.stream, error);
+	/* A writer may have left out what it had no memory for. */
+	if (status == OK && mem_refused() > refused)
+		status = fail_memory(error);
+	return output_close(&output, status, error);
 }

@@ -34,13 +34,27 @@ long memory_blocks(void)
 	return atomic_load(&blocks);
 }
 
+static atomic_ulong refused;
+
+unsigned long mem_refused(void)
+{
+	return atomic_load(&refused);
+}
+
+void mem_note_refused(void)
+{
+	atomic_fetch_add(&refused, 1);
+}
+
 static bool refuse(void)
 {
 	long left = atomic_load(&allowed);
 	if (left < 0)
 		return false;
-	if (left == 0)
+	if (left == 0) {
+		mem_note_refused();
 		return true;
+	}
 	atomic_store(&allowed, left - 1);
 	return false;
 }

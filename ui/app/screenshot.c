@@ -114,7 +114,8 @@ static int draw_session(const struct shot *shot, struct session *session)
 		if (app && app_draw(app, shot->width, shot->height, &x, &y)) {
 			app->view = shot->view - 1;
 			screenshot_keys(app, shot->keys);
-			status = write_screen(shot, app, output.stream) == EXIT_FINE ? OK : fail_memory(&error);
+			/* The screen says what went without memory; a picture of that is not what was asked for. */
+			status = write_screen(shot, app, output.stream) == EXIT_FINE && mem_refused() == 0 ? OK : fail_memory(&error);
 		} else {
 			status = fail_memory(&error);
 		}

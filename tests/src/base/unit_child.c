@@ -1,6 +1,7 @@
 /* unit_child.c: running programs with limits, and reading DOT through tidemark-dot. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,7 +103,7 @@ Test(child, one_that_closes_its_output_but_stays_is_ended)
 	mem_free(result.output);
 }
 
-/* tests run in BUILD/tests/src/base, the programs are in BUILD */
+/* Tests run in BUILD/tests/src/base, the programs are in BUILD: only what is named or lies beside is run. */
 static void find_programs(void)
 {
 	char path[4096], value[5000];
@@ -111,8 +112,8 @@ static void find_programs(void)
 	path[length] = '\0';
 	for (int i = 0; i < 4; i++)
 		*strrchr(path, '/') = '\0';
-	snprintf(value, sizeof value, "%s:%s", path, getenv("PATH"));
-	setenv("PATH", value, 1);
+	snprintf(value, sizeof value, "%s/tidemark-dot", path);
+	setenv("TIDEMARK_DOT", value, 1);
 }
 
 Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
@@ -186,4 +187,35 @@ Test(dot_text, reads_what_it_writes)
 		cr_assert_str_eq(written, text, "seed %llu", (unsigned long long)seed);
 		free(written);
 	}
+}
+
+Test(dot_child, runs_no_program_that_is_merely_on_the_path)
+{
+	char folder[] = "/tmp/tidemark-path-XXXXXX", path[200], value[5000];
+	struct error error = { 0 };
+	cr_assert(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/tidemark-dot", folder);
+	FILE *program = fopen(path, "w");
+	fputs("#!/bin/sh\necho '{}'\n", program);
+	fclose(program);
+	chmod(path, 0755);
+	snprintf(value, sizeof value, "%s:%s", folder, getenv("PATH"));
+	setenv("PATH", value, 1);
+	unsetenv("TIDEMARK_DOT");
+	cr_expect_null(dot_child_read("digraph { a }", 13, NULL, &error));
+	cr_expect_eq(error.status, LIMIT);
+	cr_expect(strstr(error.text, "TIDEMARK_DOT"), "%s", error.text);
+	/* Whatever the named one says, crashes or hangs on, is an error, too. */
+	static const char *const scripts[] = { "echo nonsense", "kill -SEGV $$", "exit 7", "sleep 30", "echo '{\"k\":\"graph\",\"v\":1}'; sleep 30", "yes" };
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+		program = fopen(path, "w");
+		fprintf(program, "#!/bin/sh\n%s\n", scripts[i]);
+		fclose(program);
+		setenv("TIDEMARK_DOT", path, 1);
+		error = (struct error){ 0 };
+		cr_expect_null(dot_child_read("digraph { a }", 13, &(struct dot_limits){ .milliseconds = 700 }, &error), "%s", scripts[i]);
+		cr_expect(error.status != OK && *error.text, "%s", scripts[i]);
+	}
+	remove(path);
+	remove(folder);
 }

@@ -1,0 +1,67 @@
+/* text_stream.c: a stream with a function of ours at its end, which remembers what it could not keep. */
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "text_stream.h"
+
+#include "solver/base/base.h"
+
+struct target {
+	char **text;
+	size_t *length, capacity;
+	bool lost;
+};
+
+static ssize_t keep(void *context, const char *bytes, size_t size)
+{
+	struct target *target = context;
+	size_t needed = *target->length + size + 1;
+	if (!target->lost && needed > target->capacity) {
+		size_t capacity = needed > target->capacity * 2 ? needed : target->capacity * 2;
+		char *moved = realloc(*target->text, capacity);   /* callers use free() */
+		if (moved) {
+			*target->text = moved;
+			target->capacity = capacity;
+		}
+		target->lost = !moved;
+	}
+	if (target->lost) {
+		mem_note_refused();
+		errno = ENOMEM;
+		return 0;
+	}
+	memcpy(*target->text + *target->length, bytes, size);
+	*target->length += size;
+	(*target->text)[*target->length] = '\0';
+	return (ssize_t)size;
+}
+
+static int finish(void *context)
+{
+	struct target *target = context;
+	bool lost = target->lost;
+	mem_free(target);
+	errno = lost ? ENOMEM : errno;
+	return lost ? -1 : 0;
+}
+
+FILE *text_stream(char **text, size_t *length)
+{
+	struct target *target = mem_alloc(1, sizeof *target);
+	*text = target ? malloc(1) : NULL;
+	*length = 0;
+	FILE *stream = NULL;
+	if (*text) {
+		**text = '\0';
+		*target = (struct target){ text, length, 1, false };
+		stream = fopencookie(target, "w", (cookie_io_functions_t){ .write = keep, .close = finish });
+	}
+	if (!stream) {
+		mem_note_refused();
+		mem_free(target);
+		free(*text);
+		*text = NULL;
+	}
+	return stream;
+}
