@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/text_stream.h"
 #include "pipeline.h"
 #include "solver/pipeline/check.h"
 #include "src/read/schedule_csv.h"
@@ -77,7 +78,7 @@ static enum status read_order(struct checking *checking)
 	const json_t *rows = json_object_get(checking->pipeline, "order"), *row;
 	char *text = NULL;
 	size_t size = 0, i;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *stream = text_stream(&text, &size);
 	if (!stream)
 		return fail_memory(checking->error);
 	json_array_foreach(rows, i, row)

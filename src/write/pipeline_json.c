@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "src/base/text_stream.h"
 #include "src/read/native.h"
 #include "pipeline_json.h"
 #include "schedule_rows.h"
@@ -44,7 +45,7 @@ static void write_order(const struct pipelined *pipelined, struct json *json)
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {
 		char *text = NULL;
 		size_t size = 0;
-		FILE *row = open_memstream(&text, &size);
+		FILE *row = text_stream(&text, &size);
 		if (row)
 			schedule_row_write(pipelined->timing.slot + (size_t)r * pipelined->timing.slots, pipelined->timing.slots, row);
 		if (row && fclose(row) == 0) {
