@@ -126,9 +126,9 @@ static enum status run_one_seed(struct order_job *job)
 
 static enum status run(struct order_job *job, struct order_roam *roam)
 {
-	if (job->options->strategy < ORDER_ROAM || job->options->strategy > ORDER_BEST)
+	if (job->options->strategy < ORDER_ROAM || job->options->strategy > ORDER_FAST)
 		return run_one_seed(job);
-	if (job->options->strategy == ORDER_BEST)
+	if (job->options->strategy == ORDER_BEST || job->options->strategy == ORDER_FAST)    /* where it begins; times are known elsewhere */
 		return order_run_best(job);
 	enum status status = order_run_alive(job);
 	return status == OK ? order_run_roam(job, NULL, roam) : status;

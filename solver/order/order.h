@@ -41,6 +41,7 @@
 	X(REVERSE_LPMF, "reverse-lpmf", "lpmf, built from the last op to the first") \
 	X(ROAM, "roam", "segments, weight-update assignment and exact leaves, as in the ROAM paper") \
 	X(BEST, "best", "all of them, min-cut repair and exact search") \
+	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap; begins with best") \
 	X(INDUCTOR_LPMF, "inductor-lpmf", "PyTorch Inductor's lpmf, op by op") \
 	X(INDUCTOR_BFS, "inductor-bfs", "Inductor's bfs: the ready op whose operands are oldest") \
 	X(INDUCTOR_DFS, "inductor-dfs", "Inductor's dfs: depth first, what touches least bytes first")

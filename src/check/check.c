@@ -173,10 +173,13 @@ static enum status check_time(struct check *check)
 	if (!time)
 		return fail_memory(check->error);
 	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	const json_t *bound = json_object_get(json_object_get(check->plan, "shard"), "step_bound");
 	check->ahead = time->model.ahead;
-	plan_time_free(time);
 	if (status == OK)
 		check_passed(check, "the time of a step: computation and collectives run event by event");
+	if (status == OK && bound && (status = shard_check_step_bound(bound, time, check->error)) == OK)
+		check_passed(check, "no order of the step takes less than its bound: heads, work and tails of its stations");
+	plan_time_free(time);
 	return status;
 }
 

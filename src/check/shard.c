@@ -98,6 +98,43 @@ enum status shard_check_time(const json_t *shard, const struct plan_time *time, 
 	return status;
 }
 
+/* A member that must be an integer between least and most. */
+static bool read_between(const json_t *object, const char *key, int64_t least, int64_t most, int64_t *value)
+{
+	const json_t *number = json_object_get(object, key);
+	*value = json_integer_value(number);
+	return json_is_integer(number) && *value >= least && *value <= most;
+}
+
+static bool read_station(const json_t *item, const struct step_model *model, struct step_station *station)
+{
+	int64_t op, stream;
+	bool fine = read_between(item, "op", -1, (int64_t)model->ops - 1, &op) && read_between(item, "stream", 0, model->streams - 1, &stream)
+		&& read_between(item, "head_picoseconds", 0, BYTES_MAX, &station->head) && read_between(item, "tail_picoseconds", 0, BYTES_MAX, &station->tail);
+	station->op = fine && op >= 0 ? (uint32_t)op : NONE;
+	station->stream = fine ? (uint32_t)stream : 0;
+	return fine;
+}
+
+enum status shard_check_step_bound(const json_t *claimed, const struct plan_time *time, struct error *error)
+{
+	const json_t *stations = json_object_get(claimed, "stations");
+	size_t count = json_array_size(stations);
+	struct step_bound bound = { .stations = (uint32_t)count, .station = mem_alloc(count, sizeof *bound.station) };
+	enum status status = bound.station ? OK : fail_memory(error);
+	if (status == OK && (!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) || count > time->model.ops + (size_t)1))
+		status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound needs picoseconds and stations");
+	for (size_t i = 0; i < count && status == OK; i++)
+		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
+			status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
+	if (status == OK)
+		status = check_seconds(claimed, "seconds", bound.bound, error);
+	if (status == OK && step_bound_check(&time->model, &bound, error) != OK)
+		status = error_set(error, INFEASIBLE);
+	mem_free(bound.station);
+	return status;
+}
+
 enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
 	enum status status = expect(shard, "redundant_bytes", sharded->cost.redundant, error);

@@ -22,6 +22,8 @@ enum status shard_check_sums(const json_t *shard, const struct sharded *sharded,
 enum status shard_check_unsplit(const json_t *shard, struct error *error);
 /* Runs the simulated step event by event, and compares a file's times with it. */
 enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
+/* shard.step_bound: what no order of the graph goes below, from its stations. */
+enum status shard_check_step_bound(const json_t *bound, const struct plan_time *time, struct error *error);
 /* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says
  * so; NULL: it claims none. */
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,

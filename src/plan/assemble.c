@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "assemble.h"
+#include "verdict.h"
 
 static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
@@ -51,28 +52,91 @@ static struct stage_run run_of(const struct stage_run *run, bool reused)
 	return reused ? (struct stage_run){ 0, 1, 0 } : *run;
 }
 
+/* Layout of an ordered graph, and the plan of it all. */
+static struct plan *plan_ordered(const struct planning *planning, struct transformed *transformed, struct ordered *ordered, bool quick)
+{
+	struct stage_context *stage = planning->stage;
+	struct laid_out *laid_out = stage_layout(stage, ordered, planning->scenario, quick, planning->error);
+	struct plan *plan = laid_out ? assemble(stage->rules, planning->input, planning->scenario, transformed, ordered, laid_out) : NULL;
+	if (laid_out && !plan)
+		fail_memory(planning->error);
+	if (plan)
+		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage->layout_reused);
+	laid_out_release(laid_out);
+	return plan;
+}
+
+#define FAST_ROUNDS 3
+
+/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
+static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit)
+{
+	struct stage_context *stage = planning->stage;
+	struct overlap_result faster;
+	struct plan *next = NULL;
+	enum status status = plan_time_order(plan->graph, &plan->ordered->problem, plan->ordered->result.order, plan->transformed->sharded, planning->scenario, stage->rules,
+		limit, stage->control, &faster);
+	if (status == NO_MEMORY)
+		fail_memory(planning->error);
+	struct ordered *ordered = faster.order ? ordered_again(plan->ordered, planning->scenario, faster.order, faster.winner, planning->error) : NULL;
+	if (ordered)
+		next = plan_ordered(planning, plan->transformed, ordered, false);
+	if (next)
+		next->limited |= status == CANCELLED;
+	ordered_release(ordered);
+	overlap_result_free(&faster);
+	return next;
+}
+
+/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak, which it takes over. Where the arena
+ * needs more than its order's peak, the next round allows the peak as much less. */
+static struct plan *plan_fast(const struct planning *planning, struct plan *plan)
+{
+	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
+	struct plan *best = plan_retain(plan);
+	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
+		struct plan *next = plan_faster(planning, plan, limit);
+		if (!next)
+			break;
+		int64_t above = budget < 0 ? 0 : plan_needs(next) - scenario_budget(&plan->scenario);
+		bool better = above <= 0 && plan_step_time(next) < plan_step_time(best);
+		plan_release(better ? best : next);
+		best = better ? next : best;
+		if (above <= 0)
+			break;
+		limit -= above;
+	}
+	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
+	if (fine && plan_time_bound(best->time) != OK)
+		fine = fail_memory(planning->error) == OK;
+	best->limited |= planning->error->status == CANCELLED;
+	best->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
+	best->fit_margin = plan->fit_margin;
+	best->complete = plan->complete;
+	plan_release(plan);
+	if (fine) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
 {
 	struct stage_context *stage = planning->stage;
 	const struct scenario *scenario = planning->scenario;
-	struct error *error = planning->error;
-	struct laid_out *laid_out = NULL;
-	struct plan *plan = NULL;
-	struct ordered *ordered = stage_order(stage, graph, scenario, quick, error);
-	if (ordered)
-		laid_out = stage_layout(stage, ordered, scenario, quick, error);
-	if (laid_out && !(plan = assemble(stage->rules, planning->input, scenario, transformed, ordered, laid_out)))
-		fail_memory(error);
+	struct ordered *ordered = stage_order(stage, graph, scenario, quick, planning->error);
+	bool reused = stage->order_reused;
+	struct plan *plan = ordered ? plan_ordered(planning, transformed, ordered, quick) : NULL;
 	if (plan) {
-		plan->run[STAGE_ORDER] = run_of(&ordered->run, stage->order_reused);
-		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage->layout_reused);
+		plan->run[STAGE_ORDER] = run_of(&ordered->run, reused);
 		plan->fit_margin = wish->margin;
 		plan->complete = !quick;
 	}
 	ordered_release(ordered);
-	laid_out_release(laid_out);
-	return plan;
+	return plan && !quick && plan->time && scenario->value[K_order] == ORDER_FAST ? plan_fast(planning, plan) : plan;
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */

@@ -141,10 +141,30 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 	return least;
 }
 
+enum status plan_time_bound(struct plan_time *time)
+{
+	step_bound_free(&time->bound);
+	return step_bound_find(&time->model, &time->bound);
+}
+
+enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	const uint32_t *const start[] = { order, problem->program };
+	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, 0 };
+	*result = (struct overlap_result) { 0 };
+	scenario_machine(scenario, &timing.machine);
+	enum status status = find_costs(&timing) ? overlap_schedule(&request, control, result) : NO_MEMORY;
+	arena_free(&timing.arena);
+	return status;
+}
+
 void plan_time_free(struct plan_time *time)
 {
 	if (!time)
 		return;
+	step_bound_free(&time->bound);
 	step_time_free(&time->time);
 	step_model_free(&time->model);
 	mem_free(time);

@@ -6,10 +6,13 @@
 #include "sharded.h"
 #include "solver/rules/rules.h"
 #include "solver/cost/step_time.h"
+#include "solver/overlap/overlap.h"
+#include "solver/overlap/step_bound.h"
 
 struct plan_time {
 	struct step_model model;
 	struct step_time time;
+	struct step_bound bound;   /* of every order of the graph; no station where it was not asked for */
 };
 
 /* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
@@ -18,6 +21,11 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+/* Fills in the bound. OK or NO_MEMORY. */
+enum status plan_time_bound(struct plan_time *time);
+/* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's. Statuses as overlap_schedule(). */
+enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result);
 /* Picoseconds that no order of the graph goes below: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
  * O(arguments). */
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);

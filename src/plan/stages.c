@@ -67,6 +67,12 @@ void laid_out_release(void *pointer)
 
 /* ---- order ------------------------------------------------------------------------------ */
 
+/* An order for time begins with that of the least peak. */
+static enum order_strategy first_strategy(const struct scenario *scenario)
+{
+	return scenario->value[K_order] == ORDER_FAST ? ORDER_BEST : (enum order_strategy)scenario->value[K_order];
+}
+
 static struct key order_key(const struct graph *graph, const struct scenario *scenario, bool quick)
 {
 	struct key key = key_of(quick ? "quick order" : "order");
@@ -81,7 +87,7 @@ static struct key order_key(const struct graph *graph, const struct scenario *sc
 		key_add_bytes(&key, pin->b, strlen(pin->b));
 	}
 	if (!quick) {
-		key_add(&key, (uint64_t)scenario->value[K_order]);
+		key_add(&key, (uint64_t)first_strategy(scenario));
 		key_add(&key, (uint64_t)scenario->value[K_order_effort]);
 	}
 	return key;
@@ -129,7 +135,7 @@ static enum status run_order(struct stage_context *stage, const struct scenario 
 		return order_quick(&ordered->problem, stage->control, &ordered->result);
 	struct order_store store = { stage->store, find_blob, keep_blob };
 	struct order_options options = {
-		.strategy = (enum order_strategy)scenario->value[K_order],
+		.strategy = first_strategy(scenario),
 		.ticks = effort_ticks(scenario->value[K_order_effort], ORDER_EFFORT_DEFAULT),
 		.store = &store,
 		.improved = log_improvement,
@@ -205,6 +211,49 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		store_keep(stage->store, &key, ordered_retain(ordered), ordered->problem.arena.bytes + ordered->arena.bytes +
 			ordered->problem.ops * sizeof(uint32_t) + ordered->result.certificate.arcs * sizeof(struct order_arc), ordered_release);
 	return ordered;
+}
+
+/* The result that the order stage began with, but for the order. */
+static enum status copy_result(const struct order_result *from, uint32_t ops, const uint32_t *order, const char *winner, struct order_result *result)
+{
+	*result = *from;
+	result->roam = (struct order_roam) { 0 };
+	result->winner = winner;
+	result->order = mem_alloc(ops, sizeof *result->order);
+	result->certificate.arc = mem_alloc(from->certificate.arcs, sizeof *from->certificate.arc);
+	if (!result->order || !result->certificate.arc)
+		return NO_MEMORY;
+	memcpy(result->order, order, ops * sizeof *order);
+	if (from->certificate.arcs)
+		memcpy(result->certificate.arc, from->certificate.arc, from->certificate.arcs * sizeof *from->certificate.arc);
+	return OK;
+}
+
+struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error)
+{
+	struct ordered *ordered = mem_alloc(1, sizeof *ordered);
+	if (!ordered) {
+		fail_memory(error);
+		return NULL;
+	}
+	atomic_store(&ordered->references, 1);
+	ordered->graph = graph_retain(from->graph);
+	ordered->key = key_of("order in another's place");
+	key_add_key(&ordered->key, &from->key);
+	key_add_bytes(&ordered->key, order, from->problem.ops * sizeof *order);
+	ordered->run = from->run;
+	ordered->cut_short = from->cut_short;
+	enum status status = scenario_problem(from->graph, scenario, &ordered->problem, error);
+	if (status == OK && (status = copy_result(&from->result, from->problem.ops, order, winner, &ordered->result)) == OK)
+		status = evaluate(ordered);
+	if (status == OK) {
+		ordered->result.peak = ordered->result.proof.value = problem_peak(&ordered->problem, order, NULL, &(uint32_t) { 0 });
+		return ordered;
+	}
+	if (status == NO_MEMORY)
+		fail_memory(error);
+	ordered_release(ordered);
+	return NULL;
 }
 
 /* ---- layout --------------------------------------------------------------------------------- */

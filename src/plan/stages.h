@@ -41,6 +41,8 @@ enum status scenario_problem(const struct graph *graph, const struct scenario *s
 /* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
 	struct error *error);
+/* The same result with another valid order, whose peak it has; bound and certificate stay: they hold of every order. winner: static text. */
+struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error);
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
 	struct error *error);
 

@@ -36,11 +36,16 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 static void write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_time *time = &plan->time->time;
+	char gap[80];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
 		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
-	fprintf(stream, "\n  %-22s %12.3f ms    what searches compare: a sum over all ops, in no order\n", "step, estimated",
+	putc('\n', stream);
+	if (plan->time->bound.bound > 0)
+		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n", "bound on a step", (double)plan->time->bound.bound * 1e-9,
+			gap_text(time->total, plan->time->bound.bound, time->total == plan->time->bound.bound, gap, sizeof gap));
+	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops, in no order\n", "step, estimated",
 		(double)plan->transformed->sharded->cost.total * 1e-9);
 }
 

@@ -129,6 +129,26 @@ static void write_traffic(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
+/* No order of the graph takes less; a station's op beyond the graph's is a collective inside one, -1 the end of the step. */
+static void write_step_bound(const struct step_bound *bound, struct json *json)
+{
+	open_object(json, "step_bound");
+	write_seconds(json, "seconds", bound->bound);
+	json_write_integer(json, "picoseconds", bound->bound);
+	open_array(json, "stations");
+	for (uint32_t i = 0; i < bound->stations; i++) {
+		const struct step_station *station = &bound->station[i];
+		open_item(json);
+		json_write_integer(json, "op", station->op == NONE ? -1 : (int64_t)station->op);
+		json_write_integer(json, "stream", station->stream);
+		json_write_integer(json, "head_picoseconds", station->head);
+		json_write_integer(json, "tail_picoseconds", station->tail);
+		json_close(json);
+	}
+	json_close(json);
+	json_close(json);
+}
+
 /* What each stream of a device does in the simulated step. */
 static void write_streams(const struct plan *plan, struct json *json)
 {
@@ -145,6 +165,8 @@ static void write_streams(const struct plan *plan, struct json *json)
 	json_close(json);
 	json_new_line(json, 2);
 	json_write_integer(json, "gathered_ahead_bytes", plan->time->model.ahead);
+	if (plan->time->bound.bound > 0)
+		write_step_bound(&plan->time->bound, json);
 }
 
 /* What the bound rests on. */

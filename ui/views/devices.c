@@ -110,6 +110,10 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "step %s", time_text(plan_step_time(plan), amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	if (plan->time && plan->time->bound.bound > 0) {
+		snprintf(text, sizeof text, "any order %s or more", time_text(plan->time->bound.bound, amount, sizeof amount));
+		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
+	}
 	snprintf(text, sizeof text, "sends %s", bytes_text(plan->traffic.bytes, amount, sizeof amount));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "extra copies %s", bytes_text(sharded->cost.redundant, amount, sizeof amount));

@@ -1,0 +1,44 @@
+/* overlap.h: an order for time: what to compute while collectives run.
+ *
+ * A device computes one op after the other, in the plan's order, while its links work beside it (solver/cost/step_time.h). An order of the
+ * least peak lets computation wait: a weight gradient runs before the collective that could have run beside it, a gradient is reduced just
+ * where its update needs it. Here orders are sought whose step is short and whose peak keeps a limit. "Latency hiding scheduling" elsewhere.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     overlap      an order of the least time found: starts, passes, the exact simulation as the judge
+ *     pass         one pass: list scheduling that takes ops forward only where the peak keeps the limit
+ *     step_bound   picoseconds that no order goes below, with their certificate
+ *     check        the certificate, worked out anew
+ */
+#ifndef TIDEMARK_OVERLAP_OVERLAP_H
+#define TIDEMARK_OVERLAP_OVERLAP_H
+
+#include "solver/cost/step_time.h"
+#include "solver/graph/problem.h"
+
+struct overlap_request {
+	const struct graph *graph;
+	const struct problem *problem;      /* of the graph: lives of its storages, dependencies, pins */
+	const struct step_costs *costs;
+	int64_t limit;                      /* bytes that an order's peak keeps; INT64_MAX: any */
+	const uint32_t *const *start;       /* [starts] orders to begin with; those above the limit are left out */
+	uint32_t starts;
+	uint64_t ticks;                     /* effort; 0: OVERLAP_EFFORT */
+};
+
+#define OVERLAP_EFFORT UINT64_C(150000000)
+
+struct overlap_result {
+	uint32_t *order;                    /* [ops]; NULL where no start keeps the limit */
+	int64_t time;                       /* picoseconds of the simulated step */
+	int64_t peak;                       /* bytes */
+	const char *winner;                 /* static text: what found it */
+};
+
+/* The order of the least simulated step that was found; of equals, that of the lowest peak. Never slower than the fastest start that keeps the limit. OK;
+ * INFEASIBLE where none does; CANCELLED with the best so far (or none); NO_MEMORY. Free the result in any case. Each pass is
+ * O(ops * (window + ops that could run)). */
+enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result);
+void overlap_result_free(struct overlap_result *result);
+
+#endif

@@ -1,0 +1,337 @@
+/* pass.c: list scheduling along an order that keeps the memory limit.
+ *
+ * The rest of the order is what makes a choice safe: an op at place p runs now, at place c, if all ops between, which run one place later then, keep
+ * the limit with its results alive. What it was the last to need is free from then on.
+ */
+#include <string.h>
+
+#include "pass.h"
+
+#define TRIES 12           /* ops that a place is offered before the next of the order gets it */
+
+enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms)
+{
+	const struct graph *graph = request->graph;
+	const struct step_costs *costs = request->costs;
+	const uint32_t *program = request->problem->program;
+	*terms = (struct overlap_terms) { .request = request };
+	terms->whole = arena_alloc(&terms->arena, graph->ops, sizeof *terms->whole);
+	terms->tail = arena_alloc(&terms->arena, graph->ops, sizeof *terms->tail);
+	terms->early = arena_alloc(&terms->arena, graph->ops, sizeof *terms->early);
+	if (!terms->whole || !terms->tail || !terms->early)
+		return NO_MEMORY;
+	for (uint32_t p = 0; p < graph->ops; p++) {
+		uint32_t op = program[p];
+		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
+		FOR_ROW(i, &graph->pred, op)
+			terms->early[op] &= terms->early[graph->pred.item[i]];
+	}
+	for (uint32_t p = graph->ops; p-- > 0;) {
+		uint32_t op = program[p];
+		terms->whole[op] = costs->time[op];
+		for (uint32_t a = 0; a < costs->axes; a++)
+			terms->whole[op] += costs->inside[(size_t)op * costs->axes + a];
+		FOR_ROW(i, &graph->succ, op) {
+			int64_t after = terms->tail[graph->succ.item[i]];
+			terms->tail[op] = after > terms->tail[op] ? after : terms->tail[op];
+		}
+		terms->tail[op] += terms->whole[op];
+	}
+	return OK;
+}
+
+void overlap_terms_free(struct overlap_terms *terms)
+{
+	arena_free(&terms->arena);
+}
+
+struct passing {
+	const struct overlap_terms *terms;
+	const struct overlap_rule *rule;
+	const struct graph *graph;
+	const struct problem *problem;
+	const struct step_costs *costs;
+	const uint32_t *release;
+	uint32_t *order, *place;      /* [ops] done up to `at`; behind it the rest as it would run */
+	int64_t *live;                /* [ops] by place: bytes while the op there runs */
+	uint32_t at;
+	int64_t now;                  /* computation is free */
+	int64_t link[STREAMS_MAX];    /* and each link */
+	int64_t *ready, *end, *begin; /* [ops] picoseconds */
+	uint32_t *missing;            /* [ops] that must be done before it */
+	uint32_t *open, opens;        /* ops with nothing missing */
+	uint32_t *where;              /* [ops] in open */
+	uint32_t *tried;              /* [ops] the place that it was offered last */
+	uint32_t *left;               /* [items] users that are not done */
+	int64_t *relief;              /* [ops + 1] scratch */
+	int64_t alive;                /* bytes between two ops */
+	uint32_t last;                /* the last op that computed, or NONE */
+	uint64_t random;
+	struct arena arena;
+};
+
+static bool computes(const struct passing *passing, uint32_t op)
+{
+	return passing->costs->stream[op] == 0 && passing->costs->time[op] > 0;
+}
+
+static bool sends(const struct passing *passing, uint32_t op)
+{
+	return passing->costs->stream[op] > 0 && passing->costs->time[op] > 0;
+}
+
+/* Bytes of its results that something needs later. */
+static int64_t stays_of(const struct passing *passing, uint32_t op)
+{
+	const struct problem *problem = passing->problem;
+	int64_t bytes = 0;
+	FOR_ROW(i, &problem->products, op) {
+		uint32_t item = problem->products.item[i];
+		bytes += problem->live_out[item] || csr_length(&problem->users, item) > 0 ? problem->size[item] : 0;
+	}
+	return bytes;
+}
+
+static int64_t products_of(const struct passing *passing, uint32_t op)
+{
+	int64_t bytes = passing->problem->workspace[op];
+	FOR_ROW(i, &passing->problem->products, op)
+		bytes += passing->problem->size[passing->problem->products.item[i]];
+	return bytes;
+}
+
+/* The last place before `to` at which another op needs the item, or `at` - 1; to where one behind it does. */
+static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t op, uint32_t to)
+{
+	int64_t last = (int64_t)passing->at - 1;
+	FOR_ROW(i, &passing->problem->users, item) {
+		uint32_t user = passing->problem->users.item[i];
+		if (user == op)
+			continue;
+		if (passing->place[user] > to)
+			return to;
+		last = passing->place[user] > last ? passing->place[user] : last;
+	}
+	return last;
+}
+
+/* relief[j]: bytes that the op now at place at + j is spared if op runs before it. */
+static void find_relief(struct passing *passing, uint32_t op)
+{
+	const struct problem *problem = passing->problem;
+	uint32_t at = passing->at, to = passing->place[op];
+	memset(passing->relief, 0, (to - at + (size_t)1) * sizeof *passing->relief);
+	FOR_ROW(i, &problem->uses, op) {
+		uint32_t item = problem->uses.item[i];
+		int64_t last = problem->live_out[item] ? to : other_use(passing, item, op, to);
+		if (last + 1 < to)
+			passing->relief[last + 1 - at] += problem->size[item];
+	}
+	for (uint32_t j = 1; j < to - at; j++)
+		passing->relief[j] += passing->relief[j - 1];
+}
+
+/* Whether op may run now; then it is put there, else nothing changes. */
+static bool take_forward(struct passing *passing, uint32_t op)
+{
+	uint32_t at = passing->at, to = passing->place[op];
+	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op), first = passing->alive + products_of(passing, op);
+	if (to == at)
+		return true;
+	if (first > limit)
+		return false;
+	find_relief(passing, op);
+	for (uint32_t j = at; j < to; j++)
+		if (passing->live[j] + stays - passing->relief[j - at] > limit)
+			return false;
+	for (uint32_t j = to; j-- > at;) {
+		passing->live[j + 1] = passing->live[j] + stays - passing->relief[j - at];
+		passing->order[j + 1] = passing->order[j];
+		passing->place[passing->order[j + 1]] = j + 1;
+	}
+	passing->live[at] = first;
+	passing->order[at] = op;
+	passing->place[op] = at;
+	return true;
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------- */
+
+static void run_collective(struct passing *passing, uint32_t op)
+{
+	int64_t *link = &passing->link[passing->costs->stream[op]], from = passing->ready[op];
+	/* As the simulation has it: not before the op in front of it in the order begins; parameters are gathered a layer ahead. */
+	uint32_t after = passing->terms->early[op] ? passing->release[op] : passing->last;
+	if (after != NONE && passing->place[after] >= passing->at)
+		after = passing->last;
+	if (after != NONE && passing->begin[after] > from)
+		from = passing->begin[after];
+	passing->begin[op] = from > *link ? from : *link;
+	*link = passing->end[op] = passing->begin[op] + passing->costs->time[op];
+}
+
+static void run_op(struct passing *passing, uint32_t op)
+{
+	if (sends(passing, op)) {
+		run_collective(passing, op);
+	} else if (passing->costs->time[op] == 0) {
+		passing->begin[op] = passing->end[op] = passing->ready[op];
+	} else {
+		passing->begin[op] = passing->ready[op] > passing->now ? passing->ready[op] : passing->now;
+		passing->now = passing->end[op] = passing->begin[op] + passing->costs->time[op];
+		passing->last = op;
+	}
+	for (uint32_t a = 0; a < passing->costs->axes; a++) {
+		int64_t inside = passing->costs->inside[(size_t)op * passing->costs->axes + a], *link = &passing->link[1 + a];
+		if (inside > 0)
+			*link = passing->end[op] = (passing->end[op] > *link ? passing->end[op] : *link) + inside;
+	}
+}
+
+static void open_op(struct passing *passing, uint32_t op)
+{
+	passing->where[op] = passing->opens;
+	passing->open[passing->opens++] = op;
+}
+
+/* The op at the place runs: bytes, time, what it lets run. */
+static void finish(struct passing *passing)
+{
+	const struct problem *problem = passing->problem;
+	uint32_t op = passing->order[passing->at++];
+	uint32_t other = passing->open[--passing->opens];
+	passing->open[passing->where[op]] = other;
+	passing->where[other] = passing->where[op];
+	passing->alive += stays_of(passing, op);
+	FOR_ROW(i, &problem->uses, op) {
+		uint32_t item = problem->uses.item[i];
+		if (--passing->left[item] == 0 && !problem->live_out[item])
+			passing->alive -= problem->size[item];
+	}
+	run_op(passing, op);
+	FOR_ROW(i, &problem->succ, op) {
+		uint32_t next = problem->succ.item[i];
+		if (passing->end[op] > passing->ready[next])
+			passing->ready[next] = passing->end[op];
+		if (--passing->missing[next] == 0)
+			open_op(passing, next);
+	}
+}
+
+/* ---- choice --------------------------------------------------------------------------------------------------- */
+
+static int64_t urgency(struct passing *passing, uint32_t op)
+{
+	int64_t tail = passing->terms->tail[op];
+	if (passing->rule->noise)
+		tail += tail / 256 * (int64_t)(hash_join(passing->rule->seed, op) % (passing->rule->noise + 1));
+	return tail;
+}
+
+/* Whether it is left where it is: too far away, offered already, or parameters that would be gathered too early. */
+static bool is_out(const struct passing *passing, uint32_t op)
+{
+	uint32_t ahead = passing->place[op] - passing->at;
+	bool gathers = sends(passing, op) && passing->terms->early[op];
+	return ahead > passing->rule->window || passing->tried[op] == passing->at || (gathers && ahead > passing->rule->gather);
+}
+
+/* Whether a is to be offered before b: what takes computation no time, then what begins first, then by the rule. */
+static bool goes_before(struct passing *passing, uint32_t a, uint32_t b)
+{
+	bool a_computes = computes(passing, a), b_computes = computes(passing, b);
+	if (a_computes != b_computes)
+		return b_computes;
+	int64_t a_begin = passing->ready[a] > passing->now ? passing->ready[a] : passing->now, b_begin = passing->ready[b] > passing->now ? passing->ready[b] : passing->now;
+	if (a_computes && a_begin != b_begin)
+		return a_begin < b_begin;
+	if (passing->rule->urgent || !a_computes) {
+		int64_t ours = urgency(passing, a), theirs = urgency(passing, b);
+		if (ours != theirs)
+			return ours > theirs;
+	}
+	return passing->place[a] < passing->place[b];
+}
+
+/* Whether something more urgent could begin well before the op would end. */
+static bool is_in_the_way(struct passing *passing, uint32_t op)
+{
+	int64_t begin = passing->ready[op] > passing->now ? passing->ready[op] : passing->now, time = passing->costs->time[op];
+	for (uint32_t i = 0; passing->rule->patient && computes(passing, op) && i < passing->opens; i++) {
+		uint32_t other = passing->open[i];
+		if (computes(passing, other) && passing->ready[other] > begin && passing->ready[other] - begin < time / 4
+			&& passing->terms->tail[other] > passing->terms->tail[op] + time)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t best_open(struct passing *passing)
+{
+	uint32_t best = NONE;
+	for (uint32_t i = 0; i < passing->opens; i++) {
+		uint32_t op = passing->open[i];
+		if (!is_out(passing, op) && (best == NONE || goes_before(passing, op, best)))
+			best = op;
+	}
+	return best;
+}
+
+/* Puts at the place what is to run there. */
+static void choose(struct passing *passing)
+{
+	for (int tries = 0; tries < TRIES; tries++) {
+		uint32_t op = best_open(passing);
+		if (op == NONE)
+			return;
+		passing->tried[op] = passing->at;
+		if (!is_in_the_way(passing, op) && take_forward(passing, op))
+			return;
+	}
+}
+
+static enum status prepare(struct passing *passing, const uint32_t *from)
+{
+	const struct problem *problem = passing->problem;
+	uint32_t ops = problem->ops;
+	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->open, &passing->where, &passing->tried };
+	int64_t **const times[] = { &passing->live, &passing->ready, &passing->end, &passing->begin };
+	bool fine = true;
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		fine &= (*ids[i] = arena_alloc(&passing->arena, ops, sizeof(uint32_t))) != NULL;
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
+	passing->left = arena_alloc(&passing->arena, problem->items, sizeof *passing->left);
+	passing->relief = arena_alloc(&passing->arena, ops + (size_t)1, sizeof *passing->relief);
+	if (!fine || !passing->left || !passing->relief || problem_peak(problem, from, passing->live, &(uint32_t) { 0 }) < 0)
+		return NO_MEMORY;
+	passing->alive = problem->base;
+	for (uint32_t item = 0; item < problem->items; item++) {
+		passing->left[item] = csr_length(&problem->users, item);
+		passing->alive += problem->producer[item] == NONE && (passing->left[item] > 0 || problem->live_out[item]) ? problem->size[item] : 0;
+	}
+	for (uint32_t p = 0; p < ops; p++) {
+		uint32_t op = passing->order[p] = from[p];
+		passing->place[op] = p;
+		passing->tried[op] = NONE;
+		passing->missing[op] = csr_length(&problem->pred, op);
+	}
+	for (uint32_t p = 0; p < ops; p++)
+		if (passing->missing[from[p]] == 0)
+			open_op(passing, from[p]);
+	return OK;
+}
+
+enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from, const uint32_t *release, uint32_t *order)
+{
+	const struct overlap_request *request = terms->request;
+	struct passing passing = { .terms = terms, .rule = rule, .graph = request->graph, .problem = request->problem, .costs = request->costs,
+		.release = release, .order = order, .last = NONE };
+	enum status status = prepare(&passing, from);
+	while (status == OK && passing.at < request->problem->ops) {
+		choose(&passing);
+		finish(&passing);
+	}
+	arena_free(&passing.arena);
+	return status;
+}

@@ -1,0 +1,229 @@
+/* unit_overlap.c: orders for time against all orders of small random steps; bounds and their certificates. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solver/overlap/overlap.h"
+#include "solver/overlap/step_bound.h"
+#include "tests/common/random_graph.h"
+#include "tests/common/support.h"
+
+#define OPS 9
+#define ORDERS_MOST 4000
+
+struct step {
+	struct graph *graph;
+	struct problem problem;
+	struct step_costs costs;
+	uint32_t stream[OPS], layer[OPS];
+	int64_t time[OPS], inside[OPS * MESH_AXES];
+};
+
+static void random_step(uint64_t *random, struct step *step)
+{
+	*step = (struct step) { .graph = random_graph(random, 4 + (uint32_t)(random_next(random) % (OPS - 3))) };
+	struct step_costs *costs = &step->costs;
+	*costs = (struct step_costs) { 1 + (uint32_t)(random_next(random) % 2), step->stream, step->time, step->inside, step->layer };
+	for (uint32_t op = 0; op < step->graph->ops; op++) {
+		step->stream[op] = random_next(random) % 2 ? 0 : 1 + (uint32_t)(random_next(random) % costs->axes);
+		step->time[op] = random_next(random) % 6 ? 1 + (int64_t)(random_next(random) % 40) : 0;
+		step->layer[op] = NONE;
+		if (step->stream[op] == 0 && random_next(random) % 8 == 0)
+			step->inside[op * costs->axes + random_next(random) % costs->axes] = (int64_t)(random_next(random) % 9);
+	}
+	cr_assert_eq(problem_of_graph(step->graph, &(struct memory_rules) { 1, true, NULL, 0 }, &step->problem, NULL), OK);
+}
+
+static void step_done(struct step *step)
+{
+	problem_free(&step->problem);
+	graph_release(step->graph);
+}
+
+static int64_t time_of(const struct step *step, const uint32_t *order)
+{
+	struct step_model model;
+	struct step_time time;
+	cr_assert_eq(step_model_build(step->graph, order, &step->costs, &model), OK);
+	cr_assert_eq(step_time_find(&model, &time), OK);
+	cr_assert_eq(step_time_check(&model, &time, NULL), OK);
+	int64_t total = time.total;
+	step_time_free(&time);
+	step_model_free(&model);
+	return total;
+}
+
+/* ---- every order ---------------------------------------------------------------------------------------------------------- */
+
+struct every {
+	const struct step *step;
+	int64_t limit, best, any;    /* the least time within the limit, and of all */
+	uint32_t order[OPS], orders;
+};
+
+static void go_on(struct every *every, uint32_t done, uint32_t at)
+{
+	const struct problem *problem = &every->step->problem;
+	if (every->orders > ORDERS_MOST)
+		return;
+	if (at == problem->ops) {
+		int64_t time = time_of(every->step, every->order), peak = problem_peak(problem, every->order, NULL, &(uint32_t) { 0 });
+		every->orders++;
+		every->any = time < every->any ? time : every->any;
+		every->best = peak <= every->limit && time < every->best ? time : every->best;
+	}
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		bool ready = !(done >> op & 1);
+		FOR_ROW(i, &problem->pred, op)
+			ready &= done >> problem->pred.item[i] & 1;
+		if (!ready)
+			continue;
+		every->order[at] = op;
+		go_on(every, done | 1u << op, at + 1);
+	}
+}
+
+static void expect_valid(const struct step *step, const struct overlap_result *result, int64_t limit, uint64_t seed)
+{
+	uint32_t place[OPS], seen = 0;
+	for (uint32_t i = 0; i < step->graph->ops; i++) {
+		place[result->order[i]] = i;
+		seen |= 1u << result->order[i];
+	}
+	cr_assert_eq(seen, (1u << step->graph->ops) - 1, "SEED=%llu: each op once", (unsigned long long)seed);
+	for (uint32_t op = 0; op < step->graph->ops; op++)
+		FOR_ROW(i, &step->problem.pred, op)
+			cr_assert_lt(place[step->problem.pred.item[i]], place[op], "SEED=%llu", (unsigned long long)seed);
+	cr_assert_eq(result->time, time_of(step, result->order), "SEED=%llu", (unsigned long long)seed);
+	cr_assert_eq(result->peak, problem_peak(&step->problem, result->order, NULL, &(uint32_t) { 0 }), "SEED=%llu", (unsigned long long)seed);
+	cr_assert_leq(result->peak, limit, "SEED=%llu", (unsigned long long)seed);
+}
+
+/* No order is below the bound; the order found is never slower than its start, nor above the limit, and mostly the best there is. */
+Test(overlap, against_every_order)
+{
+	uint64_t random = test_seed();
+	uint32_t rounds = test_rounds(300, 6000), looked = 0, best = 0, closed = 0;
+	double worst = 0, sum = 0;
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint64_t seed = random;
+		struct step step;
+		struct overlap_result result;
+		struct step_bound bound;
+		struct step_model model;
+		struct error error = { 0 };
+		random_step(&random, &step);
+		int64_t least = problem_peak(&step.problem, step.problem.program, NULL, &(uint32_t) { 0 });
+		int64_t limit = random_next(&random) % 3 ? least + (int64_t)(random_next(&random) % 60) : INT64_MAX;
+		struct every every = { .step = &step, .limit = limit, .best = INT64_MAX, .any = INT64_MAX };
+		go_on(&every, 0, 0);
+		const uint32_t *const start[] = { step.problem.program };
+		struct overlap_request request = { step.graph, &step.problem, &step.costs, limit, start, 1, 0 };
+		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), OK, "SEED=%llu", (unsigned long long)seed);
+		expect_valid(&step, &result, limit, seed);
+		cr_assert_leq(result.time, time_of(&step, step.problem.program), "SEED=%llu", (unsigned long long)seed);
+		cr_assert_eq(step_model_build(step.graph, result.order, &step.costs, &model), OK);
+		cr_assert_eq(step_bound_find(&model, &bound), OK);
+		cr_assert_eq(step_bound_check(&model, &bound, &error), OK, "SEED=%llu: %s", (unsigned long long)seed, error.text);
+		cr_assert_leq(bound.bound, every.any, "SEED=%llu: no order is below the bound", (unsigned long long)seed);
+		if (every.orders <= ORDERS_MOST) {
+			double over = every.best ? (double)result.time / (double)every.best - 1 : 0;
+			cr_assert_geq(result.time, every.best, "SEED=%llu", (unsigned long long)seed);
+			looked++;
+			best += result.time == every.best;
+			closed += bound.bound == every.any;
+			sum += over;
+			worst = over > worst ? over : worst;
+		}
+		step_bound_free(&bound);
+		step_model_free(&model);
+		overlap_result_free(&result);
+		step_done(&step);
+	}
+	fprintf(stderr, "overlap: the best of all orders %u of %u times, mean %.2f %% above it, at most %.1f %%; the bound is reached %u times\n", best, looked,
+		100 * sum / looked, 100 * worst, closed);
+	cr_assert_gt(looked, rounds / 2);
+	cr_assert_gt(best * 10, looked * 8, "the best order found %u of %u times", best, looked);
+	cr_assert_gt(closed * 10, looked * 5, "bound reached %u of %u times", closed, looked);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A claim that is a picosecond higher, and a station with other numbers whose claim would be higher, are refused. */
+Test(overlap, a_wrong_bound_is_refused)
+{
+	uint64_t random = test_seed();
+	uint32_t tampered = 0;
+	for (uint32_t round = 0; round < 400; round++) {
+		struct step step;
+		struct step_model model;
+		struct step_bound bound;
+		struct error error = { 0 };
+		random_step(&random, &step);
+		cr_assert_eq(step_model_build(step.graph, step.problem.program, &step.costs, &model), OK);
+		cr_assert_eq(step_bound_find(&model, &bound), OK);
+		bound.bound++;
+		cr_assert_eq(step_bound_check(&model, &bound, &error), BAD_INPUT);
+		bound.bound--;
+		for (uint32_t i = 0; i < bound.stations; i++) {
+			int64_t *const number[] = { &bound.station[i].head, &bound.station[i].tail };
+			for (int k = 0; k < 2; k++) {
+				*number[k] += 1000;
+				bound.bound += 1000;
+				cr_assert_eq(step_bound_check(&model, &bound, &error), BAD_INPUT);
+				*number[k] -= 1000;
+				bound.bound -= 1000;
+				tampered++;
+			}
+		}
+		cr_assert_eq(step_bound_check(&model, &bound, &error), OK);
+		step_bound_free(&bound);
+		step_model_free(&model);
+		step_done(&step);
+	}
+	cr_assert_gt(tampered, 100);
+}
+
+/* A limit below every start: nothing is found, and that is said. */
+Test(overlap, no_start_keeps_the_limit)
+{
+	uint64_t random = 7;
+	struct step step;
+	struct overlap_result result;
+	random_step(&random, &step);
+	const uint32_t *const start[] = { step.problem.program };
+	struct overlap_request request = { step.graph, &step.problem, &step.costs, -1, start, 1, 0 };
+	cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), INFEASIBLE);
+	cr_assert_null(result.order);
+	step_done(&step);
+}
+
+Test(overlap, allocation_failures)
+{
+	uint64_t random = test_seed();
+	struct step step;
+	random_step(&random, &step);
+	const uint32_t *const start[] = { step.problem.program, step.problem.program };
+	struct overlap_request request = { step.graph, &step.problem, &step.costs, INT64_MAX, start, 2, 0 };
+	long before = memory_blocks();
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n++) {
+		struct overlap_result result;
+		struct step_model model;
+		struct step_bound bound = { 0 };
+		memory_allow(n);
+		status = overlap_schedule(&request, &(struct control) { 0 }, &result);
+		if (status == OK)
+			status = step_model_build(step.graph, step.problem.program, &step.costs, &model);
+		if (result.order && status == OK)
+			status = step_bound_find(&model, &bound);
+		if (status == OK)
+			status = step_bound_check(&model, &bound, NULL);
+		memory_allow(-1);
+		if (result.order)
+			step_model_free(&model);
+		step_bound_free(&bound);
+		overlap_result_free(&result);
+		cr_assert_eq(memory_blocks(), before);
+	}
+	step_done(&step);
+}

@@ -1,0 +1,81 @@
+/* unit_fast_order.c: order=fast in whole plans: never slower, within the cap, with a bound that the checker believes. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/plan/planner.h"
+#include "src/plan/verdict.h"
+#include "src/read/input.h"
+#include "tests/common/support.h"
+
+static struct plan *plan_with(struct planner *planner, struct graph *graph, const char *const *words, const char *order, int64_t cap)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	char word[40];
+	scenario_init(&scenario);
+	for (; *words; words++)
+		cr_assert_eq(scenario_set(&scenario, *words, &error), OK, "%s", error.text);
+	cr_assert_eq(scenario_set(&scenario, order, &error), OK, "%s", error.text);
+	snprintf(word, sizeof word, "memory=%lld", (long long)cap);
+	if (cap > 0)
+		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	scenario_done(&scenario);
+	return plan;
+}
+
+static void expect_checked(const struct graph *graph, const struct plan *plan)
+{
+	struct error error = { 0 };
+	char *text = plan_text(plan);
+	cr_expect_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+	cr_assert_not_null(strstr(text, "\"step_bound\""));
+	free(text);
+}
+
+Test(fast_order, never_slower_and_within_the_cap)
+{
+	static const char *const splits[][4] = {
+		{ "devices=4", "batch=32", "strategy=data", NULL }, { "devices=4", "batch=32", "strategy=megatron", NULL }, { "devices=4", "batch=32", "strategy=zero", NULL },
+	};
+	struct error error;
+	struct graph *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
+	for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+		struct planner planner = { .store = store_new() };
+		struct plan *best = plan_with(&planner, graph, splits[i], "order=best", 0), *fast = plan_with(&planner, graph, splits[i], "order=fast", 0);
+		int64_t free_time = plan_step_time(fast);
+		cr_expect_leq(free_time, plan_step_time(best));
+		cr_expect_leq(fast->time->bound.bound, free_time);
+		cr_expect_lt((double)free_time, 1.07 * (double)fast->time->bound.bound, "split %zu: %lld ps, bound %lld", i, (long long)free_time, (long long)fast->time->bound.bound);
+		expect_checked(graph, fast);
+		plan_release(fast);
+		for (int percent = 0; percent <= 4; percent += 2) {
+			int64_t cap = plan_needs(best) + plan_needs(best) / 100 * percent;
+			fast = plan_with(&planner, graph, splits[i], "order=fast", cap);
+			cr_expect_leq(plan_needs(fast), cap, "split %zu, %d %%", i, percent);
+			cr_expect(plan_step_time(fast) >= free_time && plan_step_time(fast) <= plan_step_time(best), "split %zu, %d %%", i, percent);
+			expect_checked(graph, fast);
+			plan_release(fast);
+		}
+		plan_release(best);
+		planner_done(&planner);
+	}
+	graph_release(graph);
+}
+
+/* On one device nothing runs beside computation: the order of the least peak stays. */
+Test(fast_order, one_device_keeps_the_least_peak)
+{
+	static const char *const alone[] = { NULL };
+	struct error error;
+	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
+	struct planner planner = { .store = store_new() };
+	struct plan *best = plan_with(&planner, graph, alone, "order=best", 0), *fast = plan_with(&planner, graph, alone, "order=fast", 0);
+	cr_expect_eq(plan_peak(best), plan_peak(fast));
+	plan_release(best);
+	plan_release(fast);
+	planner_done(&planner);
+	graph_release(graph);
+}
