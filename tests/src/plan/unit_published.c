@@ -116,7 +116,7 @@ Test(published, nor_on_samples)
 	struct tally tally = { 0 };
 	for (size_t i = 0; i < sizeof samples / sizeof *samples && test_rounds(0, 1) > i / 8; i++) {
 		struct error error = { 0 };
-		struct graph *graph = graph_open(samples[i], &error);
+		struct graph *graph = graph_open(samples[i], NULL, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		compare(graph->name, graph, WORDS, &tally);
 		graph_release(graph);
