@@ -36,9 +36,9 @@ struct machine {
 	int64_t launch;                  /* picoseconds: no op takes less */
 	struct efficiency matrix, vector; /* of FLOPs, by the op's FLOPs */
 	struct efficiency traffic;       /* of memory_rate, by bytes moved */
-	uint16_t attention;              /* thousandths of that which attention in one kernel reaches, in estimates of whole steps; 0: all */
+	uint16_t attention;              /* thousandths of that which attention in one kernel reaches; 0: all */
 	uint16_t pieces;                 /* thousandths of that again where devices share a sequence: kernels on pieces, whose results are merged; 0: all */
-	uint16_t fused, eager;           /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have, in estimates of whole steps */
+	uint16_t fused, eager;           /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
 	uint16_t narrow;                 /* thousandths of the matrix curve that products of 8-bit operands reach */
 	struct link near, far;           /* as reached, within a node and between nodes */
 	struct link host;                /* to the memory of the node's processors, one direction */

@@ -1,36 +1,7 @@
 /* op_time.c: the roofline of an op's share. */
 #include "op_time.h"
 
-enum { KIND_MATRIX = 1, KIND_VIEW = 2, FORMAT_SHIFT = 2 };
-
-enum status op_times_find(const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)
-{
-	const struct graph *graph = units->graph;
-	*times = (struct op_times) { .machine = machine, .rules = rules };
-	times->kind = arena_alloc(&times->arena, units->op_classes, sizeof *times->kind);
-	times->flops = arena_alloc(&times->arena, units->op_classes, sizeof *times->flops);
-	if (!times->kind || !times->flops) {
-		op_times_free(times);
-		return NO_MEMORY;
-	}
-	for (uint32_t op = 0, known = 0; op < graph->ops; op++) {
-		uint32_t class = units->op_class[op];
-		if (class < known)     /* classes are numbered as they first occur */
-			continue;
-		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		times->flops[class] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
-		times->kind[class] = (uint8_t)((rule && machine_is_matrix(rule) ? KIND_MATRIX : 0) | (rule && rule->cost == COST_NONE ? KIND_VIEW : 0)
-			| machine_format_of(graph, op) << FORMAT_SHIFT);
-		known = class + 1;
-	}
-	return OK;
-}
-
-void op_times_free(struct op_times *times)
-{
-	arena_free(&times->arena);
-	*times = (struct op_times) { 0 };
-}
+/* ---- what an op does -------------------------------------------------------------------------------------------------- */
 
 /* A view takes no time. */
 static bool is_view(const struct graph *graph, uint32_t op)
@@ -41,17 +12,125 @@ static bool is_view(const struct graph *graph, uint32_t op)
 	return view;
 }
 
-int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op)
+static enum status find_work(const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
-	int64_t bytes = 0, flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
-	if (rule ? rule->cost == COST_NONE : is_view(graph, op))
+	enum status status = OK;
+	struct error ignored;
+	*work = (struct op_work) { .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
+	work->view = rule ? rule->cost == COST_NONE : is_view(graph, op);
+	if (!rule)
+		return OK;
+	work->matrix = machine_is_matrix(rule);
+	work->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+	work->cast = rule->traits & TRAIT_CAST;
+	work->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
+	work->gathers = (rule->traits & TRAIT_ROWS) && (graph->op[op].phase == PHASE_FORWARD || graph->op[op].recomputed);
+	if (graph->op[op].flops < 0 && !work->view && (status = rule_bind_op(rule, graph, op, binding, &ignored)) == OK)
+		work->flops = rule_flops(rule, binding);
+	return status == NO_MEMORY ? status : OK;
+}
+
+static enum status op_work_of(const struct graph *graph, const struct rules *rules, uint32_t op, struct op_work *work)
+{
+	struct binding binding = { 0 };
+	enum status status = find_work(graph, rules, op, &binding, work);
+	binding_free(&binding);
+	return status;
+}
+
+enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
+{
+	struct binding binding = { 0 };
+	enum status status = OK;
+	*work = arena_alloc(arena, graph->ops, sizeof **work);
+	for (uint32_t op = 0; *work && op < graph->ops && status == OK; op++)
+		status = find_work(graph, rules, op, &binding, &(*work)[op]);
+	binding_free(&binding);
+	return *work ? status : NO_MEMORY;
+}
+
+int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes)
+{
+	if (work->view)
 		return 0;
+	if (work->attention && machine->attention > 0)
+		flops = flops / machine->attention * 1000;
+	if (work->attention && work->pieces && machine->pieces > 0)
+		flops = flops / machine->pieces * 1000;
+	if (!work->matrix && !work->cast && machine->fused > 0)
+		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
+	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, bytes);
+}
+
+int64_t op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces)
+{
+	struct op_work work;
+	int64_t bytes = 0;
+	if (op_work_of(graph, rules, op, &work) != OK || work.view)
+		return 0;
+	work.pieces = pieces;
 	FOR_ROW(i, &graph->reads, op)
-		bytes += graph->tensor[graph->reads.item[i]].bytes;
+		bytes += work.gathers && i == graph->reads.start[op] ? 0 : graph->tensor[graph->reads.item[i]].bytes;
 	FOR_ROW(i, &graph->writes, op)
 		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	return machine_time(machine, rule && machine_is_matrix(rule), machine_format_of(graph, op), flops, bytes);
+	return op_work_time(machine, &work, work.flops, bytes);
+}
+
+int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op)
+{
+	return op_local_time(graph, rules, machine, op, false);
+}
+
+/* ---- shares ----------------------------------------------------------------------------------------------------------- */
+
+enum status op_times_find(const struct units *units, const struct rules *rules, const struct machine *machine, struct op_times *times)
+{
+	const struct graph *graph = units->graph;
+	enum status status = OK;
+	*times = (struct op_times) { .machine = machine };
+	times->work = arena_alloc(&times->arena, units->op_classes, sizeof *times->work);
+	for (uint32_t op = 0, known = 0; times->work && op < graph->ops && status == OK; op++) {
+		uint32_t class = units->op_class[op];
+		if (class < known)     /* classes are numbered as they first occur */
+			continue;
+		status = op_work_of(graph, rules, op, &times->work[class]);
+		known = class + 1;
+	}
+	if (!times->work || status != OK)
+		op_times_free(times);
+	return times->work ? OK : NO_MEMORY;
+}
+
+void op_times_free(struct op_times *times)
+{
+	arena_free(&times->arena);
+	*times = (struct op_times) { 0 };
+}
+
+bool op_on_pieces(const struct units *units, uint32_t op, struct split split)
+{
+	bool pieces = false;
+	for (int a = 0; a < MESH_AXES; a++)
+		pieces |= split.on[a] >= 0 && units->unit[units->unit_start[op] + (uint32_t)split.on[a]].role == ROLE_SEQUENCE;
+	return pieces;
+}
+
+int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work, const struct machine *machine, uint32_t op,
+	struct split split)
+{
+	const struct graph *graph = units->graph;
+	uint32_t reads = csr_length(&graph->reads, op);
+	int64_t bytes = 0;
+	if (work->view)
+		return 0;
+	for (uint32_t k = work->gathers; k < op_arguments(graph, op); k++) {
+		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+		bytes += placement_bytes(units, mesh, tensor, split_place(units, op, split, k));
+	}
+	struct op_work share = *work;
+	share.pieces = work->attention && op_on_pieces(units, op, split);
+	return op_work_time(machine, &share, split_share(units, mesh, op, split, work->flops), bytes);
 }
 
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
@@ -73,25 +152,14 @@ int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint3
 	return sum;
 }
 
-static int64_t share_time(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+static int64_t takes(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const struct op_times *times = context;
-	const struct graph *graph = units->graph;
-	uint8_t kind = times->kind[units->op_class[op]];
-	int64_t flops = times->flops[units->op_class[op]], bytes = 0;
-	if (kind & KIND_VIEW)
-		return 0;
-	flops = split_share(units, mesh, op, split, flops);
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		uint32_t reads = csr_length(&graph->reads, op);
-		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		bytes += placement_bytes(units, mesh, tensor, split_place(units, op, split, k));
-	}
-	return machine_time(times->machine, kind & KIND_MATRIX, (enum machine_format)(kind >> FORMAT_SHIFT), flops, bytes)
-		+ op_inside_time(units, mesh, op, split, NULL, NULL);
+	const struct op_work *work = &times->work[units->op_class[op]];
+	return work->view ? 0 : op_share_time(units, mesh, work, times->machine, op, split) + op_inside_time(units, mesh, op, split, NULL, NULL);
 }
 
 struct op_clock op_times_clock(const struct op_times *times)
 {
-	return (struct op_clock) { share_time, times };
+	return (struct op_clock) { takes, times };
 }

@@ -1,9 +1,28 @@
-/* op_time.h: how long one device takes for its share of an op. */
+/* op_time.h: how long one device takes for its share of an op.
+ *
+ * There is one formula, op_work_time(), for plans, searches of shardings, pipelines and whole configurations: what differs is who says what share of
+ * FLOPs and bytes a device has.
+ */
 #ifndef TIDEMARK_COST_OP_TIME_H
 #define TIDEMARK_COST_OP_TIME_H
 
 #include "machine.h"
 #include "placement.h"
+
+/* What an op does, whatever its share. */
+struct op_work {
+	int64_t flops;             /* of the whole op: the graph's, else by its rule */
+	uint8_t format;
+	bool matrix, attention, view, cast;
+	bool linear;               /* a sum or a copy: gradients pass through it as they are */
+	bool pieces;               /* attention on a piece of a sequence: never set here, by those who know how it is split */
+	bool gathers;              /* of its first operand, a table, it reads the rows that it gives */
+};
+/* [ops] into the arena. flops is 0 where neither graph nor rule say. OK or NO_MEMORY. O(size). */
+enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work);
+/* Picoseconds of so many FLOPs and bytes of it. Kernels in which several ops are fused leave a share of the traffic of
+ * ops that aren't matrix products; casts read and write once, whatever is fused. O(1). */
+int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes);
 
 /* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
 struct op_clock {
@@ -14,9 +33,7 @@ struct op_clock {
 /* What doesn't depend on the split: the same for ops that are alike. */
 struct op_times {
 	const struct machine *machine;
-	const struct rules *rules;
-	uint8_t *kind;             /* [op classes] */
-	int64_t *flops;            /* [op classes] of the whole op */
+	struct op_work *work;      /* [op classes] */
 	struct arena arena;
 };
 
@@ -25,9 +42,16 @@ enum status op_times_find(const struct units *units, const struct rules *rules, 
 void op_times_free(struct op_times *times);
 /* A clock that asks them: roofline of the local share, and the all-reduces inside the op. */
 struct op_clock op_times_clock(const struct op_times *times);
+/* A device's share of an op's computation alone, in picoseconds. O(arguments). */
+int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work, const struct machine *machine, uint32_t op,
+	struct split split);
 
-/* The time of a whole op on one device, in picoseconds; a view takes none. O(arguments). */
+/* The time of an op on a device that has the graph's tensors as they are, in picoseconds; a view takes none. O(arguments). */
 int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op);
+/* The same of an op that is a device's share. pieces: op_on_pieces(). */
+int64_t op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces);
+/* True where devices share the sequence of an op. */
+bool op_on_pieces(const struct units *units, uint32_t op, struct split split);
 
 /* The time of all-reduces inside an op, in picoseconds by axis. */
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],

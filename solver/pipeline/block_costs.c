@@ -12,16 +12,16 @@ static bool plain_view(const struct graph *graph, const struct rule *rule, uint3
 }
 
 /* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others. O(1). */
-static uint32_t op_canonical(const struct graph *graph, const struct op_work *work, uint32_t tensor)
+static uint32_t op_canonical(const struct graph *graph, const uint32_t *twin, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
-	return writer == NONE || work[writer].twin == NONE ? tensor : graph->writes.item[graph->writes.start[work[writer].twin]];
+	return writer == NONE || twin[writer] == NONE ? tensor : graph->writes.item[graph->writes.start[twin[writer]]];
 }
 
 /* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first come first. */
-static uint32_t twin_of(const struct graph *graph, const struct op_work *work, uint32_t op, uint32_t *first, uint32_t *next)
+static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_t op, uint32_t *first, uint32_t *next)
 {
-	uint32_t operand = op_canonical(graph, work, graph->reads.item[graph->reads.start[op]]), *at = &first[operand];
+	uint32_t operand = op_canonical(graph, twin, graph->reads.item[graph->reads.start[op]]), *at = &first[operand];
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	for (; *at != NONE; at = &next[*at]) {
 		const struct tensor *other = &graph->tensor[graph->writes.item[graph->writes.start[*at]]];
@@ -33,7 +33,7 @@ static uint32_t twin_of(const struct graph *graph, const struct op_work *work, u
 	return NONE;
 }
 
-static bool find_twins(const struct graph *graph, const struct rules *rules, struct op_work *work)
+static bool find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
 {
 	struct arena arena = { 0 };
 	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first), *next = arena_alloc(&arena, graph->ops, sizeof *next);
@@ -41,46 +41,72 @@ static bool find_twins(const struct graph *graph, const struct rules *rules, str
 		first[t] = NONE;
 	for (uint32_t op = 0; first && next && op < graph->ops; op++) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		next[op] = NONE;
+		next[op] = twin[op] = NONE;
 		if (rule && plain_view(graph, rule, op))
-			work[op].twin = twin_of(graph, work, op, first, next);
+			twin[op] = twin_of(graph, twin, op, first, next);
 	}
 	arena_free(&arena);
 	return first && next;
 }
 
-enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work)
+/* ---- updates that wait for each other ---- */
+
+static uint32_t leader(uint32_t *of, uint32_t s)
 {
-	struct binding binding = { 0 };
-	enum status status = OK;
-	*work = arena_alloc(arena, graph->ops, sizeof **work);
-	for (uint32_t op = 0; *work && op < graph->ops && status != NO_MEMORY; op++) {
-		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		struct op_work *of = &(*work)[op];
-		struct error ignored;
-		*of = (struct op_work) { .twin = NONE, .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
-		if (!rule)
-			continue;
-		of->matrix = machine_is_matrix(rule);
-		of->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
-		of->cast = rule->traits & TRAIT_CAST;
-		of->view = rule->cost == COST_NONE;
-		of->gathers = rule->traits & TRAIT_ROWS;
-		of->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
-		if (graph->op[op].flops < 0 && (status = rule_bind_op(rule, graph, op, &binding, &ignored)) == OK)
-			of->flops = rule_flops(rule, &binding);
-		if (causal && of->attention)
-			of->flops /= 2;
+	while (of[s] != s)
+		s = of[s] = of[of[s]];
+	return s;
+}
+
+/* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing. joint: a set has two parameters. */
+static bool find_joint(const struct graph *graph, bool *joint)
+{
+	struct arena arena = { 0 };
+	uint32_t *set = arena_alloc(&arena, graph->storages, sizeof *set);
+	bool *written = arena_alloc(&arena, graph->storages, 1), *has = arena_alloc(&arena, graph->storages, 1), fine = set && written && has;
+	*joint = false;
+	for (uint32_t s = 0; fine && s < graph->storages; s++)
+		set[s] = s;
+	for (uint32_t op = 0; fine && op < graph->ops; op++) {
+		FOR_ROW(i, &graph->writes, op)
+			written[graph->tensor[graph->writes.item[i]].storage] = true;
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			written[graph->tensor[graph->inplace[i].in].storage] = true;
 	}
-	binding_free(&binding);
-	return *work && status != NO_MEMORY && find_twins(graph, rules, *work) ? OK : NO_MEMORY;
+	for (uint32_t op = 0; fine && op < graph->ops; op++) {
+		uint32_t first = NONE;
+		if (graph->op[op].phase != PHASE_UPDATE)
+			continue;
+		FOR_ROW(i, &graph->touches, op) {
+			uint32_t s = graph->touches.item[i];
+			if (!written[s])
+				continue;
+			if (first != NONE)
+				set[leader(set, s)] = leader(set, first);
+			first = s;
+		}
+	}
+	for (uint32_t s = 0; fine && s < graph->storages; s++)
+		if (written[s] && graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE) {
+			*joint |= has[leader(set, s)];
+			has[leader(set, s)] = true;
+		}
+	arena_free(&arena);
+	return fine;
+}
+
+enum status block_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work)
+{
+	work->twin = arena_alloc(arena, graph->ops, sizeof *work->twin);
+	enum status status = op_work_find(graph, rules, arena, &work->op);
+	return status == OK && work->twin && find_twins(graph, rules, work->twin) && find_joint(graph, &work->joint) ? OK : NO_MEMORY;
 }
 
 struct costing {
 	const struct units *units;
 	const struct sharding *sharding;
 	const struct blocks *blocks;
-	const struct op_work *work;
+	const struct block_work *work;
 	const struct machine *machine;
 	uint32_t context, experts;
 	struct block_cost *cost;
@@ -96,6 +122,11 @@ static int64_t bytes_at(const struct costing *costing, uint32_t tensor, struct p
 	return placement_bytes(costing->units, &costing->sharding->mesh, tensor, placement);
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static int64_t storage_bytes(const struct costing *costing, uint32_t storage)
 {
 	uint32_t root = costing->units->graph->storage[storage].root;
@@ -106,44 +137,16 @@ static int64_t storage_bytes(const struct costing *costing, uint32_t storage)
 
 static int64_t op_time(const struct costing *costing, uint32_t op)
 {
-	const struct graph *graph = costing->units->graph;
-	const struct op_work *work = &costing->work[op];
 	const struct sharding *sharding = costing->sharding;
-	int64_t flops = work->flops, bytes = 0;
-	if (work->view)
-		return 0;
-	flops = split_share(costing->units, &sharding->mesh, op, sharding->split[op], flops);
-	FOR_ROW(i, &graph->reads, op)
-		if (!work->gathers || i > graph->reads.start[op] || graph->op[op].phase != PHASE_FORWARD)
-			bytes += bytes_at(costing, graph->reads.item[i], sharding->needed[i]);
-	FOR_ROW(i, &graph->writes, op)
-		bytes += bytes_at(costing, graph->writes.item[i], sharding->produced[graph->writes.item[i]]);
-	costing->cost[costing->blocks->of[op]].flops += flops;
-	if (work->attention && costing->machine->attention > 0)
-		flops = flops / costing->machine->attention * 1000;
-	if (work->attention && costing->context != NONE && costing->machine->pieces > 0)
-		flops = flops / costing->machine->pieces * 1000;
-	if (!work->matrix && !work->cast)      /* casts read and write once, whatever is fused */
-		bytes = bytes / 1000 * costing->machine->fused;
-	return machine_time(costing->machine, work->matrix, (enum machine_format)work->format, flops, bytes);
-}
-
-/* All-reduces that an op makes itself: a softmax over a sharded vocabulary. */
-static int64_t inside_time(const struct costing *costing, uint32_t op, uint32_t axis)
-{
-	const struct mesh *mesh = &costing->sharding->mesh;
-	struct split split = costing->sharding->split[op];
-	const struct unit *unit = split.on[axis] >= 0 ? &costing->units->unit[costing->units->unit_start[op] + (uint32_t)split.on[axis]] : NULL;
-	if (!unit || unit->inside == 0)
-		return 0;
-	int64_t bytes = unit_inside_bytes(costing->units, mesh, op, split, axis);
-	return unit->inside * collective_time(&mesh->axis[axis], COLLECTIVE_ALL_REDUCE, bytes);
+	const struct op_work *work = &costing->work->op[op];
+	costing->cost[costing->blocks->of[op]].flops += split_share(costing->units, &sharding->mesh, op, sharding->split[op], work->flops);
+	return op_share_time(costing->units, &sharding->mesh, work, costing->machine, op, sharding->split[op]);
 }
 
 /* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops have it. */
 static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
 {
-	size_t at = 2 * (size_t)op_canonical(costing->units->graph, costing->work, tensor);
+	size_t at = 2 * (size_t)op_canonical(costing->units->graph, costing->work->twin, tensor);
 	return costing->seen[at] && placement_equal(needed, costing->gathered[at])
 		&& bytes_at(costing, tensor, needed) <= bytes_at(costing, tensor, costing->sharding->produced[tensor]);
 }
@@ -156,7 +159,7 @@ static enum status link_time(struct costing *costing, uint32_t op, int64_t *time
 	bool backward = graph->op[op].phase != PHASE_FORWARD;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i];
-		size_t at = 2 * (size_t)op_canonical(graph, costing->work, tensor) + backward;
+		size_t at = 2 * (size_t)op_canonical(graph, costing->work->twin, tensor) + backward;
 		struct placement needed = sharding->needed[i];
 		struct reshard reshard;
 		if (placement_equal(needed, sharding->produced[tensor]) || (costing->seen[at] && placement_equal(needed, costing->gathered[at])))
@@ -172,8 +175,7 @@ static enum status link_time(struct costing *costing, uint32_t op, int64_t *time
 		costing->gathered[at] = needed;
 		*time += reshard.time;
 	}
-	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
-		*time += inside_time(costing, op, a);
+	*time += op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
 	return OK;
 }
 
@@ -261,7 +263,7 @@ static enum status split(struct costing *costing, struct arena *arena)
 		return NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
-		linear[op] = costing->work[op].linear;
+		linear[op] = costing->work->op[op].linear;
 	}
 	enum status status = weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
 	for (uint32_t s = 0; s < graph->storages && status == OK; s++) {
@@ -276,28 +278,18 @@ static enum status split(struct costing *costing, struct arena *arena)
 	return status;
 }
 
-/* Walks through the forward and backward ops in program order with what is alive but neither saved nor a gradient of parameters. */
-static void add_transient(struct costing *costing)
+/* Of an op what is only there while it runs: gradients that it writes, which are reduced or used up next, and parameters that it reads. */
+static int64_t passing(const struct costing *costing, uint32_t op)
 {
 	const struct graph *graph = costing->units->graph;
-	int64_t live = 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
-		if (graph->op[op].phase == PHASE_UPDATE)
-			continue;
-		for (int after = 0; after < 2; after++) {
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
-				if (graph->storage[s].allocator == NONE || graph->storage[s].persistent || costing->saved[s] || costing->gradient[s])
-					continue;
-				if (!after && graph->storage[s].allocator == op)
-					live += storage_bytes(costing, s);
-				if (after && costing->last[s] == op && !graph->storage[s].live_out)
-					live -= storage_bytes(costing, s);
-			}
-			cost->transient = live > cost->transient ? live : cost->transient;
-		}
+	int64_t sum = 0;
+	FOR_ROW(i, &graph->touches, op) {
+		uint32_t s = graph->touches.item[i];
+		bool written = costing->gradient[s] && graph->storage[s].allocator == op;
+		if (written || (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE))
+			sum += storage_bytes(costing, s);
 	}
+	return sum;
 }
 
 static uint32_t class_of(const struct costing *costing, uint32_t tensor)
@@ -309,6 +301,61 @@ static uint32_t class_of(const struct costing *costing, uint32_t tensor)
 	if (costing->experts == NONE || placement.on[costing->experts] < 0)
 		class |= WHOLE_ON_EXPERTS;
 	return class;
+}
+
+/* Views that say the same are gathered once in a pass. */
+static void add_reads(struct costing *costing, uint32_t *block_of)
+{
+	const struct graph *graph = costing->units->graph;
+	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
+		block_of[t] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t block = costing->blocks->of[op];
+		bool backward = graph->op[op].phase == PHASE_BACKWARD;
+		struct block_reads *reads = backward ? &costing->cost[block].backward_reads : &costing->cost[block].forward_reads;
+		if (graph->op[op].phase == PHASE_UPDATE || costing->work->op[op].view)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = op_canonical(graph, costing->work->twin, graph->reads.item[i]), s = graph->tensor[tensor].storage;
+			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE || block_of[2 * (size_t)tensor + backward] == block)
+				continue;
+			uint32_t class = class_of(costing, graph->storage[s].root);
+			block_of[2 * (size_t)tensor + backward] = block;
+			reads->bytes[class] += storage_bytes(costing, s);
+			reads->count[class]++;
+		}
+	}
+}
+
+/* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside all that is saved up to the block. */
+static void add_transient(struct costing *costing, int64_t *saved_until)
+{
+	const struct graph *graph = costing->units->graph;
+	int64_t live = 0, saved;
+	for (uint32_t b = 0; b < costing->blocks->blocks; b++)
+		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;
+	for (uint32_t b = 0; b < costing->blocks->blocks; b++)
+		costing->cost[b].transient = costing->cost[b].transient_gathered = INT64_MIN;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
+		if (graph->op[op].phase == PHASE_UPDATE)
+			continue;
+		int64_t gathered = passing(costing, op);
+		saved = saved_until[costing->blocks->of[op]];
+		for (int after = 0; after < 2; after++) {
+			FOR_ROW(i, &graph->touches, op) {
+				uint32_t s = graph->touches.item[i];
+				if (graph->storage[s].allocator == NONE || graph->storage[s].persistent || costing->gradient[s])
+					continue;
+				if (!after && graph->storage[s].allocator == op)
+					live += storage_bytes(costing, s);
+				if (after && costing->last[s] == op && !graph->storage[s].live_out)
+					live -= storage_bytes(costing, s);
+			}
+			cost->transient = larger(cost->transient, live - saved);
+			cost->transient_gathered = larger(cost->transient_gathered, live - saved + (after ? 0 : gathered));
+		}
+	}
 }
 
 /* The other block that reads a parameter in the forward pass, or NONE. */
@@ -347,7 +394,7 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 		if (units->part[i].role == ROLE_VOCABULARY)
 			return 0;
 	for (uint32_t i = graph->users.start[parameter]; i < graph->users.start[parameter + 1]; i++)
-		multiplied |= costing->work[graph->users.item[i]].matrix;
+		multiplied |= costing->work->op[graph->users.item[i]].matrix;
 	for (uint32_t a = 0; a < mesh->axes && stacked > 1; a++) {
 		int8_t on = costing->sharding->produced[root].on[a];
 		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
@@ -367,6 +414,8 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 	bytes = (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
 	if (s == parameter)
+		costing->cost[home].parameters[class]++;
+	if (s == parameter)
 		costing->cost[home].matrices += one_matrix(costing, parameter);
 	if (graph->tensor[root].dims < 2)
 		*field(&costing->cost[home].vectors, class) += bytes;
@@ -374,6 +423,29 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 		*field(&costing->cost[other].shared, class) += bytes;
 		costing->cost[other].shared_with = home;
 	}
+}
+
+/* Every op of the update on 1, 1/2, 1/4, ... of what it touches: states lie as their parameter does. */
+static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
+{
+	const struct graph *graph = costing->units->graph;
+	const struct op_work *work = &costing->work->op[op];
+	uint32_t home = costing->blocks->home[parameter];
+	int64_t whole = graph->storage[parameter].bytes, bytes = 0;
+	if (home == NONE || whole == 0)
+		return;
+	FOR_ROW(i, &graph->reads, op)
+		bytes += graph->tensor[graph->reads.item[i]].bytes;
+	FOR_ROW(i, &graph->writes, op)
+		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	double share = (double)storage_bytes(costing, parameter) / (double)whole;
+	int64_t beside = 0;
+	FOR_ROW(i, &graph->touches, op)
+		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
+	costing->cost[home].update_transient = larger(costing->cost[home].update_transient, (int64_t)((double)beside * share));
+	int64_t *time = costing->cost[home].update[class_of(costing, graph->storage[parameter].root)];
+	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
+		time[i] += op_work_time(costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));
 }
 
 static int64_t *parameter_field(struct block_states *states, uint32_t class) { return &states->parameter[class]; }
@@ -401,6 +473,15 @@ static void add_states(struct costing *costing, uint32_t *owner)
 					owner[s] = of;
 			}
 		}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? updated_parameter(graph, op) : NONE;
+		if (graph->op[op].phase != PHASE_UPDATE)
+			continue;
+		FOR_ROW(i, &graph->touches, op)
+			of = of == NONE ? owner[graph->touches.item[i]] : of;
+		if (of != NONE)
+			add_update(costing, op, of);
+	}
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		if (owner[s] == s)
 			add_state(costing, s, s, parameter_field);
@@ -411,7 +492,7 @@ static void add_states(struct costing *costing, uint32_t *owner)
 	}
 }
 
-enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct op_work *work,
+enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct block_work *work,
 	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
@@ -423,15 +504,17 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.last = arena_alloc(&arena, graph->storages, sizeof *costing.last);
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
-	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner);
+	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner), *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
+	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
-	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && owner) {
+	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
 			cost[b] = (struct block_cost) { .shared_with = NONE, .send = blocks->crossing[b] == NONE ? 0
 				: bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
 		classify(&costing);
 		add_saved(&costing);
-		add_transient(&costing);
+		add_transient(&costing, saved_until);
+		add_reads(&costing, block_of);
 		add_states(&costing, owner);
 		status = split(&costing, &arena);
 		if (status == OK)

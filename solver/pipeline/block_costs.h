@@ -3,12 +3,17 @@
 #define TIDEMARK_PIPELINE_BLOCK_COSTS_H
 
 #include "blocks.h"
-#include "solver/cost/machine.h"
-#include "solver/cost/placement.h"
+#include "solver/cost/op_time.h"
 
 /* Parameters differ in the axes over which they are whole, and so in who shares their states: bit 0: the context axis, bit 1: the
  * expert axis. */
 enum { WHOLE_ON_CONTEXT = 1, WHOLE_ON_EXPERTS = 2, STATE_CLASSES = 4 };
+
+/* Times of the update are kept for groups of 1, 2, 4, ... devices that share it. */
+enum { UPDATE_SHARES = 13 };
+
+/* What one pass reads of parameters, each view of one apart, as they are gathered where states are shared. */
+struct block_reads { int64_t bytes[STATE_CLASSES]; uint32_t count[STATE_CLASSES]; };
 
 struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES]; };
 
@@ -20,9 +25,14 @@ struct block_cost {
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
 	int64_t saved_small;             /* of these, statistics: less than 1/64 of the elements that cross to the next block */
 	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split */
-	int64_t transient;               /* the most bytes alive beside what is saved, states and gradients, in program order */
+	int64_t transient;               /* the most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0 */
+	int64_t transient_gathered;      /* the same with the parameters that an op reads and the gradients that it writes, whole over all that share states */
+	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included */
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
+	int64_t update[STATE_CLASSES][UPDATE_SHARES]; /* picoseconds of the update of parameters that are read here first */
+	struct block_reads forward_reads, backward_reads;
+	uint32_t parameters[STATE_CLASSES]; /* how many are read here first */
 	struct block_states states;      /* of parameters that are read here first */
 	struct block_states vectors;     /* of these, the ones of parameters of one dim */
 	struct block_states shared;      /* of parameters that are read here too, but first in block shared_with */
@@ -30,18 +40,17 @@ struct block_cost {
 };
 
 /* What doesn't depend on the sharding. */
-struct op_work {
-	int64_t flops;
-	uint32_t twin;               /* of a view: the first op that gives the same view of the same tensor; NONE else */
-	uint8_t format;
-	bool matrix, attention, view, gathers, cast, linear;
+struct block_work {
+	struct op_work *op;          /* [ops] */
+	uint32_t *twin;              /* [ops] of a view: the first op that gives the same view of the same tensor; NONE else */
+	bool joint;                  /* the update of one parameter waits for gradients of others: loss scaling, clipping by a norm */
 };
-/* [ops] into the arena. causal: attention in one kernel skips the half of the scores that a causal mask hides. OK or NO_MEMORY. */
-enum status op_work_find(const struct graph *graph, const struct rules *rules, bool causal, struct arena *arena, struct op_work **work);
+/* Into the arena. OK or NO_MEMORY. */
+enum status block_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work);
 
 /* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is not counted
  * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */
-enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct op_work *work,
+enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct block_work *work,
 	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost);
 
 #endif

@@ -39,11 +39,11 @@ static void add_states(const struct config *config, const struct block_states *s
 	}
 }
 
-static int64_t parameters_of(const struct block_states *states)
+static int64_t reads_of(const struct block_reads *reads)
 {
 	int64_t sum = 0;
 	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		sum += states->parameter[class];
+		sum += reads->bytes[class];
 	return sum;
 }
 
@@ -52,15 +52,59 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Parameters lie in shards and are gathered to be read. */
+static bool gathers(const struct config *config)
+{
+	return config->zero >= 3 && config->dp * config->cp * config->ep > 1;
+}
+
+/* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
+static bool sums_gradients(const struct config *config)
+{
+	return config->microbatches > 1 || config->pp > 1;
+}
+
+static int64_t working_of(const struct block_cost *cost, const struct config *config, const struct overheads *overheads)
+{
+	return !overheads->transient ? 0 : overheads->gathered && gathers(config) ? cost->transient_gathered : cost->transient;
+}
+
 /* Short-lived tensors beside the activations that are left: a block's come when those of the blocks behind it are freed. */
-static int64_t transient_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
+static int64_t transient_of(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end)
 {
 	int64_t most = 0, freed = 0;
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
-		most = larger(most, model->cost[b].transient - freed);
+		most = larger(most, working_of(&model->cost[b], config, overheads) - freed);
 		freed += model->cost[b].saved;
 	}
 	return most;
+}
+
+/* Where gradients aren't added up: of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
+ * wait for all of them. Sets activations, transient and gradients to what they are then. */
+static void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end,
+	struct rank_memory *memory)
+{
+	int64_t most = -1, left = memory->activations, gradients = 0, update = 0;
+	for (uint32_t b = end; b-- > begin;) {
+		struct rank_memory of = { 0 };
+		int64_t working = working_of(&model->cost[b], config, overheads);
+		if (left + working + gradients > most) {
+			most = left + working + gradients;
+			memory->activations = left;
+			memory->transient = working;
+			memory->gradients = gradients;
+		}
+		add_states(config, &model->cost[b].states, 1, &of);
+		gradients += model->joint ? of.gradients : 0;
+		left -= model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
+		update = larger(update, share(model->cost[b].update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1));
+	}
+	if (gradients + update > most) {
+		memory->activations = 0;
+		memory->transient = update;
+		memory->gradients = gradients;
+	}
 }
 
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
@@ -73,8 +117,8 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (with_shared)
 		add_states(config, &cost->shared, 1, memory);
 	memory->activations += in_flight.weight * (cost->saved - (overheads->small ? 0 : cost->saved_small)) + in_flight.between * cost->between;
-	if (overheads->gathered && config->zero >= 3 && config->dp * config->cp * config->ep > 1)
-		memory->gathered = larger(memory->gathered, 2 * parameters_of(&cost->states));
+	if (overheads->gathered && gathers(config) && !sums_gradients(config))
+		memory->gathered = larger(memory->gathered, larger(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
 }
 
 /* The weights of every kind of block of a rank, once. */
@@ -119,7 +163,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
 		uint32_t piece = piece_at(config, rank, chunk);
 		struct in_flight in_flight = config_in_flight(config, rank, chunk);
-		memory->transient = larger(memory->transient, transient_of(model, overheads, first[piece], first[piece + 1]));
+		memory->transient = larger(memory->transient, transient_of(model, config, overheads, first[piece], first[piece + 1]));
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			uint32_t with = model->cost[b].shared_with;
 			bool here = false;
@@ -130,6 +174,8 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 	}
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
+	if (!sums_gradients(config) && overheads->transient)
+		fullest_moment(model, config, overheads, first[0], first[1], memory);
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
 }
@@ -295,7 +341,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
 		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
 		cutting.fixed = larger(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
-			+ memory.gathered + transient_of(model, overheads, b, b + 1));
+			+ memory.gathered + transient_of(model, config, overheads, b, b + 1));
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
@@ -329,44 +375,118 @@ static int64_t beyond(int64_t collectives, int64_t compute, const struct overhea
 	return larger(0, collectives - compute / 1000 * overheads->overlap);
 }
 
+/* Each tensor is a collective of its own. */
+static int64_t collectives_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
+{
+	return count > 0 ? count * collective_time(axis, collective, bytes / count) : 0;
+}
+
+/* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
+struct state_traffic { int64_t once, updated, forward, gather, each; };   /* forward, gather: before the passes; each: behind the backward pass */
+
+static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
+{
+	struct mesh_axis axis = group_axis(model, config, class);
+	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
+	uint32_t count = 0, forwards = 0, backwards = 0;
+	for (uint32_t b = begin; b < end; b++) {
+		const struct block_cost *cost = &model->cost[b];
+		parameters += cost->states.parameter[class];
+		gradients += cost->states.gradient[class];
+		count += cost->parameters[class];
+		forward += cost->forward_reads.bytes[class];
+		forwards += cost->forward_reads.count[class];
+		backward += cost->backward_reads.bytes[class];
+		backwards += cost->backward_reads.count[class];
+	}
+	int64_t scatter = collectives_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
+	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
+	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
+	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
+	/* nobody has room for whole gradients: every microbatch's are reduced at once */
+	traffic->each += config->zero >= 2 ? scatter : 0;
+	traffic->gather += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
+}
+
+/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the block before begins;
+ * gradients of a block are reduced when it ends, after what is waited for. */
+struct streams { int64_t time, begun, free; };   /* of the passes; when the block before began; when the stream is free */
+
+static void run_block(struct streams *streams, int64_t gather, int64_t takes)
+{
+	if (gather > 0)
+		streams->free = larger(streams->free, streams->begun) + gather;
+	streams->time = gather > 0 ? larger(streams->time, streams->free) : streams->time;
+	streams->begun = streams->time;
+	streams->time += takes;
+}
+
+static struct state_traffic block_traffic(const struct config_model *model, const struct config *config, uint32_t block)
+{
+	struct state_traffic traffic = { 0 };
+	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		if (group_of(config, class) > 1)
+			add_traffic(model, config, block, block + 1, class, &traffic);
+	return traffic;
+}
+
+static int64_t exposed_once(const struct config_model *model, const struct config *config, uint32_t blocks)
+{
+	struct streams streams = { 0 };
+	int64_t passes = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	for (uint32_t b = 0; b < blocks; b++) {
+		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
+		passes += model->cost[b].forward + model->cost[b].backward;
+	}
+	for (uint32_t b = blocks; b-- > 0;) {
+		struct state_traffic traffic = block_traffic(model, config, b);
+		run_block(&streams, traffic.gather, model->cost[b].backward);
+		streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
+		reduce = traffic.once + traffic.each;
+		ready = streams.time;
+		updated += traffic.updated;
+	}
+	streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
+	return larger(streams.free, streams.time) - passes + updated;
+}
+
 /* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
  * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
 static int64_t exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
 	uint32_t end)
 {
-	int64_t once = 0, updated = 0, each_forward = 0, each_backward = 0, backward = 0, forward = 0;
+	struct state_traffic traffic = { 0 };
+	int64_t backward = 0, forward = 0;
+	if (!sums_gradients(config))
+		return exposed_once(model, config, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;
 	}
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		struct mesh_axis axis = group_axis(model, config, class);
-		int64_t parameters = 0, gradients = 0;
-		for (uint32_t b = begin; b < end; b++) {
-			parameters += model->cost[b].states.parameter[class];
-			gradients += model->cost[b].states.gradient[class];
-		}
-		int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, parameters), scatter = collective_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients);
-		once += config->zero == 0 ? collective_time(&axis, COLLECTIVE_ALL_REDUCE, gradients) : config->zero == 1 ? scatter : 0;
-		updated += config->zero == 1 || config->zero == 2 ? gather : 0;
-		each_forward += config->zero >= 3 ? gather : 0;
-		/* nobody has room for whole gradients: every microbatch's are reduced at once */
-		each_backward += (config->zero >= 2 ? scatter : 0) + (config->zero >= 3 ? gather : 0);
-	}
-	return beyond(once, backward, overheads) + updated + config->microbatches * (beyond(each_forward, forward, overheads) + beyond(each_backward, backward, overheads));
+	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		if (group_of(config, class) > 1)
+			add_traffic(model, config, begin, end, class, &traffic);
+	return beyond(traffic.once, backward, overheads) + traffic.updated
+		+ config->microbatches * (beyond(traffic.forward, forward, overheads) + beyond(traffic.gather + traffic.each, backward, overheads));
 }
 
-/* Reading and writing all states once. */
+/* The update of so many devices together: between powers of two in proportion to a device's share. */
+static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
+{
+	int i = 0;
+	while (i + 2 < UPDATE_SHARES && (UINT32_C(2) << i) <= group)
+		i++;
+	double low = 1.0 / (double)(UINT32_C(1) << i), share = 1.0 / group;
+	return share >= low ? time[i] : time[i + 1] + (int64_t)((double)(time[i] - time[i + 1]) * (share - low / 2) / (low / 2));
+}
+
 static int64_t update_time(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
 {
-	int64_t bytes = 0;
+	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
-		for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-			const struct block_states *states = &model->cost[b].states;
-			bytes += share(2 * states->optimizer[class] + states->gradient[class] + states->parameter[class],
-				config->zero >= 1 ? group_of(config, class) : 1);
-		}
-	return machine_time(model->machine, false, FORMAT_F32, bytes / 8, bytes);
+		for (uint32_t class = 0; class < STATE_CLASSES; class++)
+			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? group_of(config, class) : 1);
+	return sum;
 }
 
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
@@ -530,8 +650,9 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	for (uint32_t rank = 0; rank < ranks; rank++) {
 		struct rank_memory memory;
 		config_rank_memory(model, config, overheads, first, rank, &memory);
-		fixed[rank] = memory.total - memory.activations - memory.transient;
-		working[rank] = memory.transient;
+		int64_t saved = sums_gradients(config) ? memory.activations : kept_of(model, overheads, first[0], first[1]);
+		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead + (sums_gradients(config) ? memory.gradients : 0);
+		working[rank] = memory.total - fixed[rank] - saved;
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		kept[k] = kept_of(model, overheads, first[k], first[k + 1]);

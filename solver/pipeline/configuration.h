@@ -28,14 +28,14 @@ struct overheads {
 	uint32_t inside;            /* thousandths of the collectives inside layers that products hide: Megatron's tp_comm_overlap, PyTorch's async TP */
 	bool transient;             /* count what is alive for a moment only */
 	bool small;                 /* count statistics of norms and the like */
-	bool gathered;              /* count ZeRO-3's gathered parameters: two blocks at a time */
+	bool gathered;              /* count ZeRO-3's gathered parameters: those that an op reads, and a block ahead */
 	bool vectors;               /* count parameters of one dim */
 	bool cached;                /* one weight gradient for every shape of the layers stays allocated, as Transformer Engine keeps it */
 };
 extern const struct overheads overheads_all;      /* everything counts, 0.8 overlap, no context, no fragmentation */
 
 struct rank_memory {
-	int64_t parameters, gradients, optimizer, activations, transient, gathered;
+	int64_t parameters, gradients, optimizer, activations, transient, gathered; /* at the step's fullest moment */
 	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
 	int64_t overhead, total;
 };
@@ -55,6 +55,7 @@ struct config_model {
 	const struct machine *machine;
 	uint32_t devices_per_node;
 	int64_t limit;                   /* bytes of a device, which pipeline cuts try to keep; < 0: none */
+	bool joint;                      /* updates wait for all gradients: struct block_work */
 	uint32_t layer, layers, period;  /* repeated layers: blocks layer .. layer + layers * period; layers 0: none */
 	bool even;                       /* cuts share the layers out evenly */
 };

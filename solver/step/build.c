@@ -92,6 +92,15 @@ static void count_flops(struct build *build)
 		build->status = status;
 }
 
+void build_share(struct build *build, int64_t done, int64_t whole)
+{
+	count_flops(build);
+	if (build->status != OK || build->op == NONE || whole <= 0)
+		return;
+	struct op *op = draft_op_at(build->draft, build->op);
+	op->flops = op->flops > 0 ? (int64_t)((double)op->flops * (double)done / (double)whole) : op->flops;
+}
+
 void build_finish(struct build *build)
 {
 	count_flops(build);

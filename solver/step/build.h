@@ -55,6 +55,8 @@ uint32_t build_inplace(struct build *build, uint32_t of);
 /* The last op writes a tensor in place without a new name (running statistics). */
 void build_touch(struct build *build, uint32_t tensor);
 
+/* Counts the last op's FLOPs, of which it does just so many of so many: attention in one kernel skips what a causal mask hides. */
+void build_share(struct build *build, int64_t done, int64_t whole);
 /* Counts the last op's FLOPs and frees what counting took. */
 void build_finish(struct build *build);
 

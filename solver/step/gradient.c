@@ -478,6 +478,8 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	for (uint32_t i = 0; i < g->ins; i++)
 		if (needs(g, i) && passes_to(rule, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
+	if (g->done > 0 && g->done < g->whole)
+		build_share(g->build, g->done, g->whole);
 }
 
 /* ---- the table of derivatives that take more than one kernel ------------------------------------------------ */

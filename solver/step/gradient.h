@@ -21,6 +21,7 @@ struct gradient {
 	const uint32_t *from;     /* [outs] gradients that arrived, NONE where none did */
 	uint32_t *to;             /* [ins] gradients of the inputs: filled where needed, NONE elsewhere */
 	enum gradient_policy policy;
+	int64_t done, whole;      /* FLOPs of the forward op, and by its rule; 0: nobody says */
 };
 
 /* False for ops through which no gradient passes: comparisons, integer results. Ops without a rule pass one. O(1). */

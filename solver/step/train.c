@@ -156,6 +156,19 @@ static uint32_t seed_gradients(struct train *train)
 	return seeds;
 }
 
+/* Attention that skips what a mask hides does so in the backward pass, too. */
+static void find_skipped(const struct train *train, uint32_t op, struct gradient *gradient)
+{
+	const struct rule *rule = rules_find(train->options->rules, gradient->type);
+	struct binding binding = { 0 };
+	struct error ignored;
+	if (rule && rule->cost == COST_ATTENTION && rule_bind_op(rule, train->forward, op, &binding, &ignored) == OK) {
+		gradient->done = train->forward->op[op].flops;
+		gradient->whole = rule_flops(rule, &binding);
+	}
+	binding_free(&binding);
+}
+
 static void expand_op(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
@@ -170,6 +183,7 @@ static void expand_op(struct train *train, uint32_t op)
 		.in = ids, .to = ids + ins, .out = ids + 2 * (size_t)ins, .from = ids + 2 * (size_t)ins + outs, .needs = needs,
 		.policy = train->options->policy,
 	};
+	find_skipped(train, op, &gradient);
 	for (uint32_t i = 0; i < ins && train->build.status == OK; i++) {
 		ids[i] = i == 0 && train->copy[op] != NONE ? train->copy[op] : train->tensor[read[i]];
 		ids[ins + i] = NONE;

@@ -429,7 +429,11 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);
-	return status == CANCELLED ? OK : status;
+	if (status == BAD_INPUT && list->entries > 0) {     /* too large to be built whole */
+		list->entry[0].planned = (struct config_planned) { .tried = true };
+		snprintf(list->entry[0].planned.reason, sizeof list->entry[0].planned.reason, "%.*s", (int)sizeof list->entry[0].planned.reason - 1, error->text);
+	}
+	return status == CANCELLED || status == BAD_INPUT ? OK : status;
 }
 
 static int run(struct search *search)

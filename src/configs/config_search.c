@@ -7,7 +7,7 @@
 #include "src/scenario/devices.h"
 #include "solver/shard/split_roles.h"
 
-#define MICROBATCH_MAX 16
+#define MICROBATCH_MAX 16   /* where their number is open */
 #define CHUNKS_MAX 6u
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
 
@@ -16,7 +16,7 @@ struct step {
 	struct graph *graph;
 	struct units units;
 	struct blocks blocks;
-	struct op_work *work;
+	struct block_work work;
 	struct arena arena;
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
 	uint32_t layer, layers, layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
@@ -69,7 +69,7 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 	if (status == OK)
 		status = blocks_find(step->graph, &step->blocks);
 	if (status == OK)
-		status = op_work_find(step->graph, searching->rules, request->causal, &step->arena, &step->work);
+		status = block_work_find(step->graph, searching->rules, &step->arena, &step->work);
 	uint32_t begin, length, period;
 	if (status == OK && request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
@@ -130,7 +130,7 @@ static struct config_model model_of(const struct searching *searching)
 	const struct step *step = &searching->step;
 	return (struct config_model) { .blocks = searching->blocks, .cost = searching->cost, .machine = &request->machine,
 		.devices_per_node = request->devices_per_node, .limit = request->machine.memory, .layer = step->layer,
-		.layers = step->layers, .period = step->layer_blocks, .even = request->even };
+		.layers = step->layers, .period = step->layer_blocks, .joint = step->work.joint, .even = request->even };
 }
 
 static enum status evaluate(struct searching *searching, const struct config *config)
@@ -200,7 +200,7 @@ struct split_step { struct sharding sharding; uint32_t context, experts; };
 static enum status split_open(const struct searching *searching, const struct config *config, struct split_step *split)
 {
 	const struct config_request *request = searching->request;
-	struct mesh mesh = { 0 };
+	struct mesh mesh = { .padding = request->padding };
 	struct axis_roles roles[MESH_AXES];
 	uint32_t context = NONE, experts = NONE;
 	if (config->ep > 1) {
@@ -238,7 +238,7 @@ static enum status split_cost(struct searching *searching, const struct split_st
 	const struct step *step = &searching->step;
 	struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
 	struct machine machine = machine_of(searching->request);
-	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, step->work, &machine,
+	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
 		split->context, split->experts, cost);
 	if (status == OK) {
 		searching->list->splits++;
@@ -324,10 +324,11 @@ static enum status vary_step(struct searching *searching, struct config config)
 static enum status vary_all(struct searching *searching)
 {
 	const struct config_request *request = searching->request;
+	uint32_t most = request->microbatches ? (uint32_t)(request->batch < UINT32_MAX / 2 ? request->batch : UINT32_MAX / 2) : MICROBATCH_MAX;
 	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
 	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_AUTO && status == OK; recompute++)
-		for (uint32_t microbatch = 1; microbatch <= MICROBATCH_MAX && microbatch <= request->batch && status == OK; microbatch *= 2)
+		for (uint32_t microbatch = 1; microbatch <= most && microbatch <= request->batch && status == OK; microbatch *= 2)
 			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
 				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
 					|| (request->microbatch && microbatch != request->microbatch) || request->batch % ((int64_t)microbatch * ep) != 0)

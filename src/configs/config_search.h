@@ -26,12 +26,12 @@ struct config_request {
 	config_step *step;
 	void *context;
 	uint32_t repeat;             /* copies of the step's repeated layer that are not in the graph */
-	bool causal;                 /* attention in one kernel skips what a causal mask hides */
 	uint32_t devices, devices_per_node;
 	int64_t batch;               /* samples of a step, of all devices */
 	struct machine machine;      /* memory < 0: no limit */
 	struct overheads overheads;
 	bool eager;                  /* the machine's traffic of eager kernels counts */
+	bool padding;                /* as the knob */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;

@@ -298,8 +298,7 @@ void model_source_request(struct model_source *source, struct config_request *re
 {
 	request->step = source->step;
 	request->context = source;
+	request->padding = source->scenario->value[K_padding];
 	request->repeat = source->repeat;
 	request->eager = source->preset && !source->asked.fused;
-	enum model_family family = source->config.family;
-	request->causal = source->preset && (family == FAMILY_LLAMA || family == FAMILY_GPT || family == FAMILY_MOE || family == FAMILY_DEEPSEEK);
 }

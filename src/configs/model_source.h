@@ -42,7 +42,7 @@ enum status model_source_scenario(const struct model_source *source, int64_t bat
 char *model_source_line(const struct model_source *source, int64_t batch, const char *set, char *text, size_t size);
 /* What a search takes for granted: precision, sequence, optimizer, attention, dropout, what is computed again. Returns text. */
 char *model_source_assumptions(const struct model_source *source, char *text, size_t size);
-/* Fills in step, context, repeat and causal (what a captured step's kernels skip isn't known). */
+/* Fills in step, context and repeat. */
 void model_source_request(struct model_source *source, struct config_request *request);
 
 #endif

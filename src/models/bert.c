@@ -19,7 +19,7 @@ static uint32_t encoder_layer(struct model *model, uint32_t x, uint32_t mask)
 	uint32_t q = layer_split_heads(model, layer_linear(model, "query", x, config->hidden, true), config->heads);
 	uint32_t k = layer_split_heads(model, layer_linear(model, "key", x, config->hidden, true), config->heads);
 	uint32_t v = layer_split_heads(model, layer_linear(model, "value", x, config->hidden, true), config->heads);
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, mask, true);
+	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, false) : layer_attention(model, q, k, v, mask, true);
 	uint32_t seen = layer_dropout(model, layer_linear(model, "output", context, config->hidden, true));
 	x = layer_norm(model, "norm", layer_add(model, seen, x));
 	layer_leave(model, length);

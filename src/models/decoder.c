@@ -9,7 +9,7 @@ uint32_t decoder_norm(struct model *model, const char *name, uint32_t x)
 uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 {
 	const struct model_config *config = &model->config;
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v) : layer_attention(model, q, k, v, NONE, true);
+	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, true) : layer_attention(model, q, k, v, NONE, true);
 	return layer_linear(model, "o_proj", context, config->hidden, config->o_bias);
 }
 

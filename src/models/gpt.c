@@ -30,7 +30,7 @@ static uint32_t self_attention(struct model *model, uint32_t x)
 		part[i] = layer_split_heads(model, part[i], heads);
 	uint32_t context;
 	if (model->config.flash)
-		context = layer_flash_attention(model, part[0], part[1], part[2]);
+		context = layer_flash_attention(model, part[0], part[1], part[2], true);
 	else
 		context = layer_attention(model, part[0], part[1], part[2], model->config.fused_mask ? NONE : causal_mask(model), true);
 	uint32_t result = layer_dropout(model, layer_linear(model, "c_proj", context, hidden, true));

@@ -270,13 +270,15 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 	return join_heads(model, context);
 }
 
-uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v)
+uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, bool causal)
 {
 	struct shape shape = build_shape(&model->build, q);
 	shape.dim[3] = build_shape(&model->build, v).dim[3];
 	build_op(&model->build, "aten._scaled_dot_product_flash_attention.default", IN(q, k, v));
 	uint32_t context = build_output(&model->build, build_dtype(&model->build, q), shape);
 	build_output(&model->build, DTYPE_F32, SHAPE(shape.dim[0], shape.dim[1], shape.dim[2]));
+	if (causal)
+		build_share(&model->build, 1, 2);
 	struct shape rows = SHAPE(shape.dim[0], shape.dim[2], shape.dim[1], shape.dim[3]);
 	context = build_reshape(&model->build, "aten.permute.default", context, rows);
 	return layer_view(model, context, SHAPE(shape.dim[0], shape.dim[2], shape.dim[1] * shape.dim[3]));

@@ -47,8 +47,8 @@ uint32_t layer_split_heads(struct model *model, uint32_t x, int64_t heads);
 /* Scaled dot products of queries, keys and values [b, heads, s, d], as ops that keep the scores. mask: what is filled
  * (bool) or added, or NONE; scaled: divide the scores by sqrt(d). Values may have a width of their own. Returns [b, s, heads * width]. */
 uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, uint32_t mask, bool scaled);
-/* The same as one kernel that keeps no scores. */
-uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v);
+/* The same as one kernel that keeps no scores; a causal one skips the half of them that its mask hides. */
+uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, bool causal);
 
 /* cap tanh(x / cap). */
 uint32_t layer_capped(struct model *model, uint32_t x);

@@ -15,7 +15,7 @@ static uint32_t self_attention(struct model *model, uint32_t x)
 	for (int i = 0; i < 3; i++)
 		part[i] = layer_split_heads(model, layer_map(model, "aten.clone.default", part[i]), config->heads);
 	part[0] = layer_map(model, "aten.div.Tensor", part[0]);
-	uint32_t context = config->flash ? layer_flash_attention(model, part[0], part[1], part[2])
+	uint32_t context = config->flash ? layer_flash_attention(model, part[0], part[1], part[2], false)
 		: layer_attention(model, part[0], part[1], part[2], NONE, false);
 	uint32_t result = layer_linear(model, "out_proj", context, config->hidden, true);
 	layer_leave(model, length);

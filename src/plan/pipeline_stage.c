@@ -145,17 +145,17 @@ static enum status cost_blocks(struct piping *piping)
 	const struct sharded *sharded = piping->sharded;
 	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	struct op_work *work;
+	struct block_work work;
 	enum status status = find_blocks(piping);
 	if (status == OK)
-		status = op_work_find(whole, piping->stage->rules, false, &piping->arena, &work);
+		status = block_work_find(whole, piping->stage->rules, &piping->arena, &work);
 	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
 		status = NO_MEMORY;
 	if (status == OK)
-		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, work, &piping->machine, axis_named(mesh, "cp"),
+		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
 			axis_named(mesh, "ep"), piping->cost);
 	if (status == OK)
-		status = device_times_find(sharded, work, &piping->machine, &piping->times);
+		status = device_times_find(sharded, piping->stage->rules, &piping->machine, &piping->times);
 	return status == OK ? time_blocks(piping) : status;
 }
 
@@ -350,7 +350,7 @@ static bool reduces(const struct graph *graph, uint32_t op)
 	return said && (said->kind == COLLECTIVE_ALL_REDUCE || said->kind == COLLECTIVE_REDUCE_SCATTER);
 }
 
-/* Collectives that run beside computation: what they take beyond that; and the update: all states are read and written once. What reduces gradients
+/* Collectives that run beside computation: what they take beyond that; and the update. What reduces gradients
  * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing beside what the update has made. */
 static void measure_rest(struct piping *piping, uint32_t r)
 {
@@ -364,15 +364,13 @@ static void measure_rest(struct piping *piping, uint32_t r)
 		if (cut_rank(cut, op) != r)
 			continue;
 		if (cut->side[op] == SIDE_UPDATE)
-			*(reduces(cut->graph, op) ? &once : &updated) += link ? time : 0;
+			*(!link ? &rank->update : reduces(cut->graph, op) ? &once : &updated) += time;
 		else if (piping->times.hidden[op])
 			each[cut->side[op] == SIDE_BACKWARD] += time;
 		else
 			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
 	}
 	rank->exposed = updated + beyond(piping, once, compute[1]) + pipelined->microbatches * (beyond(piping, each[0], compute[0]) + beyond(piping, each[1], compute[1]));
-	int64_t bytes = 2 * rank->optimizer + rank->gradients + rank->parameters;
-	rank->update = machine_time(&piping->machine, false, FORMAT_F32, bytes / 8, bytes);
 	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
 	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
 }

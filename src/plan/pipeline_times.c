@@ -19,29 +19,7 @@ static uint32_t moved_tensor(const struct sharded *sharded, uint32_t op)
 	return NONE;
 }
 
-static int64_t compute_time(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, uint32_t op, uint32_t of)
-{
-	const struct graph *device = sharded->device;
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	struct split split = sharded->sharding.split[of];
-	int64_t flops = work[of].flops, bytes = 0;
-	if (work[of].view)
-		return 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (split.on[a] >= 0)
-			flops /= mesh->axis[a].size;
-	FOR_ROW(i, &device->reads, op)
-		if (!work[of].gathers || i > device->reads.start[op] || device->op[op].phase != PHASE_FORWARD)
-			bytes += device->tensor[device->reads.item[i]].bytes;
-	FOR_ROW(i, &device->writes, op)
-		bytes += device->tensor[device->writes.item[i]].bytes;
-	if (!work[of].matrix)
-		bytes = bytes / 1000 * machine->fused;
-	return machine_time(machine, work[of].matrix, (enum machine_format)work[of].format, flops, bytes)
-		+ op_inside_time(&sharded->shared->units, mesh, of, split, NULL, NULL);
-}
-
-enum status device_times_find(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, struct device_times *times)
+enum status device_times_find(const struct sharded *sharded, const struct rules *rules, const struct machine *machine, struct device_times *times)
 {
 	const struct graph *device = sharded->device, *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
@@ -61,7 +39,8 @@ enum status device_times_find(const struct sharded *sharded, const struct op_wor
 			times->time[op] = machine_host_time(machine, bytes);
 			times->host[op] = true;
 		} else if (of != NONE) {
-			times->time[op] = compute_time(sharded, work, machine, op, of);
+			times->time[op] = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]))
+				+ op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, op);
 			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);

@@ -1,4 +1,4 @@
-/* pipeline_times.h: how long the ops of a device's graph take, as `tidemark search` counts: fused kernels, collectives by their links. */
+/* pipeline_times.h: how long the ops of a device's graph take: kernels, and collectives by their links. */
 #ifndef TIDEMARK_PLAN_PIPELINE_TIMES_H
 #define TIDEMARK_PLAN_PIPELINE_TIMES_H
 
@@ -14,7 +14,7 @@ struct device_times {
 };
 
 /* OK or NO_MEMORY. O(size). */
-enum status device_times_find(const struct sharded *sharded, const struct op_work *work, const struct machine *machine, struct device_times *times);
+enum status device_times_find(const struct sharded *sharded, const struct rules *rules, const struct machine *machine, struct device_times *times);
 void device_times_free(struct device_times *times);
 
 #endif

@@ -45,7 +45,8 @@ static void time_op(struct timing *timing, uint32_t op)
 		costs->time[op] = machine_host_time(&timing->machine, bytes);
 		return;
 	}
-	costs->time[op] = op_whole_time(timing->graph, timing->rules, &timing->machine, op);
+	costs->time[op] = op_local_time(timing->graph, timing->rules, &timing->machine, op,
+		whole != NONE && op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]));
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
 			costs->inside + (size_t)op * costs->axes, NULL);

@@ -95,6 +95,7 @@ struct device_preset device_preset(enum device device)
 	preset.group_buffers = row->channels * CHANNEL_BYTES;
 	if (device == DEVICE_NONE) {
 		preset.machine.memory = -1;
+		preset.machine.fused = 1000;   /* every op is a kernel of its own */
 		preset.context = preset.group_buffers = 0;
 	}
 	return preset;

@@ -57,8 +57,8 @@ enum knob_type {
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
 	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
-	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's; used in estimates of whole steps") \
-	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths of the preset's; used in estimates of whole steps") \
+	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's") \
+	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths of the preset's") \
 	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, "how the model is split over devices") \
 	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
 	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \

@@ -39,17 +39,17 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	struct arena arena = { 0 };
 	struct units units;
 	struct blocks blocks;
-	struct op_work *work;
+	struct block_work work;
 	struct sharding sharding;
 	struct mesh mesh = { 0 };
 	mesh_add_axis(&mesh, axis, size, 1, 8, &layers->machine);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
-	cr_assert_eq(op_work_find(graph, rules, false, &arena, &work), OK);
+	cr_assert_eq(block_work_find(graph, rules, &arena, &work), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 	struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
 	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
-	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, work, &layers->machine, context, experts, cost), OK);
+	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, &work, &layers->machine, context, experts, cost), OK);
 	cr_assert(blocks_period(&blocks, &first, &length, &period));
 	layers->blocks = copies * period;
 	for (uint32_t b = 0; b < layers->blocks; b++)
@@ -134,7 +134,8 @@ Test(configuration, overheads_are_what_they_say)
 	struct rank_memory bare, memory;
 	for (int b = 0; b < 4; b++)
 		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .transient = 70000, .matrices = b % 2 ? 3000 : 9000,
-			.shared_with = NONE, .states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
+			.shared_with = NONE, .forward_reads = { .bytes = { [3] = 40000 } }, .backward_reads = { .bytes = { [3] = 90000 } },
+			.states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
 			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 2, .tp = 2, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1, .microbatches = 4, .schedule = SCHEDULE_1F1B };
@@ -166,8 +167,9 @@ Test(configuration, overheads_are_what_they_say)
 	WITH(500, communication, .communication = 500);
 	config.dp = 2;
 	config.zero = 3;
+	config.microbatches = 1;
 	config_rank_memory(&model, &config, &none, first, 0, &bare);
-	WITH(2 * 40000, gathered, .gathered = true);          /* one block is computed while the next is gathered */
+	WITH(90000, gathered, .gathered = true);              /* one block is computed while the next is gathered, in the pass that reads more */
 }
 
 /* Every device keeps its part of the sequence, and gathers keys and values: as many bytes as a ring passes on. */
@@ -442,16 +444,71 @@ Test(configuration, a_step_is_the_sum_of_its_parts)
 	cr_expect_eq(interleaved.bubble, even.bubble / 2);
 }
 
+/* Gradients of the blocks behind are there only where all updates wait for all of them, and what is saved goes as they come. */
+Test(configuration, the_fullest_moment_is_when_one_block_works)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[3];
+	uint32_t first[2] = { 0, 3 };
+	for (int b = 0; b < 3; b++)
+		cost[b] = (struct block_cost) { .saved = 1000, .transient = b == 2 ? 50 : 300, .update_transient = 7, .shared_with = NONE,
+			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = b == 1 ? 2000 : 100 }, .optimizer = { [3] = 2400 } } };
+	struct config_model model = { .blocks = 3, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
+	struct rank_memory memory;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 3 * 2800 + 3050);            /* the last block's backward pass */
+	model.joint = true;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 3 * 2800 + 1300 + 2100);     /* the first block's, gradients of two are there */
+	cr_expect_eq(memory.gradients, 2100);
+	cost[0].states.gradient[3] = 9000;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 7);       /* the update */
+	config.microbatches = 2;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 3050);    /* sums are there all the time */
+}
+
+/* Block by block: what reduces a block's gradients runs beside the next block's pass. */
+Test(configuration, gradients_are_reduced_behind_the_blocks_before)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[2] = { 0, 4 };
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .forward = 100000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
+			.forward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } }, .backward_reads = { { [3] = INT64_C(500000000) }, { [3] = 1 } },
+			.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	machine.near.rate = machine.far.rate = INT64_C(5000000000);
+	/* a block's gradients take 0.175 s to scatter, 0.35 s to reduce; its parameters 0.0875 s to gather. 0: reductions follow each other from the end of the
+	 * first backward pass on; 1, 2: the last scatter, and four gathers of what was updated; 3: the first gather, the last scatter, and the last two gathers
+	 * that find the links busy: 0.1 s of forward pass hide one, then 0.2625 s of links stand against 0.2 s of computation */
+	double expected[3] = { 0.2 + 4 * 0.35 - 0.8, 0.175 + 4 * 0.0875, 0.175 + 4 * 0.0875 };
+	for (uint8_t zero = 0; zero < 4; zero++) {
+		struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = zero };
+		struct config_result result;
+		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+		double exposed = (double)result.exposed * 1e-12;
+		if (zero < 3)
+			cr_expect_float_eq(exposed, expected[zero], 0.001, "stage %d: %.4f s", zero, exposed);
+		else
+			cr_expect(exposed >= 0.0875 + 0.175 - 1e-3 && exposed <= 8 * 0.0875 + 4 * 0.175, "stage 3: %.4f s", exposed);
+	}
+}
+
 /* What is sent is hidden behind one pass at most: stage 2 sends what stage 1 does, in every microbatch. Slow links, so that little of it is. */
 Test(configuration, zero_stages_hide_their_traffic_once)
 {
-	struct block_cost cost = { .forward = 400000000000, .backward = 800000000000, .shared_with = NONE,
+	struct block_cost cost = { .forward = 400000000000, .backward = 800000000000, .shared_with = NONE, .parameters = { [3] = 1 },
+		.forward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } }, .backward_reads = { { [3] = INT64_C(2000000000) }, { [3] = 1 } },
 		.states = { .parameter = { [3] = INT64_C(2000000000) }, .gradient = { [3] = INT64_C(4000000000) }, .optimizer = { [3] = INT64_C(12000000000) } } };
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
 	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	uint32_t first[2] = { 0, 1 };
 	machine.near.rate = machine.far.rate = INT64_C(5000000000);
-	for (uint32_t microbatches = 1; microbatches <= 4; microbatches += 3) {
+	for (uint32_t microbatches = 2; microbatches <= 5; microbatches += 3) {
 		struct config_result stage[4];
 		for (uint8_t zero = 0; zero < 4; zero++) {
 			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero };
@@ -516,11 +573,11 @@ Test(configuration, failing_allocations_leave_nothing)
 	status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n++) {
 		struct arena arena = { 0 };
-		struct op_work *work;
+		struct block_work work;
 		memory_allow(n);
-		status = op_work_find(graph, rules, true, &arena, &work);
+		status = block_work_find(graph, rules, &arena, &work);
 		if (status == OK)
-			status = block_costs_find(&units, &sharding, &blocks, work, &machine, NONE, NONE, costs);
+			status = block_costs_find(&units, &sharding, &blocks, &work, &machine, NONE, NONE, costs);
 		memory_allow(-1);
 		arena_free(&arena);
 		cr_assert_eq(memory_blocks(), before);
