@@ -151,9 +151,10 @@ static void print_help(const struct command_line *line)
 	command_line_help((enum subcommand_id)(subcommand - subcommands));
 	if (line->help)
 		line->help();
-	if (line->scenario)
+	bool takes_knobs = option_rows[OPTION_set].commands >> (subcommand - subcommands) & 1;
+	if (takes_knobs)
 		puts("\nKnobs, for --set K=V:");
-	for (int knob = 0; line->scenario && knob < KNOB_COUNT; knob++)
+	for (int knob = 0; takes_knobs && knob < KNOB_COUNT; knob++)
 		print_knob(&knobs[knob]);
 	printf("\nFor example:\n  %s\n", examples[subcommand - subcommands]);
 }

@@ -78,6 +78,8 @@ enum context {
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
 	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
 	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; --graph, --dim and --fusions behind it as on the command line") \
+	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
+	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or $EDITOR") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \

@@ -12,7 +12,8 @@
  *     panel         the knobs
  *     completion    what could follow at the prompt
  *     history_file  the prompt's lines, kept
- *     help          the list of commands
+ *     help          the list of commands and words
+ *     words         the words of the screen
  *     tour          the guided tour
  *     key_script    keys written as text
  *     screenshot    a screen as a file
@@ -29,7 +30,7 @@
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
 
 /* What only the owner of the terminal can do. */
-enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4 };
+enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4, WISH_COPY = 8, WISH_EDIT = 16 };
 
 struct app {
 	struct session *session;
@@ -60,6 +61,8 @@ struct app {
 	struct completion completion;
 	uint32_t completed;              /* 1 + the completion that is in the line; 0: none */
 	struct help help;
+	char copied[1000];               /* the text of WISH_COPY */
+	char edited[4096], edited_line[16]; /* the file of WISH_EDIT, and "+12", "" where the line is not known */
 	char confirm[LINE_SIZE];         /* the line that waits for a yes */
 	int tour;                        /* steps of the tour shown so far */
 	bool interrupted;                /* the last key was ^C with nothing to stop */

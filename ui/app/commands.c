@@ -302,6 +302,45 @@ static void fit(struct app *app)
 	view_devices.command(app->state[app->view], &app->model, COMMAND_FIT);
 }
 
+/* Views 2 and 4 are about tensors, the others about ops. */
+static bool tensor_chosen(const struct app *app)
+{
+	const struct model *model = &app->model;
+	return (views[app->view] == &view_tensors || views[app->view] == &view_map) && model->storage < model->plan->graph->storages;
+}
+
+static void copy_name(struct app *app)
+{
+	struct model *model = &app->model;
+	if (!tensor_chosen(app) && model->op >= model->plan->graph->ops)
+		return;
+	snprintf(app->copied, sizeof app->copied, "%s", tensor_chosen(app) ? storage_name(model->plan, model->storage) : model->plan->graph->op[model->op].name);
+	app->wishes |= WISH_COPY;
+	view_say(model, "copied: %s", app->copied);
+}
+
+/* An op's place is "model.py:6 in forward". */
+static void edit_source(struct app *app)
+{
+	struct model *model = &app->model;
+	const struct graph *graph = model->plan->graph;
+	uint32_t op = tensor_chosen(app) ? graph->tensor[graph->storage[model->storage].root].writer : model->op;
+	const char *src = op < graph->ops ? graph->op[op].src : NULL, *colon = src ? strchr(src, ':') : NULL;
+	if (!src) {
+		view_say(model, "nothing is known of where %s stands in the program", op < graph->ops ? graph->op[op].name : "this");
+		return;
+	}
+	while (colon && (colon[1] < '0' || colon[1] > '9'))
+		colon = strchr(colon + 1, ':');
+	size_t length = colon ? (size_t)(colon - src) : strcspn(src, " ");
+	snprintf(app->edited, sizeof app->edited, "%.*s", (int)length, src);
+	snprintf(app->edited_line, sizeof app->edited_line, colon ? "+%ld" : "", colon ? strtol(colon + 1, NULL, 10) : 0L);
+	if (access(app->edited, R_OK) != 0)
+		view_say(model, "%s is not here: start tidemark in the program's folder", app->edited);
+	else
+		app->wishes |= WISH_EDIT;
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -366,6 +405,8 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
 		return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
+	case COMMAND_COPY: copy_name(app); return true;
+	case COMMAND_EDIT: edit_source(app); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
 	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
 	default: return false;

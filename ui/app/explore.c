@@ -29,6 +29,14 @@ static void draw(struct loop *loop)
 	clock_gettime(CLOCK_MONOTONIC, &loop->drawn);
 }
 
+/* $VISUAL, else $EDITOR, may have words of its own; a shell takes them apart. */
+static void edit(struct loop *loop)
+{
+	const char *const words[] = { "sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$@\"", "sh", *loop->app->edited_line ? loop->app->edited_line : loop->app->edited,
+		*loop->app->edited_line ? loop->app->edited : NULL, NULL };
+	terminal_run(loop->terminal, words);
+}
+
 static void grant_wishes(struct loop *loop)
 {
 	if (loop->app->wishes & WISH_REDRAW)
@@ -37,6 +45,10 @@ static void grant_wishes(struct loop *loop)
 		terminal_suspend(loop->terminal);
 	if (loop->app->wishes & WISH_MOUSE)
 		terminal_mouse(loop->terminal, loop->app->mouse);
+	if (loop->app->wishes & WISH_COPY)
+		terminal_copy(loop->terminal, loop->app->copied);
+	if (loop->app->wishes & WISH_EDIT)
+		edit(loop);
 	loop->app->wishes = 0;
 }
 

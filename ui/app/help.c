@@ -1,7 +1,8 @@
-/* help.c: a list of the command table's rows for one context. */
+/* help.c: a list of the command table's rows for one context, and of the screen's words. */
 #include "help.h"
 
 #include "chrome.h"
+#include "words.h"
 
 /* The selected command's whole sentence stands below the list. */
 enum { SENTENCE_ROWS = 2 };
@@ -20,7 +21,19 @@ static bool listed(const struct help *help, enum command_id id, unsigned context
 	       (text_contains(command->word, text) || text_contains(command->help, text) || strcmp(command->keys, text) == 0);
 }
 
-static uint32_t count(const struct help *help, unsigned context)
+static const struct { const char *word, *meaning; } words[] = {
+#define X(word, meaning) { word, meaning },
+	WORDS(X)
+#undef X
+};
+enum { WORD_COUNT = sizeof words / sizeof *words };
+
+static bool word_listed(const struct help *help, int word)
+{
+	return text_contains(words[word].word, help->filter.text) || text_contains(words[word].meaning, help->filter.text);
+}
+
+static uint32_t commands_listed(const struct help *help, unsigned context)
 {
 	uint32_t n = 0;
 	for (int i = 0; i < COMMAND_COUNT; i++)
@@ -28,12 +41,31 @@ static uint32_t count(const struct help *help, unsigned context)
 	return n;
 }
 
+static uint32_t count(const struct help *help, unsigned context)
+{
+	uint32_t n = commands_listed(help, context);
+	for (int i = 0; i < WORD_COUNT; i++)
+		n += word_listed(help, i);
+	return n;
+}
+
+/* The command of a row; COMMAND_COUNT: it is a word's. */
 static enum command_id nth(const struct help *help, unsigned context, uint32_t n)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		if (listed(help, (enum command_id)i, context) && n-- == 0)
 			return (enum command_id)i;
 	return COMMAND_COUNT;
+}
+
+/* The word of a row; WORD_COUNT: it is a command's, or there is none. */
+static int word_at(const struct help *help, unsigned context, uint32_t n)
+{
+	uint32_t before = commands_listed(help, context);
+	for (int i = 0; n >= before && i < WORD_COUNT; i++)
+		if (word_listed(help, i) && n-- == before)
+			return i;
+	return WORD_COUNT;
 }
 
 enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close)
@@ -74,6 +106,15 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
+static void draw_word(struct frame *frame, struct rect rect, int y, int word, bool selected)
+{
+	int width = rect.width >= 60 ? 24 : 12;
+	frame_words(frame, rect.x, y, width - 1, ROLE_LABEL, words[word].word);
+	frame_words(frame, rect.x + width, y, rect.width - width, ROLE_TEXT, words[word].meaning);
+	if (selected)
+		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
+}
+
 void help_draw(struct help *help, const struct model *model, unsigned context, struct frame *frame, int *x, int *y)
 {
 	int margin = frame->width > 100 ? (frame->width - 100) / 2 : frame->width >= 60 ? 1 : 0;
@@ -89,13 +130,19 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	if (help->selected >= rows)
 		help->selected = rows ? rows - 1 : 0;
 	help->top = scroll_to(help->top, help->selected, rows, help->page);
-	for (int i = 0; i < help->page && help->top + (uint32_t)i < rows; i++)
-		draw_row(frame, (struct rect){ 0, 0, inside.width, 1 }, 1 + i, model, nth(help, context, help->top + (uint32_t)i),
-			 help->top + (uint32_t)i == help->selected);
+	struct rect row = { 0, 0, inside.width, 1 };
+	for (int i = 0; i < help->page && help->top + (uint32_t)i < rows; i++) {
+		uint32_t n = help->top + (uint32_t)i;
+		enum command_id command = nth(help, context, n);
+		if (command != COMMAND_COUNT)
+			draw_row(frame, row, 1 + i, model, command, n == help->selected);
+		else
+			draw_word(frame, row, 1 + i, word_at(help, context, n), n == help->selected);
+	}
 	enum command_id selected = nth(help, context, help->selected);
-	if (selected != COMMAND_COUNT)
-		frame_wrapped(frame, (struct rect){ 0, inside.height - SENTENCE_ROWS, inside.width, SENTENCE_ROWS }, ROLE_LABEL,
-			      commands[selected].help);
+	int word = word_at(help, context, help->selected);
+	const char *sentence = selected != COMMAND_COUNT ? commands[selected].help : word < WORD_COUNT ? words[word].meaning : "";
+	frame_wrapped(frame, (struct rect){ 0, inside.height - SENTENCE_ROWS, inside.width, SENTENCE_ROWS }, ROLE_LABEL, sentence);
 	if (rows == 0)
-		frame_text(frame, 0, 1, inside.width, ROLE_FAINT, "no command contains this");
+		frame_text(frame, 0, 1, inside.width, ROLE_FAINT, "no command and no word contains this");
 }

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
@@ -459,7 +460,8 @@ void terminal_redraw(struct terminal *terminal)
 	clearok(curscr, TRUE);
 }
 
-void terminal_suspend(struct terminal *terminal)
+/* The terminal as it was before, and standard error with it. */
+static void give_back(void)
 {
 	rescue.active = 0;
 	endwin();
@@ -467,9 +469,10 @@ void terminal_suspend(struct terminal *terminal)
 		fflush(stderr);
 		dup2(rescue.error, STDERR_FILENO);
 	}
-	signal(SIGTSTP, SIG_DFL);
-	kill(0, SIGTSTP);
-	install(SIGTSTP, on_signal);
+}
+
+static void take_again(struct terminal *terminal)
+{
 	if (terminal->held)
 		dup2(fileno(terminal->held), STDERR_FILENO);
 	struct winsize size;
@@ -478,6 +481,45 @@ void terminal_suspend(struct terminal *terminal)
 	terminal_redraw(terminal);
 	refresh();
 	rescue.active = 1;
+}
+
+void terminal_suspend(struct terminal *terminal)
+{
+	give_back();
+	signal(SIGTSTP, SIG_DFL);
+	kill(0, SIGTSTP);
+	install(SIGTSTP, on_signal);
+	take_again(terminal);
+}
+
+void terminal_run(struct terminal *terminal, const char *const *words)
+{
+	give_back();
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(terminal_key_fd(terminal), STDIN_FILENO);
+		dup2(fileno(terminal->out), STDOUT_FILENO);
+		execvp(words[0], (char *const *)(uintptr_t)words);
+		_exit(127);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	take_again(terminal);
+}
+
+void terminal_copy(struct terminal *terminal, const char *text)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *at = (const unsigned char *)text;
+	size_t left = strlen(text);
+	fputs("\033]52;c;", terminal->out);
+	for (; left > 0; at += 3, left -= left < 3 ? left : 3) {
+		unsigned three = (unsigned)at[0] << 16 | (left > 1 ? (unsigned)at[1] << 8 : 0) | (left > 2 ? at[2] : 0u);
+		for (int i = 0; i < 4; i++)
+			putc(i <= (int)(left < 3 ? left : 3) ? digits[three >> (18 - 6 * i) & 63] : '=', terminal->out);
+	}
+	putc('\a', terminal->out);
+	fflush(terminal->out);
 }
 
 const char *curses_version_text(void)

@@ -37,6 +37,10 @@ void terminal_draw(struct terminal *terminal, const struct frame *frame, const s
 void terminal_mouse(struct terminal *terminal, bool wanted);
 /* Draws everything anew at the next terminal_draw(). */
 void terminal_redraw(struct terminal *terminal);
+/* Gives a text to the terminal's clipboard (OSC 52); terminals that don't know it show nothing. */
+void terminal_copy(struct terminal *terminal, const char *text);
+/* Gives the terminal to a program, found by PATH, and takes it back when that has ended. words: [..., NULL]. */
+void terminal_run(struct terminal *terminal, const char *const *words);
 /* Gives the terminal back and stops the process; returns when it is continued. */
 void terminal_suspend(struct terminal *terminal);
 

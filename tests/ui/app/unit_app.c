@@ -393,6 +393,21 @@ Test(app, the_map_tells_neighbours_apart_and_names_them)
 	close_app(app);
 }
 
+Test(app, names_are_copied_and_words_explained)
+{
+	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "Y");
+	cr_assert(app->wishes & WISH_COPY);
+	cr_assert_str_eq(app->copied, "left_pool");
+	press(app, "4 g Y");
+	cr_assert_str_eq(app->copied, storage_name(app->plan, app->model.storage));
+	press(app, "3 e");
+	expect(app, "nothing is known of where");
+	press(app, "? cheapest");
+	expect(app, "of all that could be alive while this op runs");
+	press(app, "Enter Esc");
+	close_app(app);
+}
+
 Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 {
 	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };

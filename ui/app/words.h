@@ -1,0 +1,36 @@
+/* words.h: the words of the screen, each in one line: `?` lists them behind the commands. */
+#ifndef TIDEMARK_APP_WORDS_H
+#define TIDEMARK_APP_WORDS_H
+
+/* X(word, what it means) */
+#define WORDS(X) \
+	X("peak", "the most bytes alive at any op of the order; the arena can't be smaller") \
+	X("arena", "the memory that all buffers span at their addresses") \
+	X("proved", "no order, or no layout, has less: the bound is reached") \
+	X("gap", "how far the plan is above what is proved that none is below") \
+	X("bound", "what is proved that no order, or no layout, is below") \
+	X("op number", "an op's place in the order, counted from 0") \
+	X("persistent", "alive through the whole step: parameters, optimizer state, inputs") \
+	X("read here, made here", "the op at the cursor reads it, or writes it") \
+	X("in every order", "made before this op and needed after it, whatever the order") \
+	X("cheapest state", "of all that could be alive while this op runs, the least is this much: a minimum cut of the graph") \
+	X("by this order", "another order would free it earlier, or make it later") \
+	X("needs, leaves", "of an op that could run next: bytes alive while it runs, and what it adds or takes away for good") \
+	X("hole", "free bytes between buffers at one op") \
+	X("fragmentation", "how far the arena is above the peak") \
+	X("caching allocator", "what PyTorch's allocator, simulated, would reserve in this order") \
+	X("workspace", "scratch memory of an op, only while it runs") \
+	X("extra copies", "what a device holds beyond its share of one copy of a tensor") \
+	X("kept on a device", "parameters and state, what is saved for the backward pass, gradients") \
+	X("microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch / microbatches samples") \
+	X("bubble", "the share of a pipeline's time in which its ranks wait") \
+	X("in flight", "microbatches whose activations wait for their backward pass") \
+	X("ZeRO", "what data parallel devices split: 1 optimizer state, 2 also gradients, 3 also parameters") \
+	X("dp, tp, pp, cp, ep", "degrees of data, tensor, pipeline, context and expert parallelism") \
+	X("R, S(d), P", "a tensor on an axis of devices: whole on each, cut along dim d, or a summand") \
+	X("baseline", "the plan that others are compared with: b pins it") \
+	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
+	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn") \
+	X("wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")
+
+#endif
