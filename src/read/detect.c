@@ -92,6 +92,8 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_IOPDDL;
 	if (contains(view, "\"buffer_names\"") && contains(view, "\"nodes\""))
 		return INPUT_INDUCTOR;
+	if (contains(view, "\"mesh\"") && contains(view, "\"placement\"") && contains(view, "\"nodes\""))
+		return INPUT_AUTOPARALLEL;
 	return contains(view, "\"tidemark\"") ? INPUT_PLAN : INPUT_JSON;
 }
 

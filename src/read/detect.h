@@ -15,6 +15,7 @@
 	X(HLO_TEXT, "XLA HLO text", NULL) \
 	X(FX, "PyTorch FX text", NULL) \
 	X(INDUCTOR, "Inductor memory graph", NULL) \
+	X(AUTOPARALLEL, "AutoParallel JSON", NULL) \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(SNAPSHOT, "PyTorch memory snapshot", "it holds buffers, not ops: tidemark layout FILE") \

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "autoparallel.h"
 #include "detect.h"
 #include "dot_child.h"
 #include "fx.h"
@@ -163,11 +164,11 @@ static struct graph *open_dot(struct input *input, struct error *error)
 	return graph;
 }
 
-static struct graph *open_inductor(struct input *input, struct error *error)
+static struct graph *open_whole(struct input *input, struct graph *(*read)(const char *text, size_t size, struct error *error), struct error *error)
 {
 	size_t size;
 	char *text = input_all(input, TEXT_MOST, &size, error);
-	struct graph *graph = text ? inductor_read(text, size, error) : NULL;
+	struct graph *graph = text ? read(text, size, error) : NULL;
 	mem_free(text);
 	return graph;
 }
@@ -257,7 +258,10 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 		graph = open_onnx(path, input, options, error);
 		break;
 	case INPUT_INDUCTOR:
-		graph = open_inductor(input, error);
+		graph = open_whole(input, inductor_read, error);
+		break;
+	case INPUT_AUTOPARALLEL:
+		graph = open_whole(input, autoparallel_read, error);
 		break;
 	case INPUT_FX:
 		graph = open_fx(input, options, error);

@@ -19,6 +19,7 @@
  *     fx            FX graphs of PyTorch
  *     fx_text       finds them in logs
  *     fx_step       joins forward and backward
+ *     autoparallel  reads what AutoParallel writes of a sharded step
  *     inductor      reads Inductor's memory graphs
  *     onnx_values   attributes of ONNX nodes, numbers of small tensors
  *     onnx_infer    operands and results of an ONNX node

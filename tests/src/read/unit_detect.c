@@ -26,6 +26,7 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("#loc = loc(unknown)", INPUT_MLIR);
 	EXPECT("I1122 16:50 1 torch/_functorch/x.py:1] [0/0] [__aot_graphs]  ===== Forward graph 0 =====\n", INPUT_FX);
 	EXPECT("{\n  \"nodes\": [\n    {\n      \"name\": \"op0\",\n      \"buffer_names\": [", INPUT_INDUCTOR);
+	EXPECT("{\"mesh\": {\"shape\": [8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"placeholder\", \"placement\": \"R\"", INPUT_AUTOPARALLEL);
 	EXPECT("class GraphModule(torch.nn.Module):\n    def forward(self):\n", INPUT_FX);
 	EXPECT("hello", INPUT_UNKNOWN);
 }
@@ -60,5 +61,5 @@ Test(detect, never_reads_past_the_end)
 Test(detect, has_advice_for_all_but_graphs)
 {
 	for (int kind = 0; kind < INPUT_KIND_COUNT; kind++)
-		cr_expect_eq(input_kind_advice((enum input_kind)kind) == NULL, kind == INPUT_NATIVE || kind == INPUT_DOT || kind == INPUT_HLO || kind == INPUT_HLO_TEXT || kind == INPUT_FX || kind == INPUT_ONNX || kind == INPUT_INDUCTOR);
+		cr_expect_eq(input_kind_advice((enum input_kind)kind) == NULL, kind == INPUT_NATIVE || kind == INPUT_DOT || kind == INPUT_HLO || kind == INPUT_HLO_TEXT || kind == INPUT_FX || kind == INPUT_ONNX || kind == INPUT_INDUCTOR || kind == INPUT_AUTOPARALLEL);
 }

@@ -1,0 +1,368 @@
+/* autoparallel.c: from AutoParallel's JSON to the graph of one device. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autoparallel.h"
+#include "solver/graph/collective.h"
+#include "solver/rules/rules.h"
+#include "src/base/json_memory.h"
+
+struct value {
+	const char *name;
+	const json_t *node;
+	int64_t dim[DIMS_MAX];     /* of the whole tensor */
+	uint8_t dims, dtype;
+	bool sized, typed, output, parts;  /* parts: nodes behind it take its results out */
+	struct axis_places places;
+	uint32_t tensor, op, source;       /* source: what a view is of */
+};
+
+struct reading {
+	struct error *error;
+	struct arena arena;
+	struct draft *draft;
+	struct rules *rules;
+	struct names names;
+	struct value *value;
+	uint32_t values, missing, moved, unplaced;
+	struct about about;
+};
+
+static enum status out_of_memory(struct reading *reading)
+{
+	return fail_memory(reading->error);
+}
+
+static enum status wrong(struct reading *reading, const char *what, const char *name)
+{
+	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* ---- mesh, placements ------------------------------------------------------------------------------- */
+
+static enum status take_mesh(struct reading *reading, const json_t *file)
+{
+	const json_t *mesh = json_object_get(file, "mesh"), *shape = json_object_get(mesh, "shape"), *names = json_object_get(mesh, "dim_names");
+	size_t axes = json_array_size(shape);
+	if (axes < 1 || axes > MESH_AXES)
+		return fail(reading->error, BAD_INPUT, "mesh: expected a shape of 1 to %d axes", MESH_AXES);
+	reading->about.axes = (uint32_t)axes;
+	for (size_t a = 0; a < axes; a++) {
+		int64_t size = json_integer_value(json_array_get(shape, a));
+		const char *name = json_string_value(json_array_get(names, a));
+		if (size < 1 || size > 1 << 20)
+			return fail(reading->error, BAD_INPUT, "mesh: expected sizes from 1 to 2^20");
+		snprintf(reading->about.axis[a].name, sizeof reading->about.axis[a].name, "%s", name ? name : (const char *const[]){ "a", "b", "c", "d" }[a % 4]);
+		reading->about.axis[a].size = (uint32_t)size;
+	}
+	return OK;
+}
+
+/* "S(0)RP(sum)", of several results the first: "(S(0)R, R)"; "_S(1, 4)" is cut in blocks. False where it is something else. */
+static bool take_places(const struct reading *reading, const char *text, struct axis_places *places)
+{
+	*places = (struct axis_places){ 0 };
+	for (text += text && *text == '('; text && *text && places->axes < reading->about.axes; places->axes++) {
+		struct axis_place *place = &places->on[places->axes];
+		char *end;
+		text += *text == '_';
+		*place = (struct axis_place){ *text == 'P' ? PLACE_PARTIAL : PLACE_WHOLE, 1 };
+		if (*text != 'R' && *text != 'P' && *text != 'S')
+			break;
+		bool shard = *text++ == 'S';
+		if (shard && *text != '(')
+			break;
+		long dim = *text == '(' ? strtol(text + 1, &end, 10) : 0;
+		if (shard && (dim < 0 || dim >= DIMS_MAX))
+			break;
+		if (shard)
+			place->dim = (int8_t)dim;
+		if (shard && *end == ',')
+			place->blocks = strtol(end + 1, NULL, 10) > 1 ? strtol(end + 1, NULL, 10) : 1;
+		text += *text == '(' ? strcspn(text, ")") : 0;
+		text += *text == ')';
+	}
+	bool all = places->axes == reading->about.axes;
+	places->axes = all ? places->axes : 0;
+	return all;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------------------- */
+
+static int dtype_of(const char *name)
+{
+	static const struct { const char *name; int dtype; } known[] = { { "float32", DTYPE_F32 }, { "bfloat16", DTYPE_BF16 }, { "float16", DTYPE_F16 }, { "int64", DTYPE_I64 },
+		{ "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 }, { "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 },
+		{ "float8_e4m3fn", DTYPE_F8E4M3 }, { "float8_e5m2", DTYPE_F8E5M2 }, { "complex64", DTYPE_C64 }, { "uint64", DTYPE_U64 }, { "uint32", DTYPE_U32 } };
+	for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].name, name) == 0)
+			return known[i].dtype;
+	return -1;
+}
+
+/* A tensor of one device: the value's, cut as placed. NONE with the error. */
+static uint32_t add_tensor(struct reading *reading, const struct value *value, const char *name, const struct axis_places *places, enum kind kind, uint32_t alias)
+{
+	struct tensor tensor = { .name = name, .kind = (uint8_t)kind, .alias = alias, .dims = value->sized ? value->dims : 0, .has_shape = value->sized, .has_dtype = value->typed,
+		.dtype = value->typed ? value->dtype : DTYPE_OPAQUE, .has_bytes = true, .places = places->axes ? places : NULL };
+	int64_t dim[DIMS_MAX], bits = value->sized && value->typed ? dtype_bits[value->dtype] : 0;
+	for (uint8_t i = 0; i < tensor.dims; i++) {
+		dim[i] = value->dim[i];
+		for (uint32_t a = 0; a < places->axes; a++)
+			if (places->on[a].dim == i)
+				dim[i] = dim[i] / reading->about.axis[a].size + (dim[i] % reading->about.axis[a].size != 0);
+		if (__builtin_mul_overflow(bits, dim[i], &bits) || bits > BYTES_MAX) {
+			wrong(reading, "a size overflows", name);
+			return NONE;
+		}
+	}
+	tensor.shape = value->sized ? dim : NULL;
+	tensor.bytes = (bits + 7) / 8;
+	reading->missing += !value->sized || !value->typed;
+	uint32_t id = draft_tensor(reading->draft, &tensor);
+	if (id == NONE)
+		out_of_memory(reading);
+	return id;
+}
+
+static struct value *find_value(struct reading *reading, const json_t *input)
+{
+	const char *name = text_of(input, "name");
+	uint32_t id = name ? names_find(&reading->names, name) : NONE;
+	return id == NONE ? NULL : &reading->value[id];
+}
+
+static bool takes_part(const json_t *node)
+{
+	const char *op = text_of(node, "op");
+	return op && strstr(op, "getitem") != NULL;
+}
+
+static enum status take_value(struct reading *reading, const json_t *node, struct value *value)
+{
+	const json_t *shape = json_object_get(node, "shape");
+	int dtype = dtype_of(text_of(node, "dtype"));
+	*value = (struct value){ .name = text_of(node, "name"), .node = node, .tensor = NONE, .op = NONE, .source = NONE, .typed = dtype >= 0, .dtype = (uint8_t)(dtype >= 0 ? dtype : 0),
+		.sized = json_is_array(shape), .dims = (uint8_t)(json_array_size(shape) <= DIMS_MAX ? json_array_size(shape) : 0) };
+	if (!value->name || !text_of(node, "op"))
+		return wrong(reading, "expected a name and an op of node", value->name);
+	if (json_array_size(shape) > DIMS_MAX)
+		return wrong(reading, "too many dims of node", value->name);
+	for (uint8_t i = 0; i < value->dims; i++) {
+		value->dim[i] = json_integer_value(json_array_get(shape, i));
+		value->sized &= json_is_integer(json_array_get(shape, i)) && value->dim[i] >= 0;
+	}
+	reading->unplaced += !take_places(reading, text_of(node, "placement"), &value->places) && strcmp(text_of(node, "op"), "output") != 0;
+	return OK;
+}
+
+static enum status take_values(struct reading *reading, const json_t *nodes)
+{
+	size_t count = json_array_size(nodes);
+	reading->value = arena_alloc(&reading->arena, count + 1, sizeof *reading->value);
+	if (!reading->value)
+		return out_of_memory(reading);
+	for (; reading->values < count; reading->values++) {
+		struct value *value = &reading->value[reading->values];
+		if (take_value(reading, json_array_get(nodes, reading->values), value) != OK)
+			return reading->error->status;
+		uint32_t id = names_add(&reading->names, value->name, reading->values);
+		if (id != reading->values)
+			return id == NONE ? out_of_memory(reading) : wrong(reading, "two nodes have one name", value->name);
+		const json_t *inputs = json_object_get(value->node, "inputs");
+		for (size_t i = 0; i < json_array_size(inputs); i++) {
+			struct value *from = find_value(reading, json_array_get(inputs, i));
+			if (!from || from == value)
+				return wrong(reading, "an input that no node before it makes, of", value->name);
+			from->output |= strcmp(text_of(value->node, "op"), "output") == 0;
+			from->parts |= takes_part(value->node) && i == 0;
+		}
+	}
+	return OK;
+}
+
+/* ---- ops ------------------------------------------------------------------------------------------------------ */
+
+static enum phase phase_of(const json_t *node)
+{
+	const char *phase = text_of(node, "phase");
+	return phase && strcmp(phase, "backward") == 0 ? PHASE_BACKWARD : PHASE_FORWARD;
+}
+
+static uint32_t add_op(struct reading *reading, const struct value *value, const char *name, const char *type, const struct collective *collective)
+{
+	const json_t *source = json_object_get(value->node, "source");
+	const char *file = text_of(source, "file"), *module = text_of(value->node, "module_path"), *function = text_of(source, "func");
+	char src[300];
+	snprintf(src, sizeof src, "%.200s:%lld in %.60s", file ? file : "", (long long)json_integer_value(json_object_get(source, "line")), function ? function : "?");
+	struct op op = { .name = name, .type = type, .module = module ? module : "", .has_module = module != NULL, .src = file ? src : NULL, .flops = -1, .has_phase = true,
+		.phase = (uint8_t)phase_of(value->node), .collective = collective };
+	uint32_t id = draft_op(reading->draft, &op);
+	if (id == NONE)
+		out_of_memory(reading);
+	return id;
+}
+
+/* What turns one placement into another: on the first axis where they differ by communication; NULL where every device cuts its own piece. */
+static const char *move_of(const struct axis_places *from, const struct axis_places *to, uint32_t *axis)
+{
+	for (uint32_t a = 0; a < from->axes; a++) {
+		int one = from->on[a].dim, two = to->on[a].dim;
+		*axis = a;
+		if (one == two || one == PLACE_WHOLE || two == PLACE_PARTIAL)
+			continue;
+		if (one == PLACE_PARTIAL)
+			return two == PLACE_WHOLE ? "comm.all_reduce" : "comm.reduce_scatter";
+		return two == PLACE_WHOLE ? "comm.all_gather" : "comm.all_to_all";
+	}
+	return NULL;
+}
+
+/* An operand in the placement that its reader needs. */
+static enum status add_moved(struct reading *reading, const struct value *reader, struct value *from, const char *wanted, uint32_t *tensor)
+{
+	struct axis_places to;
+	char name[200];
+	uint32_t axis = 0;
+	*tensor = from->tensor;
+	if (!from->places.axes || !take_places(reading, wanted, &to) || axis_places_equal(&from->places, &to))
+		return OK;
+	snprintf(name, sizeof name, "%.120s as %.60s", from->name, wanted);
+	if ((*tensor = draft_find_tensor(reading->draft, name)) != NONE)
+		return OK;
+	const char *type = move_of(&from->places, &to, &axis);
+	struct collective said = collective_unsaid();
+	snprintf(said.axis, sizeof said.axis, "%s", reading->about.axis[axis].name);
+	said.size = reading->about.axis[axis].size;
+	said.from = from->places;
+	said.to = to;
+	uint32_t op = add_op(reading, reader, name, type ? type : "aten.slice.Tensor", type ? &said : NULL);
+	if (op == NONE)
+		return NO_MEMORY;
+	*tensor = add_tensor(reading, from, name, &to, phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : from->tensor);
+	reading->moved += type != NULL;
+	if (*tensor == NONE)
+		return reading->error->status;
+	return draft_read(reading->draft, op, from->tensor) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : out_of_memory(reading);
+}
+
+static enum status add_leaf(struct reading *reading, struct value *value)
+{
+	const char *kind = text_of(value->node, "placeholder_kind");
+	enum kind as = !kind || strcmp(kind, "input") == 0 ? KIND_INPUT : strcmp(kind, "param") == 0 ? KIND_PARAMETER : strcmp(kind, "buffer") == 0 ? KIND_BUFFER : KIND_GRADIENT;
+	value->tensor = add_tensor(reading, value, value->name, &value->places, as, NONE);
+	return value->tensor == NONE ? reading->error->status : OK;
+}
+
+static bool is_view(const struct reading *reading, const char *type)
+{
+	const struct rule *rule = rules_find(reading->rules, type);
+	return rule && rule->cost == COST_NONE;
+}
+
+static enum status add_result(struct reading *reading, struct value *value, uint32_t op, uint32_t source)
+{
+	enum kind kind = value->output ? KIND_OUTPUT : phase_of(value->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION;
+	value->tensor = add_tensor(reading, value, value->name, &value->places, kind, source);
+	if (value->tensor == NONE)
+		return reading->error->status;
+	return draft_write(reading->draft, op, value->tensor) == OK ? OK : out_of_memory(reading);
+}
+
+static enum status add_node(struct reading *reading, struct value *value)
+{
+	const json_t *inputs = json_object_get(value->node, "inputs");
+	const char *type = text_of(value->node, "op");
+	struct value *first = find_value(reading, json_array_get(inputs, 0));
+	if (takes_part(value->node) && first && first->op != NONE)
+		return add_result(reading, value, first->op, first->source);
+	uint32_t *operand = arena_alloc(&reading->arena, json_array_size(inputs) + 1, sizeof *operand);
+	enum status status = operand ? OK : out_of_memory(reading);
+	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++) {
+		const json_t *input = json_array_get(inputs, i);
+		struct value *from = find_value(reading, input);
+		operand[i] = NONE;
+		if (from->tensor != NONE)
+			status = add_moved(reading, value, from, text_of(input, "dst_placement"), &operand[i]);
+	}
+	if (status == OK && (value->op = add_op(reading, value, value->name, type, NULL)) == NONE)
+		return NO_MEMORY;
+	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++)
+		if (operand[i] != NONE && draft_read(reading->draft, value->op, operand[i]) != OK)
+			status = out_of_memory(reading);
+	value->source = json_array_size(inputs) && status == OK && is_view(reading, type) ? operand[0] : NONE;
+	return status == OK && !value->parts ? add_result(reading, value, value->op, value->source) : status;
+}
+
+/* ---- the step ---------------------------------------------------------------------------------------------------- */
+
+static enum status describe(struct reading *reading, const json_t *file)
+{
+	const json_t *summary = json_object_get(file, "summary");
+	char assumed[900];
+	int length = snprintf(assumed, sizeof assumed, "sizes are of one device of the mesh; %u transfers stand where placements differ, once for each tensor and placement; "
+		"inputs and gradients of parameters stay to the end; there is no optimizer", reading->moved);
+	if (json_is_number(json_object_get(summary, "total")))
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nits own costs: %.1f in all, computation %.1f, communication %.1f, other transitions %.1f",
+			json_number_value(json_object_get(summary, "total")), json_number_value(json_object_get(summary, "compute")),
+			json_number_value(json_object_get(summary, "comm")), json_number_value(json_object_get(summary, "transition")));
+	if (reading->unplaced)
+		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
+	struct about about = reading->about;
+	about.intake = (struct intake){ .said = true, .format = "AutoParallel JSON", .missing = reading->missing, .assumed = assumed };
+	return draft_describe(reading->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(reading);
+}
+
+static enum status read_file(struct reading *reading, const json_t *file)
+{
+	const json_t *nodes = json_object_get(file, "nodes");
+	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
+		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
+	enum status status = take_mesh(reading, file);
+	if (status == OK)
+		status = take_values(reading, nodes);
+	for (uint32_t i = 0; i < reading->values && status == OK; i++) {
+		const char *op = text_of(reading->value[i].node, "op");
+		if (strcmp(op, "placeholder") == 0 || strcmp(op, "get_attr") == 0)
+			status = add_leaf(reading, &reading->value[i]);
+		else if (strcmp(op, "output") != 0)
+			status = add_node(reading, &reading->value[i]);
+	}
+	return status == OK ? describe(reading, file) : status;
+}
+
+struct graph *autoparallel_read(const char *text, size_t size, struct error *error)
+{
+	struct reading reading = { .error = error, .draft = draft_new(), .rules = rules_new() };
+	json_error_t problem;
+	struct graph *graph = NULL;
+	*error = (struct error){ 0 };
+	json_memory_failed();
+	json_t *file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+	enum status status = OK;
+	if (json_memory_failed() || !reading.draft || !reading.rules) {
+		status = out_of_memory(&reading);
+	} else if (!file) {
+		status = fail(error, BAD_INPUT, "not JSON: %s", problem.text);
+		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
+	} else {
+		status = read_file(&reading, file);
+	}
+	if (status == OK)
+		graph = graph_build(reading.draft, error);
+	else
+		error_set(error, status);
+	json_decref(file);
+	draft_free(reading.draft);
+	rules_free(reading.rules);
+	names_free(&reading.names);
+	arena_free(&reading.arena);
+	return graph;
+}
