@@ -140,6 +140,13 @@ static void print_memory(FILE *file, const char *which, const struct rank_memory
 	fprintf(file, "%s\n", any ? ")" : "");
 }
 
+/* Tokens of a step of a built-in model; 0 where it has no sequence. */
+static int64_t tokens_of(const struct search *search)
+{
+	const struct model_config *config = &search->source.asked;
+	return search->source.preset && config->vocab > 0 && config->seq > 0 ? search->request.batch * config->seq : 0;
+}
+
 static void print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
@@ -172,6 +179,9 @@ static void print_text(const struct search *search, FILE *file, const struct con
 		print_memory(file, "first rank", &best->first);
 		print_memory(file, "last rank", &best->last);
 		print_memory(file, "worst rank", &best->worst);
+		if (tokens_of(search) > 0)
+			fprintf(file, "  speed        %.6g tokens a second, %.6g a device\n", (double)tokens_of(search) * 1e12 / (double)best->time,
+				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices);
 		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
 			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
 	}
@@ -251,14 +261,15 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	char line[6000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
-	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
+	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si so so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank,
-		"planned", planned_json(&entry->planned), "plan", plan_line(search, config, search->request.batch, line, sizeof line));
+		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "plan", plan_line(search, config, search->request.batch, line, sizeof line));
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)

@@ -28,7 +28,7 @@ enum { CELLS = 14 };
 static void fill(const struct plan *plan, struct cell cell[CELLS])
 {
 	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
-	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan_step_time(plan) : -1;
+	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL
 	const struct cell all[CELLS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },

@@ -58,12 +58,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	entry->planned.known = true;
 	entry->planned.fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
 	entry->planned.needs = plan_needs(plan);
-	entry->planned.time = plan_step_time(plan);
-	if (entry->planned.time < 0) {    /* one device runs the whole step */
-		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, planner->rules);
-		entry->planned.time = time ? time->time.total : -1;
-		plan_time_free(time);
-	}
+	entry->planned.time = plan->speed.time;
 	plan_release(plan);
 	return OK;
 }

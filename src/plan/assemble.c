@@ -16,6 +16,22 @@ static uint64_t plan_fingerprint(const struct graph *graph, const struct scenari
 	return key.half[0];
 }
 
+/* The step's time: simulated, a pipeline's, or that of one device. With accumulation it is one pass and an update. False: out of memory. */
+static bool find_speed(struct plan *plan, const struct rules *rules)
+{
+	const struct sharded *sharded = plan->transformed->sharded;
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	int64_t time = plan_step_time(plan), passes = pipelined ? (int64_t)pipelined->microbatches : 1;
+	uint32_t devices = sharded ? mesh_devices(&sharded->sharding.mesh) * (pipelined ? pipelined->ranks : 1) : 1;
+	if (!sharded) {
+		struct plan_time *alone = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
+		time = alone ? alone->time.total : -1;
+		plan_time_free(alone);
+	}
+	plan->speed = plan_speed_of(sharded ? sharded->shared->graph : plan->graph, rules, &plan->scenario, passes, devices, time);
+	return time >= 0;
+}
+
 /* A view of both stages' results as one plan; the plan keeps them alive. */
 static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
 	struct ordered *ordered, struct laid_out *laid_out)
@@ -39,7 +55,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 		traffic_find(plan->transformed->sharded, plan->transformed->pipelined ? plan->transformed->sharded->device : plan->graph, &plan->traffic);
 	if (plan->transformed->sharded && !plan->transformed->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, scenario, rules);
-	if (plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) {
+	if ((plan->transformed->sharded && !plan->transformed->pipelined && !plan->time) || !find_speed(plan, rules)) {
 		plan_release(plan);
 		return NULL;
 	}

@@ -25,6 +25,7 @@
  *     group_pins      tensors kept next to each other
  *     host_pool       host memory of offloaded tensors
  *     plan_time       the simulated time of a step
+ *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
  *     traffic         what each device sends
  *     changes         two plans, op by op
@@ -38,6 +39,7 @@
 #include "pipelined.h"
 #include "plan_time.h"
 #include "results.h"
+#include "speed.h"
 #include "traffic.h"
 
 /* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
@@ -61,6 +63,7 @@ struct plan {
 	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */
 	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
+	struct plan_speed speed;
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	struct stage_run run[STAGE_COUNT];

@@ -279,6 +279,39 @@ static bool write_host(const struct plan *plan, struct json *json)
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
+/* An amount, or null where it isn't known. */
+static void write_amount(struct json *json, const char *key, int64_t amount)
+{
+	if (amount > 0)
+		json_write_integer(json, key, amount);
+	else
+		json_write_null(json, key);
+}
+
+static void write_speed(const struct plan *plan, struct json *json)
+{
+	const struct plan_speed *speed = &plan->speed;
+	double rate = plan_speed_rate(speed);
+	json_new_line(json, 1);
+	json_open_object(json, "speed");
+	json_write_decimal(json, "step_seconds", speed->time, 12);
+	write_amount(json, "samples", speed->samples);
+	write_amount(json, "tokens", speed->tokens);
+	if (rate > 0) {
+		json_write_real(json, "per_second", rate * speed->devices, 6);
+		json_write_real(json, "per_second_and_device", rate, 6);
+	} else {
+		json_write_null(json, "per_second");
+		json_write_null(json, "per_second_and_device");
+	}
+	write_amount(json, "model_flops", speed->model_flops);
+	if (speed->mfu >= 0)
+		json_write_real(json, "mfu", speed->mfu, 9);
+	else
+		json_write_null(json, "mfu");
+	json_close(json);
+}
+
 static void write_shard(const struct plan *plan, struct json *json)
 {
 	char word[64];
@@ -326,6 +359,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	if (!write_host(plan, &json))
 		return false;
 	recompute_write_json(plan, &json);
+	write_speed(plan, &json);
 	write_shard(plan, &json);
 	if (factors) {
 		json_new_line(&json, 1);

@@ -49,6 +49,22 @@ static void write_time(const struct plan *plan, FILE *stream)
 		(double)plan->transformed->sharded->cost.total * 1e-9);
 }
 
+/* "step 1678.560 ms  48,800 tokens a second, 6,100 a device; 41.0 % of the devices' peak (MFU)". */
+static void write_speed(const struct plan *plan, FILE *stream)
+{
+	const struct plan_speed *speed = &plan->speed;
+	double rate = plan_speed_rate(speed);
+	fprintf(stream, "  %-22s %12.3f ms    ", "speed, simulated step", (double)speed->time * 1e-9);
+	if (rate > 0)
+		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples", speed->devices > 1 ? "" : "; ");
+	if (rate > 0 && speed->devices > 1)
+		fprintf(stream, ", %.6g a device; ", rate);
+	if (speed->mfu >= 0)
+		fprintf(stream, "products take %.1f %% of the peak (MFU)\n", 100 * speed->mfu);
+	else
+		fputs("what is reached of the peak is not known\n", stream);
+}
+
 /* What was searched, and how far the estimate is from the least that is possible. */
 static void write_search(const struct plan *plan, FILE *stream)
 {
@@ -153,6 +169,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_verdict(plan, stream);
+	write_speed(plan, stream);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (plan->limited)
