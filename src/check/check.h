@@ -12,6 +12,7 @@
  *     shard     placements, costs and bounds
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory
+ *     speed     how fast the step is
  *     again     the scenario is planned anew, and compared
  */
 #ifndef TIDEMARK_CHECK_CHECK_H
