@@ -8,6 +8,7 @@
  *     choose          which of several plans is better; the candidates that are asked for
  *     assemble        one pass through the stages
  *     store           results by fingerprint
+ *     weigh           how much memory plans keep
  *     notes           what is told with a plan
  *     transform       the steps from graph to graph
  *     fit_stage       recomputation that fits the step into the cap

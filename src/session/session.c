@@ -8,13 +8,14 @@
 #include "export_line.h"
 #include "src/read/input.h"
 #include "src/plan/planner.h"
+#include "src/plan/weigh.h"
 #include "session.h"
 #include "log.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/plan/stages.h"
 #include "worker.h"
 
-#define RUNS_MAX 500          /* plans kept for the Runs view; older ones are forgotten */
+#define RUNS_MAX 500          /* plans kept for the Runs view, as long as they keep no more than `store` bytes; older ones are forgotten */
 
 /* One point of the undo history. */
 struct moment {
@@ -193,6 +194,15 @@ int session_wake_fd(const struct session *session)
 	return worker_wake_fd(session->worker);
 }
 
+/* The oldest ones. */
+static void forget_runs(struct session *session, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		plan_release(session->run[i]);
+	session->runs -= count;
+	memmove(session->run, session->run + count, session->runs * sizeof *session->run);
+}
+
 static void keep_run(struct session *session, struct plan *plan)
 {
 	if (!plan->complete)
@@ -204,11 +214,10 @@ static void keep_run(struct session *session, struct plan *plan)
 			session->run[i] = plan_retain(plan);
 			return;
 		}
-	if (session->runs == RUNS_MAX) {
-		plan_release(session->run[0]);
-		memmove(session->run, session->run + 1, --session->runs * sizeof *session->run);
-	}
+	if (session->runs == RUNS_MAX)
+		forget_runs(session, 1);
 	session->run[session->runs++] = plan_retain(plan);
+	forget_runs(session, session->runs - plans_within(session->run, session->runs, (size_t)present(session)->value[K_store]));
 }
 
 /* ---- previews -------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* unit_session.c: sessions: a worker that can always be stopped, undo, replay. */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -283,4 +284,43 @@ Test(session, raised_effort_makes_no_further_runs)
 		cr_assert_eq(session_runs(session), before);
 	}
 	session_free(session);
+}
+
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+/* Bytes that this process has allocated. */
+static size_t in_use(void)
+{
+	if (__sanitizer_get_current_allocated_bytes)
+		return __sanitizer_get_current_allocated_bytes();
+	struct mallinfo2 info = mallinfo2();
+	return info.uordblks + info.hblkhd;
+}
+
+/* Every change is another step, order and layout: kept results and kept runs stay within `store` each, whatever the number of changes. What undo
+ * goes back to takes about a kilobyte. */
+Test(session, memory_is_bounded_by_the_store)
+{
+	enum { STORE = 512 << 10 };
+	uint32_t changes = test_rounds(1000, 10000);
+	char line[80];
+	struct error error = { 0 };
+	struct session *session = new_session("samples/lessons/recompute.jsonl", &(struct session_options){ .interactive = false });
+	snprintf(line, sizeof line, "set store=%d", STORE);
+	cr_assert_eq(session_command(session, line, &error), OK, "%s", error.text);
+	session_wait(session);
+	size_t begin = in_use(), most = 0;
+	uint32_t most_runs = 0;
+	for (uint32_t i = 0; i < changes; i++) {
+		snprintf(line, sizeof line, "set %s=%u", i % 3 ? "batch" : "alignment", i % 3 ? i % 997 + 2 : 1u << i % 12);
+		cr_assert_eq(session_command(session, line, &error), OK, "%s: %s", line, error.text);
+		session_wait(session);
+		most = in_use() > most ? in_use() : most;
+		most_runs = session_runs(session) > most_runs ? session_runs(session) : most_runs;
+	}
+	cr_log_info("%u changes: at most %zu KiB above the beginning, %u runs at once, %u at the end", changes, (most - begin) >> 10, most_runs, session_runs(session));
+	cr_assert_gt(session_runs(session), 1);
+	cr_assert_lt(most - begin, 3 * (size_t)STORE + changes * (size_t)1024, "%zu bytes after %u changes", most - begin, changes);
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
 }
