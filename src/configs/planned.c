@@ -63,6 +63,24 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	return OK;
 }
 
+/* Planned rows that fit first, by their planned time; those whose plans don't fit last. */
+static bool comes_before(const struct config_planned *a, const struct config_planned *b)
+{
+	int left = a->known ? (a->fits ? 0 : 2) : a->tried ? 2 : 1, right = b->known ? (b->fits ? 0 : 2) : b->tried ? 2 : 1;
+	return left != right ? left < right : left == 0 && a->time < b->time;
+}
+
+static void sort_planned(struct config_list *list, uint32_t rows)
+{
+	for (uint32_t i = 1; i < rows; i++) {      /* few rows; equal ones stay as they are */
+		struct config_entry entry = list->entry[i];
+		uint32_t at = i;
+		for (; at > 0 && comes_before(&entry.planned, &list->entry[at - 1].planned); at--)
+			list->entry[at] = list->entry[at - 1];
+		list->entry[at] = entry;
+	}
+}
+
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
 	struct config_list *list, struct error *error)
 {
@@ -80,5 +98,6 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 	}
 	if (near && fitting > 0)
 		config_rank(list);
+	sort_planned(list, most < list->fitting ? most : list->fitting);
 	return status;
 }
