@@ -302,6 +302,26 @@ int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks)
 	return most;
 }
 
+int64_t pipeline_bound(const struct pipeline *pipeline, bool folded)
+{
+	uint32_t ranks = pipeline->ranks, pieces = ranks * pipeline->chunks;
+	int64_t there = 0, back = 0, bound = 0;
+	for (uint32_t k = 0; k < pieces; k++) {
+		int64_t send = k + 1 < pieces ? pipeline_send(pipeline, folded, k) : 0;
+		if (k < ranks) {    /* a rank's first piece */
+			int64_t work = 0;
+			for (uint32_t chunk = 0; chunk < pipeline->chunks; chunk++) {
+				uint32_t piece = rank_piece(piece_rank(k, ranks, folded), chunk, ranks, folded);
+				work += pipeline->microbatches * (pipeline->forward[piece] + pipeline->backward[piece]);
+			}
+			bound = there + work > bound ? there + work : bound;
+		}
+		there += pipeline->forward[k] + send;
+		back += pipeline->backward[k] - (k > 0 ? weight_of(pipeline, k) : 0) + send;
+	}
+	return there + back > bound ? there + back : bound;
+}
+
 void pipeline_free(struct pipeline_plan *plan)
 {
 	arena_free(&plan->arena);

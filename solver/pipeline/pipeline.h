@@ -114,6 +114,10 @@ struct pipeline_stuck { uint32_t rank, piece, microbatch; enum pass pass; };
 enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan *plan, struct pipeline_stuck *stuck, struct error *error);
 void pipeline_free(struct pipeline_plan *plan);
 
+/* No order of these pieces' passes takes less, under any memory: a rank begins when the first microbatch comes to it and does all its work, and a microbatch
+ * goes through all pieces and back. O(pieces). */
+int64_t pipeline_bound(const struct pipeline *pipeline, bool folded);
+
 /* The most that a rank idles between its first pass and its last: the bubble of schedules whose ranks need not end together. O(slots). */
 int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks);
 

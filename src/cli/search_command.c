@@ -63,6 +63,7 @@ static void fill_request(struct search *search)
 	request->zero = wanted_choice(search, K_zero);
 	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
 	request->schedule = wanted_choice(search, K_schedule);
+	request->schedule = request->schedule < SCHEDULE_COUNT ? request->schedule : -1;    /* auto: all of them */
 	request->recompute = value[K_recompute] >= RECOMPUTE_AUTO ? -1 : wanted_choice(search, K_recompute);
 }
 

@@ -81,7 +81,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	config->sp = config->tp > 1 && value[K_sp] != 0;
 	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)
 		config->zero = 3;
-	if (config->pp == 1)
+	if (config->pp == 1 || config->schedule >= SCHEDULE_COUNT)    /* what a file says, or a plan finds, has no model */
 		config->schedule = SCHEDULE_1F1B;
 	else
 		config->chunks = scenario_chunks(scenario);
@@ -214,7 +214,8 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	uint32_t ranks = pipelined->ranks, pieces = ranks * pipelined->chunks;
 	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces, *between = weight + pieces, *none = between + pieces;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
-		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send };
+		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
+		.order = pipelined->order };
 	if (!kept)
 		return fail_memory(error);
 	for (uint32_t k = 0; k < pieces; k++) {

@@ -24,6 +24,7 @@ void pipelined_release(void *pointer)
 	for (uint32_t r = 0; pipelined->rank && r < pipelined->ranks; r++)
 		graph_release(pipelined->rank[r].graph);
 	pipeline_free(&pipelined->timing);
+	schedule_csv_free(&pipelined->file);
 	pipeline_cut_free(&pipelined->cut);
 	graph_release(pipelined->device);
 	arena_free(&pipelined->arena);
@@ -54,6 +55,27 @@ uint32_t scenario_chunks(const struct scenario *scenario)
 	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
 }
 
+/* The CSV of schedule=@FILE; "" where there is none. */
+static const char *schedule_path(const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_SCHEDULE)
+			return scenario->pin[i].a;
+	return "";
+}
+
+/* A file's content: it may change while plans of it are kept. */
+static void add_file(struct key *key, const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint64_t hash = 1;
+	for (int c; file && (c = getc(file)) != EOF;)
+		hash = hash_join(hash, (uint64_t)c);
+	if (file)
+		fclose(file);
+	key_add(key, hash);
+}
+
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_alignment, K_workspace };
@@ -61,6 +83,8 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
+	if (scenario->value[K_schedule] == SCHEDULE_FILE)
+		add_file(key, schedule_path(scenario));
 }
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------------ */
@@ -407,7 +431,9 @@ static enum status play(struct piping *piping)
 	}
 	measure_sends(piping);
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
-		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send };
+		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
+		.order = pipelined->order };
+	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded);
 	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
 }
 
@@ -418,6 +444,7 @@ static enum status add_rest(struct piping *piping)
 	for (uint32_t r = 0; r < pipelined->ranks; r++)
 		measure_rest(piping, r);
 	pipelined->time = pipelined->timing.time + pipelined->exposed + pipelined->update;
+	pipelined->bound += pipelined->exposed + pipelined->update;
 	pipelined->bubble = pipelined->timing.time - pipelined->timing.ideal;
 	return OK;
 }
@@ -439,6 +466,39 @@ static bool start(struct piping *piping)
 	return true;
 }
 
+/* The named schedule that an order is most like: for the model of memory that cuts are made with. */
+static enum schedule likeness(const struct pipeline_order *order)
+{
+	if (order->chunks > 1)
+		return order->folded && order->chunks == 2 ? SCHEDULE_ZBV : SCHEDULE_INTERLEAVED;
+	return order->split ? SCHEDULE_ZB1P : SCHEDULE_1F1B;
+}
+
+/* schedule=@FILE: it must be of as many ranks and microbatches as the scenario. */
+static enum status read_order(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	struct config *config = &piping->config;
+	const char *path = schedule_path(piping->scenario);
+	const struct pipeline_order *order = &pipelined->file.order;
+	if (!*path)
+		return fail(piping->error, BAD_INPUT, "schedule=file needs a file: schedule=@FILE");
+	enum status status = schedule_csv_open(path, &pipelined->file, piping->error);
+	if (status != OK)
+		return status;
+	if (order->ranks != config->pp || order->microbatches != config->microbatches)
+		return fail(piping->error, BAD_INPUT, "%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
+			order->microbatches, order->ranks, order->microbatches);
+	if (order->folded && order->chunks != 2)
+		return fail(piping->error, BAD_INPUT, "%.200s: %u stages on each rank; in a V there can be two", path, order->chunks);
+	pipelined->order = order;
+	pipelined->folded = order->folded;
+	pipelined->split = order->split;
+	pipelined->chunks = config->chunks = order->chunks;
+	config->schedule = (uint8_t)likeness(order);
+	return OK;
+}
+
 static enum status run(struct piping *piping)
 {
 	const struct config *config = &piping->config;
@@ -458,7 +518,7 @@ static enum status run(struct piping *piping)
 	return out_of_memory(piping, status);
 }
 
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+static struct pipelined *stage_named(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
 	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
@@ -478,7 +538,10 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	pipelined->folded = schedule_folded(pipelined->schedule);
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
-	enum status status = error_set(error, run(&piping));
+	enum status status = pipelined->schedule == SCHEDULE_FILE ? read_order(&piping) : OK;
+	if (status == OK)
+		status = run(&piping);
+	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);
 	device_times_free(&piping.times);
@@ -487,4 +550,67 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 		return pipelined;
 	pipelined_release(pipelined);
 	return NULL;
+}
+
+/* ---- schedule=auto ------------------------------------------------------------------------------------------------------------ */
+
+/* The most bytes of a rank, in program order. */
+static int64_t highest_peak(const struct pipelined *pipelined)
+{
+	return pipelined->rank[pipelined->reported].peak;
+}
+
+/* Within the cap the shorter step; else the one that needs less. */
+static bool is_better(const struct pipelined *one, const struct pipelined *than, int64_t cap)
+{
+	int64_t mine = highest_peak(one), theirs = highest_peak(than);
+	bool fits = cap < 0 || mine <= cap, their_fits = cap < 0 || theirs <= cap;
+	if (fits != their_fits)
+		return fits;
+	return fits ? one->time < than->time || (one->time == than->time && mine < theirs) : mine < theirs;
+}
+
+/* Tries every named schedule; of the interleaved one, chunks from 2 to 4 unless the knob says how many. */
+static struct pipelined *stage_auto(struct stage_context *stage, const struct sharded *sharded, struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+{
+	enum { CHUNKS_TRIED = 4 };
+	struct pipelined *best = NULL;
+	int64_t cap = scenario_budget(scenario), chunks = scenario->value[K_chunks];
+	uint32_t tried = 0;
+	cap = cap < 0 || wish->margin <= 0 ? cap : cap > wish->margin ? cap - wish->margin : 0;
+	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
+		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN;
+		for (int64_t count = varies ? 2 : chunks; count <= (varies ? CHUNKS_TRIED : chunks); count++) {
+			scenario->value[K_schedule] = schedule;
+			scenario->value[K_chunks] = count;
+			struct pipelined *next = stage_named(stage, sharded, scenario, wish, error);
+			tried += next != NULL;
+			if (!next && error->status != BAD_INPUT && error->status != INFEASIBLE) {
+				pipelined_release(best);
+				return NULL;
+			}
+			bool better = next && (!best || is_better(next, best, cap));
+			pipelined_release(better ? best : next);
+			best = better ? next : best;
+		}
+	}
+	if (best) {
+		best->tried = tried;
+		error_set(error, OK);
+	}
+	return best;
+}
+
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+{
+	struct scenario trial;
+	if (scenario->value[K_schedule] != SCHEDULE_AUTO)
+		return stage_named(stage, sharded, scenario, wish, error);
+	if (scenario_copy(&trial, scenario) != OK) {
+		fail_memory(error);
+		return NULL;
+	}
+	struct pipelined *best = stage_auto(stage, sharded, &trial, wish, error);
+	scenario_done(&trial);
+	return best;
 }

@@ -9,6 +9,7 @@
 #include "sharded.h"
 #include "solver/pipeline/pipeline.h"
 #include "solver/pipeline/rank.h"
+#include "src/read/schedule_csv.h"
 
 /* A part of the model, on the rank that piece_rank() says. */
 struct pipeline_piece {
@@ -42,11 +43,15 @@ struct pipelined {
 	uint32_t blocks;             /* the model falls into */
 	struct pipeline_piece *piece;/* [ranks * chunks] */
 	struct pipeline_rank *rank;  /* [ranks] */
+	struct schedule_csv file;    /* of SCHEDULE_FILE */
+	const struct pipeline_order *order;  /* of it; NULL */
 	bool folded, split;          /* pieces lie in a V; backward passes are split */
 	int64_t *forward, *backward, *weight, *send; /* [ranks * chunks] as pipeline_run() takes them */
 	struct pipeline_plan timing; /* the schedule, slot by slot */
 	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;
+	int64_t bound;               /* no schedule of these pieces has a step that takes less */
+	uint32_t tried;              /* schedule=auto: schedules that were tried; else 0 */
 	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */
 	bool moved;                  /* the cuts are uneven, so that every rank keeps the memory cap by that model */
 	uint32_t reported;           /* the rank that is planned by default: the highest peak in program order */

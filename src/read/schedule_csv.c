@@ -8,6 +8,7 @@
 #define STAGES_MOST (1u << 16)
 #define MICROBATCHES_MOST (1u << 20)
 #define CELLS_MOST (1u << 24)
+#define FILE_MOST ((size_t)1 << 28)
 
 /* A pass as it was read. */
 struct cell {
@@ -320,6 +321,28 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	mem_free(reader.cell);
 	mem_free(reader.row_end);
 	return status;
+}
+
+enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct error *error)
+{
+	FILE *file = fopen(path, "rb");
+	char *text = NULL;
+	size_t size = 0, room = 0, got = 1;
+	*csv = (struct schedule_csv) { 0 };
+	if (!file)
+		return fail(error, BAD_INPUT, "%.300s can't be opened", path);
+	while (got > 0 && size < FILE_MOST && mem_reserve(&text, &room, size + 65536, 1)) {
+		got = fread(text + size, 1, 65536, file);
+		size += got;
+	}
+	bool failed = ferror(file) != 0, whole = got == 0;
+	struct error why = { 0 };
+	fclose(file);
+	enum status status = failed || !whole ? fail(&why, BAD_INPUT, failed ? "can't be read" : "is too large") : schedule_csv_read(text, size, csv, &why);
+	mem_free(text);
+	if (status == BAD_INPUT && why.line > 0)
+		return fail(error, status, "%.200s:%u: %.250s", path, why.line, why.text);
+	return status == OK ? OK : status == BAD_INPUT ? fail(error, status, "%.200s: %.250s", path, why.text) : fail_memory(error);
 }
 
 void schedule_csv_free(struct schedule_csv *csv)

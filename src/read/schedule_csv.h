@@ -18,6 +18,8 @@ struct schedule_csv {
 /* Every pass must be there once, after those of its rank that it needs, and no ranks may wait for each other. BAD_INPUT with the line, and the column of
  * the cell in the text; NO_MEMORY. Free with schedule_csv_free(), after an error too. O(text). */
 enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv *csv, struct error *error);
+/* The same of a file, which *error then names with its line. */
+enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct error *error);
 void schedule_csv_free(struct schedule_csv *csv);
 
 #endif

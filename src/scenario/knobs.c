@@ -63,7 +63,8 @@ static const char *const word_help[KNOB_COUNT] = {
 		"1f1b with several pieces of the model on each rank: a shorter bubble, more messages\n"
 		"gradients of weights fill a part of the bubble: a third of it is left, in the memory of 1f1b\nas zb1p without a bubble, in up to twice the memory\n"
 		"two pieces on each rank in a V, no bubble, the memory of 1f1b\nin a V: half the bubble and half the memory of 1f1b\n"
-		"in a V: two thirds of the bubble and a third of the memory of 1f1b\nin a V, forward passes beside backward ones (DeepSeek-V3)\n",
+		"in a V: two thirds of the bubble and a third of the memory of 1f1b\nin a V, forward passes beside backward ones (DeepSeek-V3)\n"
+		"what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
 		"fp32 parameters, computing in bf16\n",

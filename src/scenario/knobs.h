@@ -69,7 +69,7 @@ enum knob_type {
 	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by 8; the last pieces are smaller, and every device counts the largest") \
 	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters") \
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut into") \
-	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD), 0, SCHEDULE_COUNT - 1, SCHEDULE_1F1B, SHARD, "pipeline schedule; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
+	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD) "file|auto", 0, SCHEDULE_AUTO, SCHEDULE_1F1B, SHARD, "pipeline schedule; auto is the one with the shortest step whose ranks keep the memory cap; schedule=@FILE reads a CSV of torch.distributed.pipelining; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
 	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \
 	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, "pipeline rank that the plan shows; worst is the one with the largest arena") \
 	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest a plan may be to save memory") \

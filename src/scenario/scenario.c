@@ -149,6 +149,14 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 		scenario->value[knob] = RECOMPUTE_OPS;
 		return set_types(scenario, value + 5, error);
 	}
+	if (knob == K_schedule && value[1] == '@') {
+		struct pin pin = { .kind = PIN_SCHEDULE, .a = (char *)(uintptr_t)(value + 2) };
+		if (!value[2])
+			return fail(error, BAD_INPUT, "schedule=@: expected the name of a schedule's CSV, such as schedule=@zbv.csv");
+		scenario->value[knob] = SCHEDULE_FILE;
+		drop_pins(scenario, PIN_SCHEDULE);
+		return add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+	}
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == OK)
@@ -215,6 +223,8 @@ static bool parse_words(char **words, int count, struct pin *pin)
 		return whole_number(words[1], &unused);
 	} else if (count == 3 && is(words, 0, "type") && is(words, 2, "recompute"))
 		*pin = (struct pin){ PIN_RERUN, words[1], NULL, 0 };
+	else if (count == 3 && is(words, 0, "schedule") && is(words, 1, "from"))
+		*pin = (struct pin){ PIN_SCHEDULE, words[2], NULL, 0 };
 	else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
 		*pin = (struct pin){ PIN_RESIDENT, words[1], NULL, 0 };
 	else if (count == 2 && is(words, 0, "offload"))
@@ -272,6 +282,7 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 	case PIN_PLACEMENT: snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b); break;
 	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
 	case PIN_RERUN: snprintf(text, size, "pin type %s%s%s recompute", a, pin->a, a); break;
+	case PIN_SCHEDULE: snprintf(text, size, "pin schedule from %s%s%s", a, pin->a, a); break;
 	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;
 	default: snprintf(text, size, "offload %s%s%s", a, pin->a, a); break;
 	}

@@ -21,6 +21,7 @@
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T run again: aten.gelu, or gelu") \
+	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of torch.distributed.pipelining") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
 	X(OFFLOAD, "offload T", "tensor T waits in host memory between uses")
 #define X(id, syntax, help) PIN_##id,
@@ -53,7 +54,8 @@ int64_t scenario_budget(const struct scenario *scenario);
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);
-/* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there. BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
+/* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there; "schedule=@FILE"
+ * sets schedule=file and "pin schedule from FILE". BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);

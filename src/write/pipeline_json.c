@@ -68,6 +68,9 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_write_text(json, "schedule", schedule_names[pipelined->schedule]);
 	json_write_integer(json, "rank", plan->rank);
 	write_seconds(json, "bubble_seconds", pipelined->bubble);
+	write_seconds(json, "bound_seconds", pipelined->bound);
+	if (pipelined->tried > 0)
+		json_write_integer(json, "schedules_tried", pipelined->tried);
 	if (pipelined->split)
 		write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
 	write_seconds(json, "exposed_seconds", pipelined->exposed);
@@ -166,6 +169,10 @@ void pipeline_write_text(const struct plan *plan, FILE *stream)
 		fprintf(stream, ", %u pieces of the model on each", pipelined->chunks);
 	fprintf(stream, "\n  step %.3f ms: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n", milliseconds(pipelined->time),
 		milliseconds(pipelined->bubble), milliseconds(pipelined->exposed), milliseconds(pipelined->update));
+	fprintf(stream, "  no order of these pieces' passes takes less than %.3f ms", milliseconds(pipelined->bound));
+	if (pipelined->tried > 0)
+		fprintf(stream, "; the best of %u schedules", pipelined->tried);
+	fputs("\n", stream);
 	fputs("  rank          peak        arena       states    in flight forward ms  backward\n", stream);
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {
 		if (pipelined->ranks > RANKS_SHOWN && r >= RANKS_SHOWN / 2 && r + RANKS_SHOWN / 2 < pipelined->ranks && r != plan->rank)
