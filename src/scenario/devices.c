@@ -35,7 +35,7 @@ static const struct profile profile_H100_500W = { { { { 50 * M, 49 }, { 1 * G, 2
 	943, 857, 523, 744, 1000, 1750, 791, 2000,
 	"the 18 steps of torchtitan's benchmarks of December 2024 (PyTorch FSDP2; 500 W)" };
 static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
-	"no measurements: as fitted to A100" };
+	"not fitted: no measurements, as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
 	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
 	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, "no measurements: 70 % of the peaks" };
@@ -62,8 +62,10 @@ static struct link host_link(enum device device)
 {
 	switch (device) {
 	case DEVICE_V100_16: case DEVICE_V100_32: return (struct link) { 5000000, RATE(12.6, 1e9) };   /* PCIe 3: 15.75 GB/s */
-	case DEVICE_H100_PCIE: case DEVICE_H100_80: case DEVICE_H100_96: case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256:
+	case DEVICE_H100_PCIE: case DEVICE_H100_80: case DEVICE_H100_96: case DEVICE_H800_80: case DEVICE_H20_96:
+	case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256:
 		return (struct link) { 5000000, RATE(50.4, 1e9) };                                          /* PCIe 5: 63 GB/s */
+	case DEVICE_GB200_186: return (struct link) { 2000000, RATE(180, 1e9) };   /* NVLink-C2C: 900 GB/s both ways for two devices */
 	case DEVICE_CPU: return (struct link) { 0, 0 };
 	default: return (struct link) { 5000000, RATE(25.2, 1e9) };                                     /* PCIe 4: 31.5 GB/s */
 	}
