@@ -98,7 +98,9 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
-	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+	/* An op whose work there was no memory to count has no time: no step's time then. */
+	unsigned long refused = mem_refused();
+	bool fine = time && find_costs(&timing) && mem_refused() == refused && step_model_build(graph, order, &timing.costs, &time->model) == OK
 		&& step_time_find(&time->model, &time->time) == OK;
 	arena_free(&timing.arena);
 	if (fine)
