@@ -445,7 +445,8 @@ enum status fit_list_copy(struct fit_list *to, const struct fit_list *from)
 		fit_list_free(to);
 		return NO_MEMORY;
 	}
-	memcpy(to->way, from->way, from->ways * sizeof *to->way);
+	if (from->ways)   /* an empty list has no memory */
+		memcpy(to->way, from->way, from->ways * sizeof *to->way);
 	for (uint32_t i = 0; i < to->ways; i++)
 		to->way[i].forbids = NULL;
 	if (from->forbids)
