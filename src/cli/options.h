@@ -33,6 +33,8 @@
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
 	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export), "width of a figure") \
+	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
+	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
 	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device runs (the default)") \
 	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
 	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \

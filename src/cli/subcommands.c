@@ -53,6 +53,8 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_view: request->options.view = value; return EXIT_FINE;
 	case OPTION_factors: request->options.factors = true; return EXIT_FINE;
 	case OPTION_width: return take_width(request, value);
+	case OPTION_no_title: request->options.no_title = true; return EXIT_FINE;
+	case OPTION_no_legend: request->options.no_legend = true; return EXIT_FINE;
 	default:
 		request->options.stage = value;
 		return option_word(&request->line, row, value, stages, 2, &stage);
@@ -128,7 +130,9 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf or tikz");
+		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf, png or tikz");
+	if ((request->options.no_title || request->options.no_legend) && !view->figure && kind != EXPORT_gnuplot)
+		return usage_error(command_of(request), "%s belongs to figures: timeline, map, pipeline, slowdown, mesh", request->options.no_title ? "--no-title" : "--no-legend");
 	return EXIT_FINE;
 }
 

@@ -6,10 +6,11 @@
 
 #define BOLDER   1.08   /* bold letters are wider */
 #define ELLIPSIS 1.0    /* the width of one, of the size */
+#define TITLE    14.0   /* points that a title takes */
 
-enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height)
+enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height)
 {
-	*canvas = (struct canvas){ .kind = kind, .width = width, .height = height };
+	*canvas = (struct canvas){ .paper = paper, .height = height, .raise = paper.untitled ? TITLE : 0 };
 	canvas->body = text_stream(&canvas->text, &canvas->length);
 	return canvas->body ? OK : NO_MEMORY;
 }
@@ -48,12 +49,13 @@ static void list_style(const struct canvas *canvas, const char *fill, const stru
 
 static bool is_list(const struct canvas *canvas)
 {
-	return canvas->kind != CANVAS_SVG;
+	return canvas->paper.kind != CANVAS_SVG;
 }
 
 void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
 	const char *title)
 {
+	y -= canvas->raise;
 	if (is_list(canvas)) {
 		fprintf(canvas->body, "B %.2f %.2f %.2f %.2f", x, y, width, height);
 		list_style(canvas, fill, line);
@@ -77,13 +79,13 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 		fprintf(canvas->body, "P %zu", points);
 		list_style(canvas, fill, line);
 		for (size_t i = 0; i < points; i++)
-			fprintf(canvas->body, " %.2f %.2f", point[i].x, point[i].y);
+			fprintf(canvas->body, " %.2f %.2f", point[i].x, point[i].y - canvas->raise);
 		putc('\n', canvas->body);
 		return;
 	}
 	fputs("<path d=\"", canvas->body);
 	for (size_t i = 0; i < points; i++)
-		fprintf(canvas->body, "%c%.2f %.2f", i ? 'L' : 'M', point[i].x, point[i].y);
+		fprintf(canvas->body, "%c%.2f %.2f", i ? 'L' : 'M', point[i].x, point[i].y - canvas->raise);
 	fputc('"', canvas->body);
 	svg_style(canvas, fill, line);
 	fputs(" stroke-linejoin=\"round\"/>\n", canvas->body);
@@ -101,25 +103,30 @@ static double text_width(const char *text)
 	return width;
 }
 
-/* The text, or what of it and an ellipsis stays on the paper. */
-static const char *fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[400])
+const char *canvas_cut(double size, double room, const char *text, char cut[CANVAS_CUT])
 {
-	double left = x - 1, right = canvas->width - 1 - x;
-	double room = anchor == ANCHOR_START ? right : anchor == ANCHOR_END ? left : 2 * (left < right ? left : right);
 	if (text_width(text) * size <= room)
 		return text;
-	size_t length = strlen(text_clean(text, cut, 396));
+	size_t length = strlen(text_clean(text, cut, CANVAS_CUT - 4));
 	for (; length > 0 && (text_width(cut) + ELLIPSIS) * size > room; cut[length] = '\0')
 		while (--length > 0 && (cut[length] & 0xc0) == 0x80)
 			;
-	snprintf(cut + length, 400 - length, "…");
+	snprintf(cut + length, CANVAS_CUT - length, "…");
 	return cut;
+}
+
+/* What of the text stays on the paper. */
+static const char *fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[CANVAS_CUT])
+{
+	double left = x - 1, right = canvas->paper.width - 1 - x;
+	return canvas_cut(size, anchor == ANCHOR_START ? right : anchor == ANCHOR_END ? left : 2 * (left < right ? left : right), text, cut);
 }
 
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text)
 {
 	static const char *const anchors[] = { "start", "middle", "end" };
-	char cut[400];
+	char cut[CANVAS_CUT];
+	y -= canvas->raise;
 	text = fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
 	if (is_list(canvas)) {
 		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1, canvas_text_width(size, text) * (bold ? BOLDER : 1));
@@ -131,6 +138,12 @@ void canvas_text(struct canvas *canvas, double x, double y, double size, enum ca
 		bold ? " font-weight=\"bold\"" : "");
 	xml_text(canvas->body, text);
 	fputs("</text>\n", canvas->body);
+}
+
+void canvas_title(struct canvas *canvas, double x, double y, double size, const char *colour, const char *text)
+{
+	if (!canvas->paper.untitled)
+		canvas_text(canvas, x, y, size, ANCHOR_START, true, colour, text);
 }
 
 double canvas_text_width(double size, const char *text)
@@ -188,7 +201,7 @@ static void write_svg(const struct canvas *canvas, FILE *stream)
 {
 	fprintf(stream, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0fpt\" height=\"%.0fpt\" viewBox=\"0 0 %.0f %.0f\" "
 		"font-family=\"Helvetica,Arial,sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
-		canvas->width, canvas->height, canvas->width, canvas->height);
+		canvas->paper.width, canvas->height - canvas->raise, canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, stream);
 	fputs("</svg>\n", stream);
 }
@@ -200,9 +213,9 @@ static enum status write_list(const struct canvas *canvas, FILE *stream, struct 
 	FILE *text = text_stream(&list, &size);
 	if (!text)
 		return fail_memory(error);
-	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->width, canvas->height);
+	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, text);
-	enum status status = fclose(text) == 0 ? dot_child_render(list, size, canvas->kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)
+	enum status status = fclose(text) == 0 ? dot_child_render(list, size, canvas->paper.kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)
 		: fail_memory(error);
 	if (status == OK)
 		fwrite(picture, 1, length, stream);

@@ -16,6 +16,8 @@ struct canvas_point { double x, y; };
 struct canvas_paper {
 	enum canvas_kind kind;
 	double width;            /* points */
+	bool untitled;           /* without the title above */
+	bool unexplained;        /* without legend and notes below */
 };
 #define CANVAS_PAGE  468.0   /* a page's text width */
 #define CANVAS_LEAST 180.0   /* narrower, figures are illegible */
@@ -31,15 +33,18 @@ struct canvas_line {
 };
 
 struct canvas {
-	enum canvas_kind kind;
-	double width, height;
+	struct canvas_paper paper;
+	double height;           /* with the row of the title, even if it is left out */
+	double raise;            /* how much higher all is drawn for want of it */
 	FILE *body;              /* in memory */
 	char *text;
 	size_t length;
 };
 
 /* NO_MEMORY, or OK; then canvas_close() must follow. */
-enum status canvas_open(struct canvas *canvas, enum canvas_kind kind, double width, double height);
+enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height);
+/* The first row, in bold letters whose base line begins at (x, y); nothing on untitled paper, where the rest moves up by its height. */
+void canvas_title(struct canvas *canvas, double x, double y, double size, const char *colour, const char *text);
 /* fill "#RRGGBB" or NULL. title: what an SVG viewer shows for it, or NULL. */
 void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
 	const char *title);
@@ -47,6 +52,9 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line);
 /* The text's base line begins, is centred or ends at (x, y). What doesn't fit the paper is cut, with an ellipsis. */
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text);
+#define CANVAS_CUT 400
+/* The text, or what of it and an ellipsis has room in so many points, in cut. */
+const char *canvas_cut(double size, double room, const char *text, char cut[CANVAS_CUT]);
 /* About the width of a text, in points. */
 double canvas_text_width(double size, const char *text);
 /* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only counts. */

@@ -10,10 +10,12 @@
 #define TOP         30.0
 #define RIGHT       10.0
 #define LEGEND      40.0    /* from the plot to the first row of its legend */
+#define BARE        28.0    /* from the plot to the paper's end, without a legend */
 #define LEADING     11.0
 #define TICK        50.0    /* between numbers of the lower axis, at least */
 #define SMALL       8.0     /* font sizes */
 #define NORMAL      9.0
+#define BOLD        9.8     /* as wide as bold letters of the normal size */
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.02    /* points */
 #define INK         "#222222"
@@ -59,13 +61,16 @@ static double y_of(const struct axes *axes, double bytes)
 	return TOP + PLOT * (1 - bytes / axes->bytes);
 }
 
+/* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
 static void draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
-	char text[300], size[32];
-	snprintf(text, sizeof text, "%.100s: %s %s (%" PRId64 " B)", name, what, bytes_text(bytes, size, sizeof size), bytes);
-	if (canvas_text_width(NORMAL, text) > axes->span)
-		*strrchr(text, '(') = '\0';
-	canvas_text(&axes->canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT];
+	double room = axes->span + RIGHT - 2;
+	snprintf(value, sizeof value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
+	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
+		*strstr(value, " (") = '\0';
+	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
+	canvas_title(&axes->canvas, LEFT, TOP - 15, NORMAL, INK, text);
 }
 
 static void draw_axes(struct axes *axes, const char *label)
@@ -89,7 +94,7 @@ static void draw_axes(struct axes *axes, const char *label)
 	canvas_box(&axes->canvas, LEFT, TOP, axes->span, PLOT, NULL, &frame, NULL);
 	canvas_text(&axes->canvas, LEFT + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
 	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
-	canvas_text(&axes->canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, text);
+	canvas_text(&axes->canvas, 4, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
 }
 
 /* The scales; then what is drawn can be measured. */
@@ -107,6 +112,8 @@ static double draw_legend(struct canvas *canvas, const struct axes *axes, const 
 	struct canvas_key key[GROUP_COUNT];
 	int keys = 0;
 	double y = TOP + PLOT + LEGEND;
+	if (canvas && canvas->paper.unexplained)
+		return y;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group] };
@@ -117,8 +124,8 @@ static double draw_legend(struct canvas *canvas, const struct axes *axes, const 
 
 static enum status open_axes(struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
 {
-	double height = draw_legend(NULL, axes, there, note) - 6;
-	return canvas_open(&axes->canvas, paper.kind, paper.width, height) == OK ? OK : fail_memory(error);
+	double height = paper.unexplained ? TOP + PLOT + BARE : draw_legend(NULL, axes, there, note) - 6;
+	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
 }
 
 /* ---- the timeline --------------------------------------------------------------------- */
@@ -287,6 +294,8 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 	struct canvas_key key[CURVES_MOST];
 	char name[CURVES_MOST][300], bytes[32];
 	double y = TOP + PLOT + LEGEND;
+	if (canvas && canvas->paper.unexplained)
+		return y;
 	for (uint32_t i = 0; i < curves; i++) {
 		snprintf(name[i], sizeof name[i], "%s: %s", curve[i].name, bytes_text(curve[i].peak, bytes, sizeof bytes));
 		key[i] = (struct canvas_key){ curve_colours[i], name[i] };
@@ -305,7 +314,9 @@ enum status figure_curves(const struct curve *curve, uint32_t curves, struct can
 		most = curve[i].peak > most ? curve[i].peak : most;
 	}
 	begin_axes(&axes, ops, paper, most);
-	enum status status = thinned && canvas_open(&axes.canvas, paper.kind, paper.width, draw_names(NULL, &axes, curve, curves) - 4) == OK ? OK : fail_memory(error);
+	paper.untitled = true;   /* the names stand below */
+	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
+	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
 	if (status == OK) {
 		draw_axes(&axes, "live memory");
 		for (uint32_t i = 0; i < curves; i++)

@@ -174,11 +174,13 @@ static void find_title(const struct timetable *timetable, const char *name, char
 static void draw_title(struct figure *figure, char *text)
 {
 	char *rest = strstr(text, ": ");
+	if (figure->canvas.paper.untitled)
+		return;
 	if (figure->top > TOP && rest) {
 		*rest = '\0';
 		canvas_text(&figure->canvas, 4, figure->top - 14, SMALL, ANCHOR_START, false, INK, rest + 2);
 	}
-	canvas_text(&figure->canvas, figure->top > TOP ? 4 : LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+	canvas_title(&figure->canvas, figure->top > TOP ? 4 : LEFT, TOP - 14, NORMAL, INK, text);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
@@ -260,18 +262,20 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	int64_t most = timetable_peak(timetable, timetable->worst);
 	char title[300];
 	find_title(timetable, name, title, sizeof title);
-	figure.top = canvas_text_width(NORMAL, title) > figure.span ? TOP + LEADING : TOP;
+	figure.top = !paper.untitled && canvas_text_width(NORMAL, title) > figure.span ? TOP + LEADING : TOP;
 	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
 	double rows = figure.top + figure.row * timetable->ranks;
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	if (canvas_open(&figure.canvas, paper.kind, paper.width, legend + LEADING * draw_legend(NULL, &figure, 0) - 3) != OK)
+	double below = paper.unexplained ? 6 - BOTTOM : LEADING * draw_legend(NULL, &figure, 0) - 3;
+	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
 		return fail_memory(error);
 	draw_title(&figure, title);
 	draw_ranks(&figure);
 	draw_time(&figure, rows);
 	draw_memory(&figure);
-	draw_legend(&figure.canvas, &figure, legend);
+	if (!paper.unexplained)
+		draw_legend(&figure.canvas, &figure, legend);
 	return canvas_close(&figure.canvas, stream, error);
 }

@@ -9,7 +9,9 @@
 #define LEFT    40.0
 #define TOP     30.0
 #define RIGHT   12.0
-#define BELOW   66.0
+#define BELOW   28.0    /* from the plot to the end of its axis' name */
+#define LEGEND  42.0    /* from the plot to the first row of the legend */
+#define LEADING 11.0
 #define SMALL   8.0
 #define NORMAL  9.0
 #define MARK    2.5
@@ -71,7 +73,7 @@ static void draw_axes(struct scales *scales, const struct plan *plan)
 	canvas_text(canvas, LEFT + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	canvas_text(canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, "extra time [%]");
 	snprintf(text, sizeof text, "%.100s: recomputation", plan->graph->name);
-	canvas_text(canvas, LEFT, TOP - 14, NORMAL, ANCHOR_START, true, INK, text);
+	canvas_title(canvas, LEFT, TOP - 14, NORMAL, INK, text);
 }
 
 static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
@@ -142,13 +144,15 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
-	if (canvas_open(&scales.canvas, paper.kind, paper.width, TOP + PLOT + BELOW) != OK)
+	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, LEFT, 0, scales.span, SMALL, LEADING, INK, key, keys);
+	if (canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) != OK)
 		return fail_memory(error);
 	draw_bound(&scales, slowdown);
 	draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown);
 	draw_strategies(&scales, slowdown);
 	draw_present(&scales, plan);
-	canvas_legend(&scales.canvas, LEFT, TOP + PLOT + 42, scales.span, SMALL, 11, INK, key, sizeof key / sizeof *key);
+	if (!paper.unexplained)
+		canvas_legend(&scales.canvas, LEFT, TOP + PLOT + LEGEND, scales.span, SMALL, LEADING, INK, key, keys);
 	return canvas_close(&scales.canvas, stream, error);
 }

@@ -44,6 +44,7 @@ struct export_options {
 	bool factors;            /* json: also the factors of every dim */
 	const char *rules_file;  /* a user's operator rules, or NULL */
 	double width;            /* figures: points; 0: a page's text width */
+	bool no_title, no_legend;/* figures: what a paper's caption says */
 };
 
 /* X(name, needs a plan (else the graph alone), help) */
@@ -74,7 +75,8 @@ enum export_kind_id {
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
-	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE };
+	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE,
+		options->no_title, options->no_legend };
 }
 
 /* What of that LaTeX may fill, in centimetres, where labels and border take `beside`; 14 where no width is asked for. */
@@ -91,7 +93,7 @@ struct export_view {
 	const char *name;        /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
 	const char *help;        /* NULL: said by an earlier row of that name */
 	unsigned kinds;          /* 1 << enum export_kind_id */
-	bool figure;             /* takes --width */
+	bool figure;             /* takes --width, --no-title and --no-legend; of gnuplot the last two */
 	enum status (*write)(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
 };
 extern const struct export_view export_views[];

@@ -110,15 +110,16 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
 	char text[200];
-	if (canvas_open(&canvas, paper.kind, paper.width, draw_notes(NULL, grid, paper.width, notes)) != OK)
+	if (canvas_open(&canvas, paper, paper.unexplained ? notes : draw_notes(NULL, grid, paper.width, notes)) != OK)
 		return fail_memory(error);
 	snprintf(text, sizeof text, "%.80s on %u devices in %u node%s", name, grid->devices, grid->nodes, grid->nodes == 1 ? "" : "s");
-	canvas_text(&canvas, MARGIN, TOP - 10, NORMAL, ANCHOR_START, true, INK, text);
+	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
 	for (uint32_t node = 0; node < grid->nodes; node++)
 		draw_node(&canvas, grid, &placing, node);
 	for (uint32_t device = 0; device < grid->devices; device++)
 		draw_device(&canvas, grid, &placing, device);
-	draw_notes(&canvas, grid, paper.width, notes);
+	if (!paper.unexplained)
+		draw_notes(&canvas, grid, paper.width, notes);
 	return canvas_close(&canvas, stream, error);
 }
 
@@ -126,9 +127,9 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 
 #define CENTIMETRES (2.54 / 72)
 
-static void write_tikz(const struct device_grid *grid, double width, FILE *stream)
+static void write_tikz(const struct device_grid *grid, struct canvas_paper paper, FILE *stream)
 {
-	struct placing placing = place(grid, width);
+	struct placing placing = place(grid, paper.width);
 	char text[120];
 	double x, y;
 	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
@@ -154,7 +155,7 @@ static void write_tikz(const struct device_grid *grid, double width, FILE *strea
 			fprintf(stream, "\\node at (%.4f,%.4f) {%.3g};\n", x * CENTIMETRES + size / 2, -y * CENTIMETRES - size / 2, (double)bytes / (double)grid->unit);
 	}
 	y = TOP + (grid->nodes + placing.across - 1) / placing.across * placing.high;
-	for (uint32_t i = 0; i < grid->axes; i++)
+	for (uint32_t i = 0; i < grid->axes && !paper.unexplained; i++)
 		fprintf(stream, "\\node[anchor=north west, font=\\scriptsize] at (%.4f,%.4f) {%s};\n", MARGIN * CENTIMETRES,
 			-(y + 11 * i) * CENTIMETRES, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
@@ -220,7 +221,7 @@ enum status export_mesh(const struct plan *plan, const struct export_options *op
 	else if (kind == EXPORT_json)
 		write_json(&grid, plan->input->name, stream);
 	else if (kind == EXPORT_tikz)
-		write_tikz(&grid, export_paper(options, kind).width, stream);
+		write_tikz(&grid, export_paper(options, kind), stream);
 	else
 		status = figure_mesh(&grid, plan->input->name, export_paper(options, kind), stream, error);
 	outlook_release(outlook);

@@ -150,10 +150,11 @@ static enum status write_tikz(const struct plan *plan, const struct outlook *out
 	double bottom = -tikz.row * timetable->ranks, column = timetable->split ? tikz.wide / 4 : tikz.wide < 10 ? tikz.wide / 3 : 4;
 	fprintf(stream, "\\draw (0,%.4f) -- (%.4f,%.4f);\n\\node[anchor=north west] at (0,%.4f) {0};\n\\node[anchor=north east] at (%.4f,%.4f) {%.4g\\,%s};\n",
 		bottom - 0.05, tikz.wide, bottom - 0.05, bottom - 0.12, tikz.wide, bottom - 0.12, (double)timetable->time / (double)unit, name);
-	fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", tikz.wide / 2, bottom - 0.12,
-		schedule_names[timetable->schedule], timetable->microbatches, timetable_bubble(timetable) / 10.0);
+	if (!options->no_title)
+		fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", tikz.wide / 2, bottom - 0.12,
+			schedule_names[timetable->schedule], timetable->microbatches, timetable_bubble(timetable) / 10.0);
 	int place = 0;
-	for (int part = 0; part < PIPELINE_PARTS; part++) {
+	for (int part = 0; part < PIPELINE_PARTS && !options->no_legend; part++) {
 		if (part == PART_WEIGHT && !timetable->split)
 			continue;
 		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, column * place,

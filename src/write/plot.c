@@ -95,10 +95,14 @@ static void tikz_head(const struct plan *plan, const struct export_options *opti
 	for (int group = 0; group < GROUP_COUNT; group++)
 		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
 	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[", stream);
-	fprintf(stream, "width=%.4gcm, height=%.4gcm, title={", export_centimetres(options, TIKZ_BESIDE), export_centimetres(options, TIKZ_BESIDE) < 10 ? 5.0 : 7.0);
-	tex_text(stream, plan->graph->name);
-	fprintf(stream, ": %s}, xlabel={position in the order}, ylabel={%s [%s]},\n", bytes_text(bytes, text, sizeof text), label, unit);
-	fprintf(stream, "  title style={text width=%.4gcm, align=center, font=\\footnotesize},\n", export_centimetres(options, TIKZ_BESIDE) - 2);
+	fprintf(stream, "width=%.4gcm, height=%.4gcm, xlabel={position in the order}, ylabel={%s [%s]},\n", export_centimetres(options, TIKZ_BESIDE),
+		export_centimetres(options, TIKZ_BESIDE) < 10 ? 5.0 : 7.0, label, unit);
+	if (!options->no_title) {
+		fputs("  title={", stream);
+		tex_text(stream, plan->graph->name);
+		fprintf(stream, ": %s}, title style={text width=%.4gcm, align=center, font=\\footnotesize},\n", bytes_text(bytes, text, sizeof text),
+			export_centimetres(options, TIKZ_BESIDE) - 2);
+	}
 	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick pos=left,\n"
 		"  tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
 		"  legend style={at={(0.5,-0.28)}, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, /tikz/every even column/.style={column sep=6pt}}]\n",
@@ -106,9 +110,9 @@ static void tikz_head(const struct plan *plan, const struct export_options *opti
 }
 
 /* From below upwards, as they are stacked. */
-static void tikz_legend(int groups, FILE *stream)
+static void tikz_legend(const struct export_options *options, int groups, FILE *stream)
 {
-	for (int group = 0; group < groups; group++)
+	for (int group = 0; group < groups && !options->no_legend; group++)
 		fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
 			group_names[group]);
 }
@@ -134,7 +138,7 @@ enum status tikz_timeline(const struct plan *plan, const struct export_options *
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
-	tikz_legend(GROUP_COUNT, stream);
+	tikz_legend(options, GROUP_COUNT, stream);
 	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->ordered->result.proof.bound > 0)
@@ -159,7 +163,7 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 	if (status != OK)
 		return status;
 	tikz_head(plan, options, "address", plan_arena(plan), stream);
-	tikz_legend(GROUP_WORKSPACE, stream);
+	tikz_legend(options, GROUP_WORKSPACE, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
@@ -191,12 +195,17 @@ static void gnuplot_text(FILE *stream, const char *text)
 	putc('\'', stream);
 }
 
-static void gnuplot_head(const struct plan *plan, const char *unit, const char *label, FILE *stream)
+static void gnuplot_head(const struct plan *plan, const struct export_options *options, const char *unit, const char *label, FILE *stream)
 {
-	fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\nset title ", stream);
-	gnuplot_text(stream, plan->graph->name);
-	fprintf(stream, " noenhanced\nset xlabel \"position in the order\"\nset ylabel \"%s [%s]\"\n", label, unit);
-	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\nset key below\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops);
+	fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\n", stream);
+	if (!options->no_title) {
+		fputs("set title ", stream);
+		gnuplot_text(stream, plan->graph->name);
+		fputs(" noenhanced\n", stream);
+	}
+	fprintf(stream, "set xlabel \"position in the order\"\nset ylabel \"%s [%s]\"\n", label, unit);
+	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\n%s\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops,
+		options->no_legend ? "unset key" : "set key below");
 }
 
 enum status gnuplot_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
@@ -205,11 +214,10 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	enum status status = need_ops(plan, error);
-	(void)options;
 	(void)kind;
 	if (status != OK)
 		return status;
-	gnuplot_head(plan, name, "live memory", stream);
+	gnuplot_head(plan, options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
 	status = write_table(plan, unit, stream, error);
 	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
@@ -232,11 +240,10 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	enum status status = need_ops(plan, error);
-	(void)options;
 	(void)kind;
 	if (status != OK)
 		return status;
-	gnuplot_head(plan, name, "address", stream);
+	gnuplot_head(plan, options, name, "address", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_ALL, stream, gnuplot_box, unit);

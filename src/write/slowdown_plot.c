@@ -8,12 +8,12 @@
 
 /* Calls write with the curve of the plan's step. */
 static enum status with_curve(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
-	void (*write)(const struct plan *plan, const struct slowdown *slowdown, FILE *stream))
+	void (*write)(const struct export_options *options, const struct slowdown *slowdown, FILE *stream))
 {
 	struct slowdown slowdown;
 	enum status status = slowdown_find(plan, options->rules_file, NULL, NULL, &slowdown, error);
 	if (status == OK)
-		write(plan, &slowdown, stream);
+		write(options, &slowdown, stream);
 	return status;
 }
 
@@ -44,9 +44,9 @@ static void csv_point(const struct slowdown *slowdown, const char *what, const s
 	fprintf(stream, "%s,%s,%" PRId64 ",%.9g,%.6g,\n", what, point->name, point->bytes, (double)point->extra * 1e-12, percent_of(slowdown, point->extra));
 }
 
-static void write_csv(const struct plan *plan, const struct slowdown *slowdown, FILE *stream)
+static void write_csv(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
 {
-	(void)plan;
+	(void)options;
 	fputs("what,name,memory_bytes,extra_seconds,extra_percent,milliseconds_per_gb\n", stream);
 	for_bound(slowdown, stream, csv_bound);
 	csv_point(slowdown, "strategy", &(struct slowdown_point){ "none", slowdown->most, 0 }, stream);
@@ -114,21 +114,21 @@ enum status slowdown_tikz(const struct plan *plan, const struct export_options *
 		int64_t bytes = slowdown.least + (slowdown.most - slowdown.least) / ROWS * i;
 		fprintf(stream, "(%.6g,%.6g)\n", (double)bytes / 1e9, percent_of(&slowdown, slowdown_bound(&slowdown, bytes, &price)));
 	}
-	fputs("} \\closedcycle; \\addlegendentry{no plan in any order}\n\\addplot[blue, thick, mark=*, mark size=1pt] coordinates {\n", stream);
+	fputs(options->no_legend ? "} \\closedcycle;\n" : "} \\closedcycle; \\addlegendentry{no plan in any order}\n", stream);
+	fputs("\\addplot[blue, thick, mark=*, mark size=1pt] coordinates {\n", stream);
 	fprintf(stream, "(%.6g,0)\n", (double)slowdown.most / 1e9);
 	for (uint32_t i = 0; i < slowdown.plans; i++)
 		fprintf(stream, "(%.6g,%.6g)\n", (double)slowdown.plan[i].bytes / 1e9, percent_of(&slowdown, slowdown.plan[i].extra));
-	fputs("}; \\addlegendentry{plans found}\n", stream);
+	fputs(options->no_legend ? "};\n" : "}; \\addlegendentry{plans found}\n", stream);
 	tikz_strategies(&slowdown, stream);
 	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
 	return OK;
 }
 
-static void write_gnuplot(const struct plan *plan, const struct slowdown *slowdown, FILE *stream)
+static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
 {
-	(void)plan;
 	fprintf(stream, "# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\nset xlabel \"memory [GB]\"\nset ylabel \"extra time [%%]\"\n"
-		"set yrange [0:%.4g]\nset grid ytics\n$bound << END\n", slowdown_top(slowdown));
+		"set yrange [0:%.4g]\nset grid ytics\n%s$bound << END\n", slowdown_top(slowdown), options->no_legend ? "unset key\n" : "");
 	for_bound(slowdown, stream, table_row);
 	fputs("END\n$plans << END\n", stream);
 	table_points(slowdown, stream);
