@@ -35,6 +35,7 @@
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export), "width of a figure") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
+	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which knobs, and the command that draws it again") \
 	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device runs (the default)") \
 	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
 	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \

@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "src/draw/canvas.h"
+#include "src/write/caption.h"
 #include "src/write/export.h"
 #include "src/write/plan_curves.h"
 #include "src/check/check.h"
@@ -25,7 +26,9 @@ struct request {
 	struct command_line line;
 	struct scenario scenario;
 	struct export_options options;
-	const char *kind;
+	const char *kind, *caption;
+	char **argv;             /* the command's name and what follows it */
+	int argc;
 };
 
 static const char *command_of(const struct request *request)
@@ -53,6 +56,7 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_view: request->options.view = value; return EXIT_FINE;
 	case OPTION_factors: request->options.factors = true; return EXIT_FINE;
 	case OPTION_width: return take_width(request, value);
+	case OPTION_caption: request->caption = value; return EXIT_FINE;
 	case OPTION_no_title: request->options.no_title = true; return EXIT_FINE;
 	case OPTION_no_legend: request->options.no_legend = true; return EXIT_FINE;
 	default:
@@ -67,14 +71,35 @@ static bool graph_follows_plan(const struct scenario *scenario)
 	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
 }
 
+static enum status write_curves(const struct request *request, enum export_kind_id kind, struct error *error)
+{
+	struct output output;
+	enum status status = output_open(&output, request->line.output, true, error);
+	if (status == OK)
+		status = output_close(&output, plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error), error);
+	return status;
+}
+
+/* plan NULL: of the plan files. The caption appears if the figure does. */
+static enum status write_figure(const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
+{
+	struct output caption = { 0 };
+	enum status status = request->caption ? output_open(&caption, request->caption, true, error) : OK;
+	if (status != OK)
+		return status;
+	if (request->caption)
+		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
+			: caption_write_curves(request->line.operand, request->line.operands, request->argv, request->argc, caption.stream, error);
+	if (status == OK)
+		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_curves(request, kind, error);
+	return request->caption ? output_close(&caption, status, error) : status;
+}
+
 /* Several operands are plan files, whose curves are drawn over each other. */
 static int serve_curves(const struct request *request, enum export_kind_id kind)
 {
 	struct error error = { 0 };
-	struct output output;
-	enum status status = output_open(&output, request->line.output, true, &error);
-	if (status == OK)
-		status = output_close(&output, plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, &error), &error);
+	enum status status = write_figure(request, NULL, kind, &error);
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
@@ -94,7 +119,7 @@ static int serve(const struct request *request, enum export_kind_id kind)
 	graph_release(graph);
 	if (!plan)
 		return code;
-	enum status status = export_to(kind, plan, &request->options, request->line.output, true, &error);
+	enum status status = write_figure(request, plan, kind, &error);
 	code = status == OK ? plan_exit(plan) : complain(NULL, &error, status);
 	plan_release(plan);
 	return code;
@@ -131,8 +156,11 @@ static int check_options(const struct request *request, enum export_kind_id kind
 		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	if (request->options.width > 0 && !view->figure)
 		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf, png or tikz");
-	if ((request->options.no_title || request->options.no_legend) && !view->figure && kind != EXPORT_gnuplot)
-		return usage_error(command_of(request), "%s belongs to figures: timeline, map, pipeline, slowdown, mesh", request->options.no_title ? "--no-title" : "--no-legend");
+	const char *paper = request->options.no_title ? "--no-title" : request->options.no_legend ? "--no-legend" : request->caption ? "--caption" : NULL;
+	if (paper && !view->figure && kind != EXPORT_gnuplot)
+		return usage_error(command_of(request), "%s belongs to figures: timeline, map, pipeline, slowdown, mesh", paper);
+	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
+		return usage_error(command_of(request), "--caption %s: the figure goes there, too", request->caption);
 	return EXIT_FINE;
 }
 
@@ -157,6 +185,8 @@ static int run(struct request *request, int argc, char **argv)
 	line->scenario = &request->scenario;
 	line->take = take_option;
 	line->context = request;
+	request->argc = argc;
+	request->argv = argv;
 	int code = command_line_parse(line, argc, argv);
 	if (code == EXIT_FINE && !line->helped) {
 		request->options.rules_file = line->rules_file;

@@ -173,7 +173,7 @@ static void draw_peak(struct axes *axes, const struct plan *plan)
 		draw_level(axes, plan->ordered->result.proof.bound, INK, true);
 }
 
-static void peak_note(const struct plan *plan, char *note, size_t size)
+void timeline_note(const struct plan *plan, char *note, size_t size)
 {
 	const struct ordered *ordered = plan->ordered;
 	char text[32];
@@ -195,7 +195,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
 		for (int group = 0; group < GROUP_COUNT; group++)
 			there[group] |= thinned->group[i][group] > 0;
-	peak_note(plan, note, sizeof note);
+	timeline_note(plan, note, sizeof note);
 	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan));
 	if (status == OK)
 		status = open_axes(&axes, paper, there, note, error);

@@ -21,7 +21,10 @@ struct curve {
 /* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
 enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
-/* ---- shared with the sources for other plotters ---- */
+/* ---- shared with captions and the sources for other plotters ---- */
+
+/* Where the peak is, and what the dashed line says; "" of a graph without ops. */
+void timeline_note(const struct plan *plan, char *note, size_t size);
 
 /* The largest power of 1024 that is not above bytes, and its name. */
 int64_t axis_unit(int64_t bytes, const char **name);

@@ -158,8 +158,7 @@ static int draw_legend(struct canvas *canvas, const struct figure *figure, doubl
 	return canvas_legend(canvas, LEFT, y, figure->span, SMALL, LEADING, INK, key, keys);
 }
 
-/* What the figure shows, in one row or in two: the graph's name, and the rest. */
-static void find_title(const struct timetable *timetable, const char *name, char *text, size_t size)
+void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
 {
 	const char *unit_name;
 	int64_t unit = time_unit(timetable->time, &unit_name);
@@ -261,7 +260,7 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	struct figure figure = { .timetable = timetable, .limit = limit, .span = paper.width - LEFT - RIGHT };
 	int64_t most = timetable_peak(timetable, timetable->worst);
 	char title[300];
-	find_title(timetable, name, title, sizeof title);
+	pipeline_title(timetable, name, title, sizeof title);
 	figure.top = !paper.untitled && canvas_text_width(NORMAL, title) > figure.span ? TOP + LEADING : TOP;
 	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
 	double rows = figure.top + figure.row * timetable->ranks;

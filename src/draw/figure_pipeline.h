@@ -9,7 +9,10 @@
 enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
 	struct error *error);
 
-/* ---- shared with the sources for other plotters ---- */
+/* ---- shared with captions and the sources for other plotters ---- */
+
+/* What the figure shows, in one row or in two: the graph's name, ": ", and the rest. */
+void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size);
 
 /* What a box stands for. */
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };

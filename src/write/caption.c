@@ -1,0 +1,154 @@
+/* caption.c: a figure's caption: three paragraphs of text. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "caption.h"
+#include "src/base/safe_text.h"
+#include "src/base/words.h"
+#include "src/configs/outlook.h"
+#include "src/draw/figure.h"
+#include "src/draw/figure_pipeline.h"
+#include "src/plan/timeline.h"
+
+#define ROOM 16384   /* bytes of what is said beside the command */
+
+/* ---- what the figure shows ------------------------------------------------------------------------------------------------------- */
+
+static bool shows(const struct export_options *options, const char *view)
+{
+	return strcmp(options->view ? options->view : "timeline", view) == 0;
+}
+
+static const char *help_of(const struct export_options *options)
+{
+	const char *help = NULL;
+	for (int i = 0; i < export_view_count && !help; i++)
+		if (export_views[i].name && shows(options, export_views[i].name))
+			help = export_views[i].help;
+	return help ? help : "";
+}
+
+/* The first groups of those that are there, in the order in which the timeline stacks them. */
+static enum status add_groups(const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
+{
+	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	if (!bytes)
+		return fail_memory(error);
+	for (int group = 0; group < groups; group++) {
+		bool there = false;
+		for (uint32_t i = 0; i < plan->graph->ops && !there; i++)
+			there = bytes[i][group] > 0;
+		if (there)
+			words_add(words, "%s%s (%s)", between, group_names[group], group_colours[group]);
+		between = there ? ", " : between;
+	}
+	words_add(words, ".");
+	mem_free(bytes);
+	return OK;
+}
+
+static enum status add_timeline(const struct plan *plan, struct words *words, struct error *error)
+{
+	char note[300] = "";
+	timeline_note(plan, note, sizeof note);
+	if (*note)
+		words_add(words, "\n%c%s.", note[0] - 'a' + 'A', note + 1);
+	return add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
+}
+
+/* As the figure's title has it: schedule, ranks, microbatches, bubble and time. */
+static enum status add_pipeline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+{
+	char title[300];
+	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
+	if (!outlook)
+		return error->status;
+	pipeline_title(&outlook->timetable, plan->input->name, title, sizeof title);
+	words_add(words, "\n%s.", title);
+	outlook_release(outlook);
+	return OK;
+}
+
+static enum status add_contents(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+{
+	const char *help = help_of(options);
+	char peak[32], arena[32], name[400];
+	words_add(words, "%c%s.\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)", *help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help, *help ? help + 1 : "",
+		text_clean(plan->graph->name, name, sizeof name), plan->graph->ops, bytes_text(plan_peak(plan), peak, sizeof peak), plan_peak(plan),
+		bytes_text(plan_arena(plan), arena, sizeof arena), plan_arena(plan));
+	words_add(words, plan->speed.devices > 1 ? "; of one of %u devices." : ".", plan->speed.devices);
+	if (shows(options, "timeline"))
+		return add_timeline(plan, words, error);
+	if (shows(options, "map"))
+		return add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
+	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
+}
+
+/* ---- knobs and command ------------------------------------------------------------------------------------------------------------- */
+
+static void add_knobs(const struct scenario *scenario, struct words *words)
+{
+	char text[600];
+	const char *between = "\n\nKnobs: ";
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		if (scenario->value[knob] != knobs[knob].normal) {
+			words_add(words, "%s%s=%s", between, knobs[knob].name, knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
+			between = ", ";
+		}
+	words_add(words, *between == ',' ? "; the others at their defaults." : "\n\nAll knobs at their defaults.");
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		words_add(words, "%s%s", i ? "; " : "\nPins: ", pin_text(&scenario->pin[i], text, sizeof text));
+}
+
+/* The command is whole: its letters can become four in quotes. */
+static size_t room_for(char *const *command, int commands)
+{
+	size_t room = ROOM;
+	for (int i = 0; i < commands; i++)
+		room += 4 * strlen(command[i]) + 3;
+	return room;
+}
+
+static void add_command(char *const *command, int commands, struct words *words)
+{
+	words_add(words, "\n\nDrawn by tidemark " TIDEMARK_VERSION ":\ntidemark");
+	for (int i = 0; i < commands; i++) {
+		words_add(words, " ");
+		words_add_quoted(words, command[i]);
+	}
+	words_add(words, "\n");
+}
+
+enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
+{
+	size_t room = room_for(command, commands);
+	struct words words = { mem_alloc(1, room), room, 0 };
+	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
+	if (status == OK) {
+		words.size = ROOM;   /* pins without end leave room for the command */
+		add_knobs(&plan->scenario, &words);
+		words.size = room;
+		add_command(command, commands, &words);
+		fputs(words.text, stream);
+	}
+	mem_free(words.text);
+	return status;
+}
+
+enum status caption_write_curves(char *const *path, int paths, char *const *command, int commands, FILE *stream, struct error *error)
+{
+	size_t room = room_for(command, commands);
+	struct words words = { mem_alloc(1, room), room, 0 };
+	if (!words.text)
+		return fail_memory(error);
+	words_add(&words, "Live memory over the order of %d plans, a line each; a square is a plan's peak: ", paths);
+	for (int i = 0; i < paths; i++) {
+		words_add(&words, i ? ", " : "");
+		words_add_quoted(&words, path[i]);
+	}
+	words_add(&words, ".\n\nThe knobs of each are in its file.");
+	add_command(command, commands, &words);
+	fputs(words.text, stream);
+	mem_free(words.text);
+	return OK;
+}

@@ -1,0 +1,12 @@
+/* caption.h: a figure's caption: what it shows, under which knobs, and the command that draws it again. */
+#ifndef TIDEMARK_WRITE_CAPTION_H
+#define TIDEMARK_WRITE_CAPTION_H
+
+#include "export.h"
+
+/* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
+enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error);
+/* Of the figure that lays several plan files over each other. */
+enum status caption_write_curves(char *const *path, int paths, char *const *command, int commands, FILE *stream, struct error *error);
+
+#endif
