@@ -22,6 +22,31 @@ static enum status expect_amount(struct check *check, const char *key, int64_t e
 	return json_is_null(check_member(check, "speed", key)) ? OK : check_wrong(check, "speed.%s must be null", key);
 }
 
+/* Floating-point operations of what one device runs in a step; -1 where an op doesn't know its own. Forward and backward passes run once for each
+ * microbatch and each part of the batch that accumulates. */
+static int64_t work_of(const struct check *check, int64_t microbatches)
+{
+	int64_t once = 0, often = 0, sum = 0;
+	bool over = false;
+	for (uint32_t i = 0; i < check->graph->ops; i++) {
+		const struct op *op = &check->graph->op[i];
+		if (op->flops < 0)
+			return -1;
+		int64_t *to = op->phase == PHASE_FORWARD || op->phase == PHASE_BACKWARD ? &often : &once;
+		over |= __builtin_add_overflow(*to, op->flops, to);
+	}
+	over |= __builtin_mul_overflow(often, microbatches, &often) || __builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
+		__builtin_add_overflow(once, often, &sum);
+	return over ? -1 : sum;
+}
+
+static enum status expect_work(struct check *check, int64_t work)
+{
+	if (work >= 0)
+		return check_expect(check, "speed", "flops", work);
+	return json_is_null(check_member(check, "speed", "flops")) ? OK : check_wrong(check, "speed.flops must be null");
+}
+
 /* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified. */
 static int64_t step_time(const struct check *check)
 {
@@ -56,6 +81,8 @@ enum status check_speed(struct check *check)
 		status = expect_real(check, reals[i].key, reals[i].value);
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && status == OK; i++)
 		status = expect_amount(check, amounts[i].key, amounts[i].value);
+	if (status == OK)
+		status = expect_work(check, work_of(check, passes));
 	if (status == OK)
 		check_passed(check, "how fast the step is: its products and inputs, summed anew");
 	return status;

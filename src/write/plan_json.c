@@ -292,6 +292,7 @@ static void write_speed(const struct plan *plan, struct json *json)
 {
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
+	int64_t flops = plan_flops(plan);
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
 	json_write_decimal(json, "step_seconds", speed->time, 12);
@@ -304,6 +305,10 @@ static void write_speed(const struct plan *plan, struct json *json)
 		json_write_null(json, "per_second");
 		json_write_null(json, "per_second_and_device");
 	}
+	if (flops >= 0)
+		json_write_integer(json, "flops", flops);
+	else
+		json_write_null(json, "flops");
 	write_amount(json, "model_flops", speed->model_flops);
 	if (speed->mfu >= 0)
 		json_write_real(json, "mfu", speed->mfu, 9);
