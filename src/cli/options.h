@@ -51,6 +51,7 @@
 	X(part, "part", 0, "I/N", BY(sweep), "plan every N-th scenario, from number I on") \
 	X(shard, "shard", 0, "I/N", BY(sweep), "the older name of --part") \
 	X(resume, "resume", 0, NULL, BY(sweep), "go on with what --output holds") \
+	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its --vary, says what is missing at the end, too") \
 	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
 	X(pool, "pool", 'p', "NAME[:N]", BY(layout), "a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \

@@ -6,6 +6,7 @@
  *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
  *     sweep_row       one line of it
+ *     sweep_merge     the pieces of one, put together
  *     layout_command  tidemark layout
  *     layout_snapshot  what it says of a memory snapshot
  *     shard_command   tidemark shard

@@ -15,6 +15,7 @@
 
 #include "batch.h"
 #include "src/read/native.h"
+#include "sweep_merge.h"
 #include "sweep_row.h"
 #include "options.h"
 #include "src/base/text_stream.h"
@@ -37,7 +38,7 @@ struct sweep {
 	uint64_t total;
 	uint64_t part, parts;
 	int jobs, descriptor;
-	bool resume;
+	bool resume, merge;
 	struct command_line line;
 	bool *done;             /* [total]: already in the output */
 	struct graph *graph;
@@ -114,6 +115,7 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_sweep_csv: sweep->form = SWEEP_CSV; return EXIT_FINE;
 	case OPTION_table: sweep->form = SWEEP_TABLE; return EXIT_FINE;
 	case OPTION_resume: sweep->resume = true; return EXIT_FINE;
+	case OPTION_merge: sweep->merge = sweep->line.several = true; return EXIT_FINE;
 	default: return part(sweep, value);
 	}
 }
@@ -124,6 +126,8 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 	int code = command_line_parse(&sweep->line, argc, argv);
 	if (code != EXIT_FINE || sweep->line.helped)
 		return code;
+	if (sweep->merge && (sweep->resume || sweep->form == SWEEP_TABLE || sweep->parts > 1 || sweep->jobs > 1))
+		return usage_error("sweep", "--merge plans nothing: it takes the pieces' files, the sweep's --vary and -o FILE");
 	if (sweep->resume && !sweep->line.output)
 		return usage_error("sweep", "--resume needs -o FILE");
 	if (sweep->resume && sweep->form == SWEEP_TABLE)
@@ -326,7 +330,9 @@ int sweep_command(int argc, char **argv)
 	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
 	scenario_init(&sweep.base);
 	int code = parse(&sweep, argc, argv);
-	if (code == EXIT_FINE && !sweep.line.helped) {
+	if (code == EXIT_FINE && !sweep.line.helped && sweep.merge) {
+		code = sweep_merge(sweep.line.operand, sweep.line.operands, sweep.count ? sweep.total : 0, sweep.line.output);
+	} else if (code == EXIT_FINE && !sweep.line.helped) {
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
 		if (!sweep.done)
 			code = complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
