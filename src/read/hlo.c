@@ -17,6 +17,14 @@ int hlo_dtype(const char *name, size_t length)
 	return -1;
 }
 
+uint32_t hlo_layout(uint32_t layout, const char *text, size_t size)
+{
+	uint64_t hash = layout;
+	for (size_t i = 0; i < size; i++)
+		hash = hash_join(hash, (unsigned char)text[i]);
+	return (uint32_t)hash;
+}
+
 bool hlo_shape_finish(struct hlo_shape *shape)
 {
 	int64_t bits = dtype_bits[shape->dtype];

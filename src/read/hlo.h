@@ -14,6 +14,7 @@ struct hlo_shape {
 	bool unsized;             /* of a dtype without a size, or with unbounded dims */
 	uint32_t parts, leaves;   /* leaves: arrays in it, 1 for an array */
 	struct hlo_shape *part;
+	uint32_t layout;          /* equal for equal orders of dims, tiles and memories of one file; 0: the file says none */
 	int64_t dim[DIMS_MAX];
 	int64_t bytes;
 };
@@ -66,6 +67,8 @@ void hlo_free(struct hlo_module *module);
 
 /* The dtype of an XLA type's name, DTYPE_COUNT where it has no size of its own ("token", "opaque"). */
 int hlo_dtype(const char *name, size_t length);
+/* Adds a part of a layout, as the file writes it, to hlo_shape.layout. */
+uint32_t hlo_layout(uint32_t layout, const char *text, size_t size);
 /* Fills leaves and bytes from the rest; false where the size overflows. */
 bool hlo_shape_finish(struct hlo_shape *shape);
 

@@ -12,7 +12,7 @@ struct making {
 	uint32_t *alias_of;        /* of the flat ones: the parameter in whose memory it is written, or NONE */
 	bool *gradient;            /* flat tensors that depend on a gradient */
 	int64_t *memo;
-	uint32_t missing, unknown_trips, copied;
+	uint32_t missing, unknown_trips, copied, joined;
 	bool differentiates;
 };
 
@@ -138,6 +138,44 @@ static uint32_t parameter_tensor(const struct flat *flat, const struct hlo_alias
 	return NONE;
 }
 
+static bool same_array(const struct hlo_shape *a, const struct hlo_shape *b)
+{
+	return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0 && a->layout == b->layout;
+}
+
+static bool holds_another(const struct flat *flat, uint32_t storage, uint32_t result)
+{
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		if (t != storage && t != result && flat->tensor[t].storage == storage)
+			return true;
+	return false;
+}
+
+/* XLA copies a donated argument at the start of the step and reads the copy, up to the op that writes the new value, which leaves the argument's
+ * memory to others meanwhile. One of the two is as good as free all the time: here the copy lies where the argument does, and the op, which reads
+ * it place by place, writes there. */
+static void join_copy(struct making *making, uint32_t in, uint32_t out)
+{
+	struct flat *flat = &making->flat;
+	uint32_t writer = flat->tensor[out].writer, k = 0, from = 0, read;
+	const struct flat_op *op = &flat->op[writer];
+	while (k < op->writes && flat->argument[op->write + k] != out)
+		k++;
+	while (k < op->writes && (read = hlo_shares(flat, op, k, &from)) != NONE) {
+		uint32_t id = flat->argument[op->read + read];
+		struct flat_tensor *copy = &flat->tensor[id];
+		if (copy->writer == NONE || copy->last != writer || copy->storage != id || copy->result || strcmp(copy->of->opcode, "copy") != 0)
+			continue;
+		const struct flat_op *copies = &flat->op[copy->writer];
+		if (copies->reads != 1 || flat->argument[copies->read] != in || flat->tensor[in].last == writer
+			|| !same_array(copy->shape, flat->tensor[in].shape) || !same_array(copy->shape, flat->tensor[out].shape) || holds_another(flat, id, out))
+			continue;
+		copy->storage = in;
+		making->joined++;
+		return;
+	}
+}
+
 /* Results that go where a parameter lay, if nothing reads that later. */
 static void find_aliases(struct making *making)
 {
@@ -155,6 +193,7 @@ static void find_aliases(struct making *making)
 			making->copied += in != out;
 			continue;
 		}
+		join_copy(making, in, out);
 		making->alias_of[out] = in;
 		parameter->unused = true;   /* for a second result */
 		result->storage = out;
@@ -213,7 +252,7 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 		bool reads = false;
 		if (in == NONE && flat->tensor[out].storage != out)
 			in = flat->tensor[out].storage;
-		if (in == NONE || status != OK)
+		if (in == NONE || status != OK || (making->alias_of[out] == NONE && flat->tensor[in].parameter != NONE))   /* the last: a copy that is joined is a view */
 			continue;
 		for (uint32_t r = 0; r < op->reads; r++)
 			reads |= flat->argument[op->read + r] == in;
@@ -261,6 +300,9 @@ static enum status describe(struct making *making, const char *format, bool open
 	if (making->unknown_trips)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
+	if (making->joined)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments take no memory: XLA gives that of the argument to others meanwhile",
+			making->joined, making->joined == 1 ? "y" : "ies");
 	if (making->copied)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
 			making->copied == 1 ? "" : "s");

@@ -80,6 +80,8 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 			status = read_dims(reader, &field, shape);
 		else if (field.number == 4 && field.type == 2)
 			status = read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]);
+		else if (field.number == 5 && field.type == 2)
+			shape->layout = hlo_layout(0, (const char *)field.body.at, wire_size(field.body));
 	}
 	if (status != OK)
 		return status;

@@ -253,12 +253,11 @@ static enum status read_shape(struct parser *parser, int depth, struct hlo_shape
 		if (take(parser, '['))
 			status = read_dims(parser, shape);
 		if (status == OK && parser->at < parser->end && *parser->at == '{') {   /* the layout */
-			parser->at++;
-			balanced(parser);
-			while (parser->at < parser->end && *parser->at == ',') {
+			do {
 				parser->at++;
-				balanced(parser);
-			}
+				struct span part = balanced(parser);
+				shape->layout = hlo_layout(shape->layout, part.at, length_of(part));
+			} while (parser->at < parser->end && *parser->at == ',');
 			if (!take(parser, '}'))
 				return bad(parser, "a layout has no end");
 		}

@@ -64,6 +64,41 @@ Test(hlo, a_donated_argument_is_written_in_place)
 	graph_release(graph);
 }
 
+static struct graph *read_text(const char *text, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
+	hlo_free(&module);
+	return graph;
+}
+
+/* layout: of the copy; read: how the new value reads it. */
+static bool copy_is_joined(const char *layout, const char *read)
+{
+	struct error error = { 0 };
+	char text[1500];
+	snprintf(text, sizeof text, "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %%main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+		"  %%w = f32[4,4]{1,0} parameter(0)\n  %%x = f32[4,4]{1,0} parameter(1)\n  %%c = f32[4,4]%s copy(%%w)\n  %%y = f32[4,4]{1,0} dot(%%x, %%c)\n"
+		"  %%n = f32[4,4]{1,0} %s(%%c, %%y)\n  ROOT %%t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%%n, %%y)\n}\n", layout, read);
+	struct graph *graph = read_text(text, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->repaired, 0);
+	cr_expect_eq(tensor_named(graph, "n")->storage, tensor_named(graph, "w")->storage);
+	bool joined = tensor_named(graph, "c")->storage == tensor_named(graph, "w")->storage;
+	cr_expect_eq(strstr(graph->about.intake.assumed, "1 copy of donated arguments") != NULL, joined);
+	graph_release(graph);
+	return joined;
+}
+
+Test(hlo, a_copy_of_a_donated_argument_lies_where_the_argument_does)
+{
+	cr_expect(copy_is_joined("{1,0}", "subtract"));
+	cr_expect_not(copy_is_joined("{0,1}", "subtract"), "it has another order of dims");
+	cr_expect_not(copy_is_joined("{1,0:S(1)}", "subtract"), "it lies in another memory");
+	cr_expect_not(copy_is_joined("{1,0}", "dot"), "the new value reads it all over");
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* The body holds the product and its reverse at once; the sum and the counter go where the loop's state lies. */
 Test(hlo, a_loop_is_one_op_with_its_bodys_peak)
 {
