@@ -346,7 +346,7 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 	struct error *error)
 {
 	struct arena arena = { 0 };
-	struct build build = { .draft = draft_new(), .source = graph, .op = NONE };
+	struct build build = { .draft = draft_new(), .source = graph, .rules = analysis->rules, .op = NONE };
 	uint32_t *parameter = arena_alloc(&arena, analysis->groups, sizeof *parameter);
 	uint32_t *gradient = arena_alloc(&arena, analysis->groups, sizeof *gradient), count = 0;
 	uint32_t *kept = arena_alloc(&arena, analysis->groups, sizeof *kept);
@@ -367,6 +367,7 @@ static struct graph *with_update(const struct graph *graph, const struct analysi
 		write_update(&build, graph, options, parameter, gradient, count, identity, group_at, op);
 		if (keeps_gradients(analysis->step))
 			release_gradients(&build, kept, count);
+		build_finish(&build);
 		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
 	}
 	if (status == OK)

@@ -237,6 +237,8 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 		else
 			cr_assert_float_eq(ratio, states[optimizer], 1e-9, "%s: %f", optimizer_names[optimizer], ratio);
 		cr_assert_eq(optimizer_of(other, rules), optimizer, "%s is recognised", optimizer_names[optimizer]);
+		for (uint32_t op = 0; op < other->ops; op++)
+			cr_assert(other->op[op].phase != PHASE_UPDATE || other->op[op].flops >= 0, "%s: %s has FLOPs", optimizer_names[optimizer], other->op[op].name);
 		graph_release(other);
 	}
 	graph_release(step);
