@@ -107,8 +107,8 @@ static bool is_minimalloc(const struct view *view)
 /* A log of torch.compile: its graphs may begin later than what is seen here. */
 static bool is_fx(const struct view *view)
 {
-	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_", "class GraphModule(torch.nn.Module)", "torch/_dynamo/", "torch/_logging/",
-		"torch/_functorch/" };
+	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_", "class GraphModule(torch.nn.Module)", "class <lambda>(torch.nn.Module)",
+		"torch/_dynamo/", "torch/_logging/", "torch/_functorch/" };
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (contains(view, marks[i]))
 			return true;

@@ -28,6 +28,7 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("{\n  \"nodes\": [\n    {\n      \"name\": \"op0\",\n      \"buffer_names\": [", INPUT_INDUCTOR);
 	EXPECT("{\"mesh\": {\"shape\": [8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"placeholder\", \"placement\": \"R\"", INPUT_AUTOPARALLEL);
 	EXPECT("class GraphModule(torch.nn.Module):\n    def forward(self):\n", INPUT_FX);
+	EXPECT("class <lambda>(torch.nn.Module):\n    def forward(self, arg0_1: \"f32[8]\"):\n", INPUT_FX);
 	EXPECT("hello", INPUT_UNKNOWN);
 }
 
