@@ -411,6 +411,15 @@ static int save_constants(const struct search *search, const struct calibration 
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
+/* A search tries all shardings that configurations have, and all numbers of chunks: these knobs are overwritten in every row, planned or not. */
+static void note_idle(const struct search *search)
+{
+	static const enum knob_id idle[] = { K_strategy, K_chunks };
+	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+		if (search->set[idle[i]] && search->scenario.value[idle[i]] != knobs[idle[i]].normal)
+			fprintf(stderr, "note: %s has no effect in a search\n", knobs[idle[i]].name);
+}
+
 /* Fits the machine to measurements, and says how well that goes. */
 static int calibrate(struct search *search)
 {
@@ -486,6 +495,7 @@ int search_command(int argc, char **argv)
 	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
+		note_idle(&search);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;
 		code = code == EXIT_FINE ? run(&search) : code;
 	}

@@ -73,7 +73,7 @@ static void draw_header(struct frame *frame, int y)
 	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
 	if (wide)
 		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, wide ? TEXT : MEMORY + 3, y, frame->window.width, ROLE_LABEL, "configuration (> on the screen)");
+	frame_text(frame, wide ? TEXT : MEMORY + 3, y, frame->window.width, ROLE_LABEL, "estimated; configuration (> on the screen)");
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------------------------ */
