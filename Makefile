@@ -177,6 +177,7 @@ install: build ## install into DESTDIR/PREFIX
 	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
 	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/tidemark/samples/cluster samples/cluster/sweep.sbatch
 	install -m 644 $(wildcard samples/lessons/*) $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons
 	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
 	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
