@@ -7,6 +7,7 @@
  *     device_table  the table of device presets
  *     devices       machine and mesh of a scenario
  *     shard_mesh    from knobs to the degrees of the mesh
+ *     idle_knobs    knobs that are set and change nothing
  */
 #ifndef TIDEMARK_SCENARIO_SCENARIO_H
 #define TIDEMARK_SCENARIO_SCENARIO_H

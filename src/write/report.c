@@ -5,6 +5,7 @@
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/idle_knobs.h"
 #include "pipeline_json.h"
 #include "report.h"
 
@@ -136,6 +137,17 @@ static void write_verdict(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
 }
 
+/* Knobs that are set in vain. */
+static void write_idle_knobs(const struct scenario *scenario, FILE *stream)
+{
+	char value[300];
+	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+		const char *why = knob_idle(scenario, (enum knob_id)knob);
+		if (why)
+			fprintf(stream, "  note: %s=%s has no effect: %s\n", knobs[knob].name, knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value), why);
+	}
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -172,6 +184,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	write_speed(plan, stream);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
+	write_idle_knobs(&plan->scenario, stream);
 	if (plan->limited)
 		fputs("  (cut short: a better plan may exist)\n", stream);
 }

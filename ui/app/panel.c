@@ -3,6 +3,7 @@
 #include "panel.h"
 
 #include "src/scenario/devices.h"
+#include "src/scenario/idle_knobs.h"
 #include "src/session/worker.h"
 
 enum { HELP_ROWS = 7, HELP_ROWS_HIGH = 12, HIGH = 32, EFFECT_WIDE = 34, GROUPS_MOST = 12, PLACES = KNOB_COUNT + GROUPS_MOST };
@@ -285,7 +286,8 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	}
 	const char *more = value_help(model, knob, words, sizeof words);
 	knob_text(knob, now, value, sizeof value);
-	snprintf(text, sizeof text, "%s%s%s%s%s", knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
+	const char *idle = knob_idle(model->scenario, knob);
+	snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "", knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
 	frame_wrapped(frame, inside, ROLE_FAINT, text);
 }
 

@@ -1,0 +1,97 @@
+/* idle_knobs.c: a row for each reason. A row must be sure: unit_idle_knobs plans with and without. */
+#include "idle_knobs.h"
+#include "shard_mesh.h"
+
+static bool has_no_pipeline(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] < 2;    /* auto is 1 */
+}
+
+static bool is_not_interleaved(const struct scenario *scenario)
+{
+	return scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO;
+}
+
+static bool has_one_device(const struct scenario *scenario)
+{
+	return scenario->value[K_devices] < 2;
+}
+
+static bool is_not_split(const struct scenario *scenario)
+{
+	return scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario);
+}
+
+static bool has_no_tensor_axis(const struct scenario *scenario)
+{
+	return scenario->value[K_tp] == 1;
+}
+
+static bool is_not_minred(const struct scenario *scenario)
+{
+	return scenario_strategy(scenario) != STRATEGY_MINRED;
+}
+
+static bool keeps_its_time(const struct scenario *scenario)
+{
+	return is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO;
+}
+
+static bool has_no_cap(const struct scenario *scenario)
+{
+	return scenario_budget(scenario) < 0;
+}
+
+static bool is_not_fitted(const struct scenario *scenario)
+{
+	return scenario->value[K_recompute] != RECOMPUTE_AUTO;
+}
+
+static bool has_no_time(const struct scenario *scenario)
+{
+	return scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario));
+}
+
+static bool has_ranks(const struct scenario *scenario)
+{
+	return scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario);
+}
+
+static const struct row {
+	enum knob_id knob;
+	bool (*holds)(const struct scenario *scenario);
+	const char *why;
+} rows[] = {
+	{ K_schedule, has_no_pipeline, "there is no pipeline (pp=1)" },
+	{ K_chunks, has_no_pipeline, "there is no pipeline (pp=1)" },
+	{ K_chunks, is_not_interleaved, "only schedule=interleaved cuts ranks into pieces" },
+	{ K_rank, has_no_pipeline, "there is no pipeline (pp=1)" },
+	{ K_strategy, has_one_device, "the step runs on one device" },
+	{ K_sp, has_one_device, "the step runs on one device" },
+	{ K_zero, has_one_device, "the step runs on one device" },
+	{ K_padding, has_one_device, "the step runs on one device" },
+	{ K_devices_per_node, has_one_device, "the step runs on one device" },
+	{ K_intra_bandwidth, has_one_device, "the step runs on one device" },
+	{ K_inter_bandwidth, has_one_device, "the step runs on one device" },
+	{ K_intra_latency, has_one_device, "the step runs on one device" },
+	{ K_inter_latency, has_one_device, "the step runs on one device" },
+	{ K_sp, is_not_split, "strategy=none splits nothing" },
+	{ K_zero, is_not_split, "strategy=none splits nothing" },
+	{ K_padding, is_not_split, "strategy=none splits nothing" },
+	{ K_sp, has_no_tensor_axis, "there is no tensor parallelism (tp=1)" },
+	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
+	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
+	{ K_reserve, has_no_cap, "there is no memory cap" },
+	{ K_group_buffers, has_no_cap, "there is no memory cap" },
+	{ K_random, is_not_fitted, "only recompute=auto chooses what runs again" },
+	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
+	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=best" },
+};
+
+const char *knob_idle(const struct scenario *scenario, enum knob_id knob)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].knob == knob && scenario->value[knob] != knobs[knob].normal && rows[i].holds(scenario))
+			return rows[i].why;
+	return NULL;
+}

@@ -1,0 +1,81 @@
+/* unit_idle_knobs.c: what is said to have no effect is planned with and without: the same order, offsets and times. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/plan/planner.h"
+#include "src/read/input.h"
+#include "src/scenario/idle_knobs.h"
+#include "tests/common/support.h"
+
+/* Scenarios, and other values of knobs. */
+static const char *const scenarios[] = {
+	"", "device=a100-40gb", "devices=4 strategy=data batch=8", "devices=4 strategy=megatron tp=2 batch=8", "devices=4 strategy=megatron tp=1 batch=8",
+	"devices=2 strategy=minred batch=8", "devices=2 strategy=zero batch=8 memory=1GiB", "devices=4", "batch=8 microbatches=2", "devices=2 strategy=auto batch=8",
+	"devices=2 pp=2 strategy=data microbatches=4 batch=8", "devices=2 pp=2 strategy=data microbatches=4 batch=8 schedule=interleaved",
+	"recompute=full", "recompute=auto memory=700MiB device=a100-40gb",
+};
+static const char *const values[] = {
+	"schedule=gpipe", "schedule=zb1p", "chunks=2", "chunks=3", "rank=0", "strategy=megatron", "sp=off", "sp=on", "zero=1", "zero=3", "padding=off", "devices_per_node=2", "intra_bandwidth=1000000000",
+	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
+};
+
+static void set_all(struct scenario *scenario, const char *words)
+{
+	struct error error = { 0 };
+	char copy[300], *next = copy;
+	snprintf(copy, sizeof copy, "%s", words);
+	for (char *word; (word = strsep(&next, " ")) != NULL;)
+		if (*word)
+			cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
+}
+
+static struct plan *plan_of(struct planner *planner, struct graph *graph, const struct scenario *scenario)
+{
+	struct error error = { 0 };
+	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	return plan;
+}
+
+static bool equal_plans(const struct plan *a, const struct plan *b)
+{
+	return a->graph->fingerprint == b->graph->fingerprint && plan_peak(a) == plan_peak(b) && plan_arena(a) == plan_arena(b)
+		&& plan_step_time(a) == plan_step_time(b) && memcmp(a->ordered->result.order, b->ordered->result.order, a->graph->ops * sizeof(uint32_t)) == 0;
+}
+
+Test(idle_knobs, without_effect_means_equal_plans)
+{
+	struct error error = { 0 };
+	struct graph *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
+	struct planner planner = { .store = store_new() };
+	uint32_t idle = 0, works = 0;
+	for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
+		struct scenario scenario;
+		scenario_init(&scenario);
+		set_all(&scenario, scenarios[s]);
+		struct plan *plain = NULL;
+		for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+			struct scenario other;
+			char name[40];
+			snprintf(name, sizeof name, "%.*s", (int)strcspn(values[v], "="), values[v]);
+			cr_assert_eq(scenario_copy(&other, &scenario), OK);
+			set_all(&other, values[v]);
+			enum knob_id knob = knob_find(name);
+			const char *why = other.value[knob] == scenario.value[knob] ? NULL : knob_idle(&other, knob);
+			works += !why;
+			if (why) {
+				plain = plain ? plain : plan_of(&planner, graph, &scenario);
+				struct plan *plan = plan_of(&planner, graph, &other);
+				cr_expect(equal_plans(plain, plan), "%s with %s: %s", scenarios[s], values[v], why);
+				plan_release(plan);
+				idle++;
+			}
+			scenario_done(&other);
+		}
+		plan_release(plain);
+		scenario_done(&scenario);
+	}
+	cr_assert(idle > 80 && works > 60, "%u without effect, %u with", idle, works);
+	planner_done(&planner);
+	graph_release(graph);
+}
