@@ -130,7 +130,7 @@ Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
 	cr_expect_eq(error.line, 2);
 	cr_expect(strstr(error.text, "much"), "%s", error.text);
 	cr_expect_null(dot_child_read(good, strlen(good), &(struct dot_limits){ .edges = -1 }, &error));
-	cr_expect_eq(error.status, BAD_INPUT);
+	cr_expect_eq(error.status, LIMIT, "no fault of the file");
 }
 
 Test(dot_child, draws, .init = find_programs)

@@ -15,8 +15,9 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 		cr_assert(knob_word(knobs[K_device].words, i, word, sizeof word));
 		cr_expect_str_eq(word, preset.name);
 		cr_expect(*preset.source && *preset.efficiency_source);
-		const char *gb = strstr(preset.name, "gb");
-		if (gb) {
+		size_t length = strlen(preset.name);
+		const char *gb = preset.name + (length < 2 ? 0 : length - 2);     /* "gb200-186gb" */
+		if (strcmp(gb, "gb") == 0) {
 			while (gb[-1] >= '0' && gb[-1] <= '9')
 				gb--;
 			cr_expect_eq(machine->memory, strtoll(gb, NULL, 10) << 30, "%s", preset.name);
