@@ -155,9 +155,9 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, mesh as svg, pdf, png or tikz");
+		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, slowdown, mesh; a drawing of the graph is as wide as it needs");
 	const char *paper = request->options.no_title ? "--no-title" : request->options.no_legend ? "--no-legend" : request->caption ? "--caption" : NULL;
-	if (paper && !view->figure && kind != EXPORT_gnuplot)
+	if (paper && !view->figure)
 		return usage_error(command_of(request), "%s belongs to figures: timeline, map, pipeline, slowdown, mesh", paper);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
 		return usage_error(command_of(request), "--caption %s: the figure goes there, too", request->caption);

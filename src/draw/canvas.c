@@ -1,8 +1,9 @@
-/* canvas.c: figures as SVG, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its form). */
+/* canvas.c: figures as SVG, as TikZ, or as the list of what is drawn that tidemark-dot takes (src/dot/figure.c says its form). */
 #include "canvas.h"
 #include "src/base/safe_text.h"
 #include "src/base/text_stream.h"
 #include "src/read/dot_child.h"
+#include "tikz.h"
 
 #define BOLDER   1.08   /* bold letters are wider */
 #define ELLIPSIS 1.0    /* the width of one, of the size */
@@ -49,7 +50,35 @@ static void list_style(const struct canvas *canvas, const char *fill, const stru
 
 static bool is_list(const struct canvas *canvas)
 {
-	return canvas->paper.kind != CANVAS_SVG;
+	return canvas->paper.kind == CANVAS_PDF || canvas->paper.kind == CANVAS_PNG;
+}
+
+/* TikZ's colours have names, so that an author can change them in one place. */
+static void name_colour(struct canvas *canvas, const char *colour)
+{
+	int i = 0;
+	while (i < canvas->colours && strcmp(canvas->colour[i], colour) != 0)
+		i++;
+	if (i < canvas->colours)
+		return;
+	fprintf(canvas->body, "\\definecolor{c%s}{HTML}{%s}\n", colour + 1, colour + 1);
+	if (canvas->colours < (int)(sizeof canvas->colour / sizeof *canvas->colour))
+		snprintf(canvas->colour[canvas->colours++], sizeof *canvas->colour, "%s", colour);
+}
+
+/* "\\path[fill=..., draw=...]" */
+static void tikz_style(struct canvas *canvas, const char *fill, const struct canvas_line *line)
+{
+	if (fill)
+		name_colour(canvas, fill);
+	if (line_drawn(line))
+		name_colour(canvas, line->colour);
+	fputs("\\path[", canvas->body);
+	if (fill)
+		fprintf(canvas->body, "fill=c%s", fill + 1);
+	if (line_drawn(line))
+		fprintf(canvas->body, "%sdraw=c%s, line width=%.2fbp%s", fill ? ", " : "", line->colour + 1, line->width, line->dashed ? ", dash pattern=on 4bp off 3bp" : "");
+	fputs("] ", canvas->body);
 }
 
 void canvas_box(struct canvas *canvas, double x, double y, double width, double height, const char *fill, const struct canvas_line *line,
@@ -60,6 +89,11 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 		fprintf(canvas->body, "B %.2f %.2f %.2f %.2f", x, y, width, height);
 		list_style(canvas, fill, line);
 		putc('\n', canvas->body);
+		return;
+	}
+	if (canvas->paper.kind == CANVAS_TIKZ) {
+		tikz_style(canvas, fill, line);
+		fprintf(canvas->body, "(%.2f,%.2f) rectangle (%.2f,%.2f);\n", x, y, x + width, y + height);
 		return;
 	}
 	fprintf(canvas->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", x, y, width, height);
@@ -81,6 +115,13 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 		for (size_t i = 0; i < points; i++)
 			fprintf(canvas->body, " %.2f %.2f", point[i].x, point[i].y - canvas->raise);
 		putc('\n', canvas->body);
+		return;
+	}
+	if (canvas->paper.kind == CANVAS_TIKZ) {
+		tikz_style(canvas, fill, line);
+		for (size_t i = 0; i < points; i++)   /* TeX wants short lines */
+			fprintf(canvas->body, "%s(%.2f,%.2f)%s", i ? "--" : "", point[i].x, point[i].y - canvas->raise, i % 8 == 7 ? "\n" : "");
+		fputs(";\n", canvas->body);
 		return;
 	}
 	fputs("<path d=\"", canvas->body);
@@ -124,7 +165,7 @@ static const char *fitting(const struct canvas *canvas, double x, double size, e
 
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text)
 {
-	static const char *const anchors[] = { "start", "middle", "end" };
+	static const char *const anchors[] = { "start", "middle", "end" }, *const sides[] = { "base west", "base", "base east" };
 	char cut[CANVAS_CUT];
 	y -= canvas->raise;
 	text = fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
@@ -132,6 +173,13 @@ void canvas_text(struct canvas *canvas, double x, double y, double size, enum ca
 		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1, canvas_text_width(size, text) * (bold ? BOLDER : 1));
 		text_write_clean(canvas->body, text, "");
 		putc('\n', canvas->body);
+		return;
+	}
+	if (canvas->paper.kind == CANVAS_TIKZ) {
+		name_colour(canvas, colour);
+		fprintf(canvas->body, "\\node[anchor=%s, size=%.4g, text=c%s] at (%.2f,%.2f) {%s", sides[anchor], size, colour + 1, x, y, bold ? "\\bfseries " : "");
+		tikz_text(canvas->body, text);
+		fputs("};\n", canvas->body);
 		return;
 	}
 	fprintf(canvas->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" text-anchor=\"%s\" fill=\"%s\"%s>", x, y, size, anchors[anchor], colour,
@@ -206,6 +254,16 @@ static void write_svg(const struct canvas *canvas, FILE *stream)
 	fputs("</svg>\n", stream);
 }
 
+static void write_tikz(const struct canvas *canvas, FILE *stream)
+{
+	tikz_head(stream, "\\usepackage{tikz}");
+	fprintf(stream, "\\begin{tikzpicture}[x=1bp, y=-1bp, line join=round, inner sep=0pt, outer sep=0pt, size/.style={font=\\fontsize{#1bp}{#1bp}\\sffamily\\selectfont}]\n"
+		"\\path[use as bounding box] (0,0) rectangle (%.2f,%.2f);\n", canvas->paper.width, canvas->height - canvas->raise);
+	fwrite(canvas->text, 1, canvas->length, stream);
+	fputs("\\end{tikzpicture}\n", stream);
+	tikz_end(stream);
+}
+
 static enum status write_list(const struct canvas *canvas, FILE *stream, struct error *error)
 {
 	char *list = NULL, *picture = NULL;
@@ -231,6 +289,8 @@ enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *erro
 	enum status status = failed ? fail_memory(error) : OK;
 	if (status == OK && is_list(canvas))
 		status = write_list(canvas, stream, error);
+	else if (status == OK && canvas->paper.kind == CANVAS_TIKZ)
+		write_tikz(canvas, stream);
 	else if (status == OK)
 		write_svg(canvas, stream);
 	free(canvas->text);

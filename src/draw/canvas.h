@@ -1,5 +1,5 @@
-/* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at; PDF and PNG are drawn by tidemark-dot with Cairo, which
- * embeds fonts of any script. Points, y downwards from the top left corner. */
+/* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at, and TikZ; PDF and PNG are drawn by tidemark-dot with Cairo,
+ * which embeds fonts of any script. Points, y downwards from the top left corner. */
 #ifndef TIDEMARK_DRAW_CANVAS_H
 #define TIDEMARK_DRAW_CANVAS_H
 
@@ -7,7 +7,7 @@
 
 #include "solver/base/base.h"
 
-enum canvas_kind { CANVAS_SVG, CANVAS_PDF, CANVAS_PNG };
+enum canvas_kind { CANVAS_SVG, CANVAS_PDF, CANVAS_PNG, CANVAS_TIKZ };
 enum canvas_anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 
 struct canvas_point { double x, y; };
@@ -22,6 +22,7 @@ struct canvas_paper {
 #define CANVAS_PAGE  468.0   /* a page's text width */
 #define CANVAS_LEAST 180.0   /* narrower, figures are illegible */
 #define CANVAS_MOST  2000.0
+#define CANVAS_SMALL 7.0     /* publishers want no smaller letters */
 
 /* What a colour stands for, in a legend. */
 struct canvas_key { const char *colour, *name; };
@@ -37,6 +38,8 @@ struct canvas {
 	double height;           /* with the row of the title, even if it is left out */
 	double raise;            /* how much higher all is drawn for want of it */
 	FILE *body;              /* in memory */
+	char colour[24][8];      /* TikZ: that have a name so far */
+	int colours;
 	char *text;
 	size_t length;
 };

@@ -12,7 +12,8 @@
  *     groups           ops gathered into nodes
  *     place            coordinates of our own
  *     placement        colours by placement
- *     canvas           SVG and PDF
+ *     tikz             what LaTeX sources have in common
+ *     canvas           SVG, PDF, PNG and TikZ
  *     figure           timeline and map
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule

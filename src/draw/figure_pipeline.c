@@ -105,14 +105,14 @@ static void draw_box(void *context, double x, double y, double width, double hei
 	struct figure *figure = context;
 	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
 	double span = figure->span, left = LEFT + span * x, wide = span * width, top = figure->top + figure->row * y + 0.1 * figure->row;
-	double high = figure->row * height * 0.8, size = figure->row * 0.5 < SMALL ? figure->row * 0.5 : SMALL;
+	double high = figure->row * height * 0.8, size = figure->row * 0.5 < SMALL ? CANVAS_SMALL : SMALL;
 	char number[16];
 	figure->there[part] = true;
 	if (!slot)
 		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
 	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
 	snprintf(number, sizeof number, "%u", slot ? slot->microbatch : 0);
-	if (slot && size >= 4 && wide > 0.6 * size * (double)strlen(number) + 1)
+	if (slot && high > size && wide > 0.6 * size * (double)strlen(number) + 1)
 		canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
 }
 

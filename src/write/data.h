@@ -31,10 +31,10 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	struct error *error);
 enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
+/* A gnuplot script's head; with a width it writes a PDF as wide as asked to standard output. */
+void gnuplot_begin(const struct export_options *options, FILE *stream);
 /* Time over memory with recomputation: bound, plans, published strategies. */
 enum status slowdown_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status slowdown_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
 enum status slowdown_gnuplot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);

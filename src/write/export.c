@@ -88,6 +88,7 @@ const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
 
 #define AS(kind) (1u << EXPORT_##kind)
 #define DRAWINGS (AS(svg) | AS(pdf) | AS(png))
+#define FIGURES  (DRAWINGS | AS(tikz))
 
 const struct export_view export_views[] = {
 	{ NULL, NULL, AS(native), false, write_native },
@@ -100,7 +101,7 @@ const struct export_view export_views[] = {
 	{ NULL, NULL, AS(memory_viz), false, export_memory_viz },
 	{ NULL, NULL, AS(model_explorer), false, export_model_explorer },
 	{ NULL, NULL, AS(tikz), true, tikz_timeline },
-	{ NULL, NULL, AS(gnuplot), false, gnuplot_timeline },
+	{ NULL, NULL, AS(gnuplot), true, gnuplot_timeline },
 	{ NULL, NULL, AS(dot), false, export_dot },
 	{ NULL, NULL, DRAWINGS, false, export_drawing },
 	{ "graph", "the graph, as much of it as can be read: equal layers drawn once", AS(dot) | DRAWINGS, false, export_drawing },
@@ -114,22 +115,20 @@ const struct export_view export_views[] = {
 	{ "segments", NULL, AS(dot) | DRAWINGS, false, segments_drawing },
 	{ "timeline", "live memory over the order, by kind", DRAWINGS, true, export_timeline },
 	{ "timeline", NULL, AS(tikz), true, tikz_timeline },
-	{ "timeline", NULL, AS(gnuplot), false, gnuplot_timeline },
+	{ "timeline", NULL, AS(gnuplot), true, gnuplot_timeline },
 	{ "map", "every buffer as a box: steps by addresses", DRAWINGS, true, export_map },
 	{ "map", NULL, AS(tikz), true, tikz_map },
-	{ "map", NULL, AS(gnuplot), false, gnuplot_map },
+	{ "map", NULL, AS(gnuplot), true, gnuplot_map },
 	{ "slowdown", "extra time over memory with recomputation: the bound, plans, where published strategies lie", AS(csv), false, slowdown_csv },
-	{ "slowdown", NULL, AS(tikz), true, slowdown_tikz },
-	{ "slowdown", NULL, AS(gnuplot), false, slowdown_gnuplot },
-	{ "slowdown", NULL, DRAWINGS, true, slowdown_picture },
+	{ "slowdown", NULL, AS(gnuplot), true, slowdown_gnuplot },
+	{ "slowdown", NULL, FIGURES, true, slowdown_picture },
 	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv), false, pipeline_csv },
 	{ "schedule", "what every rank of a pipeline does in turn, as torch.distributed.pipelining reads it", AS(csv), false, schedule_csv },
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
-	{ "pipeline", NULL, AS(tikz), true, pipeline_tikz },
-	{ "pipeline", NULL, DRAWINGS, true, pipeline_picture },
+	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
 	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },
-	{ "mesh", NULL, AS(tikz) | DRAWINGS, true, export_mesh },
+	{ "mesh", NULL, FIGURES, true, export_mesh },
 	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false, shard_placements },
 	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
 	{ "candidates", "the ways to split that were compared", AS(csv), false, shard_candidates },

@@ -76,14 +76,8 @@ enum export_kind_id {
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
-	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : CANVAS_PDF, options->width > 0 ? options->width : CANVAS_PAGE,
-		options->no_title, options->no_legend };
-}
-
-/* What of that LaTeX may fill, in centimetres, where labels and border take `beside`; 14 where no width is asked for. */
-static inline double export_centimetres(const struct export_options *options, double beside)
-{
-	return options->width > 0 ? options->width * 2.54 / 72 - beside : 14;
+	return (struct canvas_paper){ kind == EXPORT_svg ? CANVAS_SVG : kind == EXPORT_png ? CANVAS_PNG : kind == EXPORT_tikz ? CANVAS_TIKZ : CANVAS_PDF,
+		options->width > 0 ? options->width : CANVAS_PAGE, options->no_title, options->no_legend };
 }
 
 struct export_kind { const char *name, *help; bool needs_plan; };
@@ -94,7 +88,7 @@ struct export_view {
 	const char *name;        /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
 	const char *help;        /* NULL: said by an earlier row of that name */
 	unsigned kinds;          /* 1 << enum export_kind_id */
-	bool figure;             /* takes --width, --no-title and --no-legend; of gnuplot the last two */
+	bool figure;             /* takes --width, --no-title, --no-legend and --caption */
 	enum status (*write)(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
 };
 extern const struct export_view export_views[];

@@ -1,4 +1,4 @@
-/* mesh.c: the grid of devices as a figure, as LaTeX, as tables: nodes as frames, devices as squares that say how full they are. */
+/* mesh.c: the grid of devices as a figure and as tables: nodes as frames, devices as squares that say how full they are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void device_at(const struct device_grid *grid, const struct placing *plac
 	*y = TOP + node / placing->across * placing->high + inside / placing->columns * placing->cell + LABEL + 2;
 }
 
-/* ---- SVG and PDF ------------------------------------------------------------------------------------------------------------ */
+/* ---- the figure ------------------------------------------------------------------------------------------------------------ */
 
 static void draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
 {
@@ -80,8 +80,8 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
 	canvas_box(canvas, x, y, size, size, level_colours[device_grid_level(grid, bytes)], NULL, title);
 	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
-	if (placing->cell >= 14)
-		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, placing->cell > 20 ? 7.5 : 5.5, ANCHOR_MIDDLE, false, INK, text);
+	if (placing->cell >= 20)
+		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
 /* The axes, and beside or below them what colours stand for. Returns the lower edge; canvas NULL: only that. */
@@ -121,44 +121,6 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	if (!paper.unexplained)
 		draw_notes(&canvas, grid, paper.width, notes);
 	return canvas_close(&canvas, stream, error);
-}
-
-/* ---- LaTeX ------------------------------------------------------------------------------------------------------------------- */
-
-#define CENTIMETRES (2.54 / 72)
-
-static void write_tikz(const struct device_grid *grid, struct canvas_paper paper, FILE *stream)
-{
-	struct placing placing = place(grid, paper.width);
-	char text[120];
-	double x, y;
-	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
-		"\\documentclass[border=2pt]{standalone}\n\\usepackage{tikz}\n", stream);
-	for (int level = 0; level < GRID_LEVELS; level++)
-		fprintf(stream, "\\definecolor{level%d}{HTML}{%s}\n", level, level_colours[level] + 1);
-	fprintf(stream, "\\begin{document}\n\\begin{tikzpicture}[font=\\%s, inner sep=0pt]\n", placing.cell > 20 ? "scriptsize" : "tiny");
-	for (uint32_t node = 0; node < grid->nodes; node++) {
-		device_at(grid, &placing, node * grid->per_node, &x, &y);
-		fprintf(stream, "\\draw (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (x - 2) * CENTIMETRES, -(y - 2) * CENTIMETRES,
-			(placing.columns * placing.cell + 3) * CENTIMETRES, -(placing.rows * placing.cell + 3) * CENTIMETRES);
-		if (placing.cell >= 5)
-			fprintf(stream, "\\node[anchor=south west] at (%.4f,%.4f) {%s};\n", (x - 2) * CENTIMETRES, -(y - 3) * CENTIMETRES,
-				device_grid_text(grid, node * grid->per_node, true, text, sizeof text));
-	}
-	for (uint32_t device = 0; device < grid->devices; device++) {
-		int64_t bytes = device_grid_bytes(grid, device);
-		double size = (placing.cell - 1) * CENTIMETRES;
-		device_at(grid, &placing, device, &x, &y);
-		fprintf(stream, "\\fill[level%d] (%.4f,%.4f) rectangle +(%.4f,%.4f);\n", (int)device_grid_level(grid, bytes), x * CENTIMETRES, -y * CENTIMETRES,
-			size, -size);
-		if (placing.cell >= 14)
-			fprintf(stream, "\\node at (%.4f,%.4f) {%.3g};\n", x * CENTIMETRES + size / 2, -y * CENTIMETRES - size / 2, (double)bytes / (double)grid->unit);
-	}
-	y = TOP + (grid->nodes + placing.across - 1) / placing.across * placing.high;
-	for (uint32_t i = 0; i < grid->axes && !paper.unexplained; i++)
-		fprintf(stream, "\\node[anchor=north west, font=\\scriptsize] at (%.4f,%.4f) {%s};\n", MARGIN * CENTIMETRES,
-			-(y + 11 * i) * CENTIMETRES, device_grid_axis_text(&grid->axis[i], text, sizeof text));
-	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------------------------------- */
@@ -220,8 +182,6 @@ enum status export_mesh(const struct plan *plan, const struct export_options *op
 		write_csv(&grid, stream);
 	else if (kind == EXPORT_json)
 		write_json(&grid, plan->input->name, stream);
-	else if (kind == EXPORT_tikz)
-		write_tikz(&grid, export_paper(options, kind), stream);
 	else
 		status = figure_mesh(&grid, plan->input->name, export_paper(options, kind), stream, error);
 	outlook_release(outlook);

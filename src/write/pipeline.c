@@ -1,4 +1,4 @@
-/* pipeline.c: a pipeline's schedule as a table, as JSON, as LaTeX and as a trace. */
+/* pipeline.c: a pipeline's schedule as a table, as JSON and as a trace. */
 #include <inttypes.h>
 
 #include "data.h"
@@ -108,64 +108,6 @@ static enum status write_json(const struct plan *plan, const struct outlook *out
 	return OK;
 }
 
-/* ---- LaTeX -------------------------------------------------------------------------------------------------------------------- */
-
-#define TIKZ_LEAST 0.004    /* of the width: shorter slots are summed */
-
-struct tikz { FILE *stream; double row, wide; };   /* centimetres */
-
-static void tikz_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
-{
-	const struct tikz *tikz = context;
-	double left = tikz->wide * x, wide = tikz->wide * width, top = -tikz->row * y, high = tikz->row * height;
-	fprintf(tikz->stream, "\\%s[part%d] (%.4f,%.4f) rectangle (%.4f,%.4f);\n", slot && wide > 0.1 ? "filldraw" : "fill", (int)part, left, top,
-		left + wide, top - high);
-	if (slot && wide > 0.3 && tikz->row > 0.25)
-		fprintf(tikz->stream, "\\node at (%.4f,%.4f) {%u};\n", left + wide / 2, top - high / 2, slot->microbatch);
-}
-
-static enum status write_tikz(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
-	struct error *error)
-{
-	const struct timetable *timetable = &outlook->timetable;
-	struct tikz tikz = { stream, 10.0 / timetable->ranks < 0.5 ? 10.0 / timetable->ranks : 0.5, export_centimetres(options, 0.9) };
-	const char *name;
-	int64_t unit = time_unit(timetable->time, &name);
-	(void)error;
-	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
-		"\\documentclass[border=2pt]{standalone}\n\\usepackage{tikz}\n", stream);
-	for (int part = 0; part < PIPELINE_PARTS; part++)
-		fprintf(stream, "\\definecolor{part%d}{HTML}{%s}\n", part, pipeline_colours[part] + 1);
-	fputs("\\begin{document}\n\\begin{tikzpicture}[font=\\scriptsize, inner sep=0pt", stream);
-	for (int part = 0; part < PIPELINE_PARTS; part++)
-		fprintf(stream, ", part%d/.style={fill=part%d, draw=white, line width=0.3pt}", part, part);
-	fputs("]\n", stream);
-	pipeline_boxes(timetable, TIKZ_LEAST, tikz_box, &tikz);
-	uint32_t every = 1;
-	while (tikz.row * every < 0.3)
-		every *= 2;
-	for (uint32_t rank = 0; rank < timetable->ranks; rank += every)
-		fprintf(stream, "\\node[anchor=east] at (-0.1,%.4f) {%u};\n", -tikz.row * (rank + 0.5), rank);
-	fprintf(stream, "\\node[anchor=south east] at (-0.1,0.05) {rank};\n");
-	double bottom = -tikz.row * timetable->ranks, column = timetable->split ? tikz.wide / 4 : tikz.wide < 10 ? tikz.wide / 3 : 4;
-	fprintf(stream, "\\draw (0,%.4f) -- (%.4f,%.4f);\n\\node[anchor=north west] at (0,%.4f) {0};\n\\node[anchor=north east] at (%.4f,%.4f) {%.4g\\,%s};\n",
-		bottom - 0.05, tikz.wide, bottom - 0.05, bottom - 0.12, tikz.wide, bottom - 0.12, (double)timetable->time / (double)unit, name);
-	if (!options->no_title)
-		fprintf(stream, "\\node[anchor=north] at (%.4f,%.4f) {%s, %u microbatches: bubble %.1f\\,\\%%};\n", tikz.wide / 2, bottom - 0.12,
-			schedule_names[timetable->schedule], timetable->microbatches, timetable_bubble(timetable) / 10.0);
-	int place = 0;
-	for (int part = 0; part < PIPELINE_PARTS && !options->no_legend; part++) {
-		if (part == PART_WEIGHT && !timetable->split)
-			continue;
-		fprintf(stream, "\\fill[part%d] (%.2f,%.4f) rectangle +(0.25,0.2); \\node[anchor=base west] at (%.2f,%.4f) {%s};\n", part, column * place,
-			bottom - 1.2, column * place + 0.35, bottom - 1.18, pipeline_names[part]);
-		place++;
-	}
-	fputs("\\end{tikzpicture}\n\\end{document}\n", stream);
-	(void)plan;
-	return OK;
-}
-
 /* ---- trace ------------------------------------------------------------------------------------------------------------------------ */
 
 static void trace_times(struct json *json, int64_t begin, int64_t end)
@@ -252,13 +194,6 @@ enum status pipeline_json(const struct plan *plan, const struct export_options *
 {
 	(void)kind;
 	return with_outlook(plan, options, stream, error, write_json);
-}
-
-enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
-{
-	(void)kind;
-	return with_outlook(plan, options, stream, error, write_tikz);
 }
 
 enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,

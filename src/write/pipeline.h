@@ -10,8 +10,6 @@ enum status pipeline_csv(const struct plan *plan, const struct export_options *o
 	struct error *error);
 enum status pipeline_json(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
-enum status pipeline_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
 /* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
 enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);

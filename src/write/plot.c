@@ -4,12 +4,19 @@
 #include "data.h"
 #include "src/base/safe_text.h"
 #include "src/draw/figure.h"
+#include "src/draw/tikz.h"
 #include "src/plan/timeline.h"
 
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.0002   /* of the arena's height and of the order's length: smaller boxes are left out */
 #define BOX_THIN    0.01     /* smaller boxes have no border */
-#define TIKZ_BESIDE 0.4      /* centimetres that pgfplots takes beyond its width */
+#define TIKZ_LEFT   38.0     /* points beside the plot: numbers and their name */
+#define TIKZ_RIGHT  12.0     /* half of the last number */
+#define NARROW      300.0    /* a column, not a page */
+#define COLUMN      220.0    /* narrower: the legend has one column */
+#define GNUPLOT_HIGH 230.0   /* points */
+#define GNUPLOT_LETTERS 8.0
+#define FEW         8u       /* so many ops have a number each */
 #define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
 static enum status need_ops(const struct plan *plan, struct error *error)
@@ -64,49 +71,30 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 
 /* ---- pgfplots ----------------------------------------------------------------------------- */
 
-#define LATIN 0x17fu   /* pdflatex stops at what its fonts don't have */
-
-static void tex_text(FILE *stream, const char *text)
-{
-	static const struct { char c; const char *tex; } table[] = {
-		{ '\\', "\\textbackslash{}" }, { '^', "\\textasciicircum{}" }, { '~', "\\textasciitilde{}" }, { '<', "\\textless{}" },
-		{ '>', "\\textgreater{}" }, { '|', "\\textbar{}" }, { '"', "\\textquotedbl{}" }, { '`', "\\textasciigrave{}" }, { '\'', "\\textquotesingle{}" },
-	};
-	for (uint32_t character; (character = text_next(&text)) != 0;) {
-		size_t i = 0;
-		while (i < sizeof table / sizeof *table && (uint32_t)table[i].c != character)
-			i++;
-		if (i < sizeof table / sizeof *table)
-			fputs(table[i].tex, stream);
-		else if (character < 0x80 && strchr("_&%$#{}", (int)character))
-			fprintf(stream, "\\%c", (int)character);
-		else
-			text_put(stream, character < 0x20 ? ' ' : text_hidden(character) || character > LATIN ? '?' : character);
-	}
-}
-
-static void tikz_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, FILE *stream)
+static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, FILE *stream)
 {
 	const char *unit;
 	int64_t one = axis_unit(bytes, &unit);
 	char text[32];
-	fputs("% lualatex or pdflatex; \\input it after removing the first lines and the last.\n"
-		"\\documentclass[border=2pt]{standalone}\n\\usepackage[T1]{fontenc}\n\\usepackage{textcomp}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}\n", stream);
+	double width = options->width > 0 ? options->width : CANVAS_PAGE;
+	tikz_head(stream, "\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}");
+	fputs("\\begin{tikzpicture}\n", stream);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		fprintf(stream, "\\definecolor{group%d}{HTML}{%s}\n", group, group_colours[group] + 1);
-	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[", stream);
-	fprintf(stream, "width=%.4gcm, height=%.4gcm, xlabel={position in the order}, ylabel={%s [%s]},\n", export_centimetres(options, TIKZ_BESIDE),
-		export_centimetres(options, TIKZ_BESIDE) < 10 ? 5.0 : 7.0, label, unit);
+	fputs("\\definecolor{alarm}{HTML}{D55E00}\n\\begin{axis}[name=plot, scale only axis, ", stream);
+	fprintf(stream, "width=%.4gbp, height=%.4gbp, xlabel={position in the order}, ylabel={%s [%s]},\n", width - TIKZ_LEFT - TIKZ_RIGHT, width < NARROW ? 115.0 : 170.0, label, unit);
 	if (!options->no_title) {
 		fputs("  title={", stream);
-		tex_text(stream, plan->graph->name);
-		fprintf(stream, ": %s}, title style={text width=%.4gcm, align=center, font=\\footnotesize},\n", bytes_text(bytes, text, sizeof text),
-			export_centimetres(options, TIKZ_BESIDE) - 2);
+		tikz_text(stream, plan->graph->name);
+		fprintf(stream, ": %s}, title style={text width=%.4gbp, align=center, font=\\footnotesize},\n", bytes_text(bytes, text, sizeof text), width - TIKZ_LEFT - TIKZ_RIGHT);
 	}
 	fprintf(stream, "  xmin=0, xmax=%u, ymin=0, ymax=%.6g, axis on top, clip=false, scaled ticks=false, tick align=outside, tick pos=left,\n"
-		"  tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
-		"  legend style={at={(0.5,-0.28)}, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, /tikz/every even column/.style={column sep=6pt}}]\n",
-		plan->graph->ops, ROOM_ABOVE * (double)bytes / (double)one, export_centimetres(options, TIKZ_BESIDE) < 10 ? 2 : -1);
+		"  %smax space between ticks=%d, tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
+		"  legend style={at={(axis description cs:0.5,0)}, yshift=-30bp, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, "
+		"/tikz/every even column/.style={column sep=6pt}}]\n",
+		plan->graph->ops, ROOM_ABOVE * (double)bytes / (double)one,
+		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
+		width < COLUMN ? 1 : width < NARROW ? 2 : -1);
 }
 
 /* From below upwards, as they are stacked. */
@@ -117,9 +105,12 @@ static void tikz_legend(const struct export_options *options, int groups, FILE *
 			group_names[group]);
 }
 
-static void tikz_end(FILE *stream)
+/* The picture is as wide as asked, whatever its labels are. */
+static void axis_end(FILE *stream)
 {
-	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
+	fprintf(stream, "\\end{axis}\n\\coordinate (low) at (current bounding box.south);\n\\coordinate (high) at (current bounding box.north);\n\\pgfresetboundingbox\n"
+		"\\path[use as bounding box] ([xshift=-%gbp]low -| plot.south west) rectangle ([xshift=%gbp]high -| plot.south east);\n\\end{tikzpicture}\n", TIKZ_LEFT, TIKZ_RIGHT);
+	tikz_end(stream);
 }
 
 enum status tikz_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
@@ -132,19 +123,21 @@ enum status tikz_timeline(const struct plan *plan, const struct export_options *
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, options, "live memory", plan_peak(plan), stream);
+	axis_head(plan, options, "live memory", plan_peak(plan), stream);
 	fputs("\\pgfplotstableread{\n", stream);
 	status = write_table(plan, unit, stream, error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
 	tikz_legend(options, GROUP_COUNT, stream);
+	if (plan->ordered->result.proof.bound > 0 && !options->no_legend)
+		fputs("\\addlegendimage{dashed}\\addlegendentry{no order needs less}\n", stream);
 	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->ordered->result.proof.bound > 0)
 		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->ordered->result.proof.bound / (double)unit, plan->graph->ops,
 			(double)plan->ordered->result.proof.bound / (double)unit);
-	tikz_end(stream);
+	axis_end(stream);
 	return status;
 }
 
@@ -162,7 +155,7 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 	(void)kind;
 	if (status != OK)
 		return status;
-	tikz_head(plan, options, "address", plan_arena(plan), stream);
+	axis_head(plan, options, "address", plan_arena(plan), stream);
 	tikz_legend(options, GROUP_WORKSPACE, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
@@ -173,7 +166,7 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 	}
 	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit, plan->graph->ops,
 		(double)plan_arena(plan) / (double)unit);
-	tikz_end(stream);
+	axis_end(stream);
 	return OK;
 }
 
@@ -195,15 +188,23 @@ static void gnuplot_text(FILE *stream, const char *text)
 	putc('\'', stream);
 }
 
+void gnuplot_begin(const struct export_options *options, FILE *stream)
+{
+	if (options->width > 0)
+		fprintf(stream, "# gnuplot FILE > figure.pdf\nset terminal pdfcairo size %.6gin,%.6gin font \",%g\"\n", options->width / 72, GNUPLOT_HIGH / 72, GNUPLOT_LETTERS);
+	else
+		fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\n", stream);
+}
+
 static void gnuplot_head(const struct plan *plan, const struct export_options *options, const char *unit, const char *label, FILE *stream)
 {
-	fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\n", stream);
+	gnuplot_begin(options, stream);
 	if (!options->no_title) {
 		fputs("set title ", stream);
 		gnuplot_text(stream, plan->graph->name);
 		fputs(" noenhanced\n", stream);
 	}
-	fprintf(stream, "set xlabel \"position in the order\"\nset ylabel \"%s [%s]\"\n", label, unit);
+	fprintf(stream, "set xlabel \"position in the order\" offset 0,0.4\nset ylabel \"%s [%s]\"\n", label, unit);
 	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\n%s\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops,
 		options->no_legend ? "unset key" : "set key below");
 }

@@ -87,48 +87,11 @@ static void table_points(const struct slowdown *slowdown, FILE *stream)
 		fprintf(stream, "%.6g %.6g\n", (double)slowdown->plan[i].bytes / 1e9, percent_of(slowdown, slowdown->plan[i].extra));
 }
 
-static void tikz_strategies(const struct slowdown *slowdown, FILE *stream)
-{
-	for (uint32_t i = 0; i < slowdown->strategies; i++) {
-		fprintf(stream, "\\node[inner sep=1pt, fill=red!70!black, label={[font=\\tiny]right:");
-		for (const char *at = slowdown->strategy[i].name; *at; at++)
-			fprintf(stream, *at == '%' ? "\\%c" : "%c", *at);
-		fprintf(stream, "}] at (axis cs:%.6g,%.6g) {};\n", (double)slowdown->strategy[i].bytes / 1e9, percent_of(slowdown, slowdown->strategy[i].extra));
-	}
-}
-
-enum status slowdown_tikz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
-{
-	struct slowdown slowdown;
-	enum status status = slowdown_find(plan, options->rules_file, NULL, NULL, &slowdown, error);
-	(void)kind;
-	if (status != OK)
-		return status;
-	fprintf(stream, "%% lualatex or pdflatex; \\input it after removing the first lines and the last.\n\\documentclass[border=2pt]{standalone}\n\\usepackage{pgfplots}\n"
-		"\\pgfplotsset{compat=1.16}\n\\begin{document}\n\\begin{tikzpicture}\n\\begin{axis}[width=%.4gcm, height=7cm, xlabel={memory [GB]}, ylabel={extra time [\\%%]}, "
-		"ymin=0, ymax=%.4g, clip mode=individual, legend pos=north east, legend style={draw=none, font=\\footnotesize}]\n", export_centimetres(options, 0.4),
-		slowdown_top(&slowdown));
-	fputs("\\addplot[draw=gray, dashed, fill=gray!20] coordinates {\n", stream);
-	for (int i = 0; i <= ROWS; i++) {
-		double price;
-		int64_t bytes = slowdown.least + (slowdown.most - slowdown.least) / ROWS * i;
-		fprintf(stream, "(%.6g,%.6g)\n", (double)bytes / 1e9, percent_of(&slowdown, slowdown_bound(&slowdown, bytes, &price)));
-	}
-	fputs(options->no_legend ? "} \\closedcycle;\n" : "} \\closedcycle; \\addlegendentry{no plan in any order}\n", stream);
-	fputs("\\addplot[blue, thick, mark=*, mark size=1pt] coordinates {\n", stream);
-	fprintf(stream, "(%.6g,0)\n", (double)slowdown.most / 1e9);
-	for (uint32_t i = 0; i < slowdown.plans; i++)
-		fprintf(stream, "(%.6g,%.6g)\n", (double)slowdown.plan[i].bytes / 1e9, percent_of(&slowdown, slowdown.plan[i].extra));
-	fputs(options->no_legend ? "};\n" : "}; \\addlegendentry{plans found}\n", stream);
-	tikz_strategies(&slowdown, stream);
-	fputs("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n", stream);
-	return OK;
-}
-
 static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
 {
-	fprintf(stream, "# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\nset xlabel \"memory [GB]\"\nset ylabel \"extra time [%%]\"\n"
-		"set yrange [0:%.4g]\nset grid ytics\n%s$bound << END\n", slowdown_top(slowdown), options->no_legend ? "unset key\n" : "");
+	gnuplot_begin(options, stream);
+	fprintf(stream, "set xlabel \"memory [GB]\" offset 0,0.4\nset ylabel \"extra time [%%]\"\n"
+		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", slowdown_top(slowdown), options->no_legend ? "unset key" : "set key below");
 	for_bound(slowdown, stream, table_row);
 	fputs("END\n$plans << END\n", stream);
 	table_points(slowdown, stream);
