@@ -268,8 +268,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 
 /* ---- several plans ------------------------------------------------------------------------ */
 
-/* Okabe and Ito's, the darkest first. */
-static const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222" };
+const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222" };
 
 /* A staircase: each position is one step wide. */
 static void draw_curve(struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)

@@ -18,6 +18,8 @@ struct curve {
 	int64_t peak;             /* the highest of them */
 };
 #define CURVES_MOST 7u
+/* Lines' colours: Okabe and Ito's, the darkest first. */
+extern const char *const curve_colours[CURVES_MOST];
 /* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
 enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 

@@ -23,10 +23,11 @@
 #define ALARM       "#D55E00"
 
 /* Okabe and Ito's, as in the other figures: forward passes make activations, backward passes gradients. */
-const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#999999" };
+static const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#999999" };
 const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "weight gradients", "gradients, update" };
 
-int64_t time_unit(int64_t picoseconds, const char **name)
+/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
+static int64_t time_unit(int64_t picoseconds, const char **name)
 {
 	static const char *const names[] = { "s", "ms", "us" };
 	int64_t unit = INT64_C(1000000000000);
@@ -71,7 +72,10 @@ static bool too_short(const struct timetable *timetable, double least)
 static const enum pipeline_part part_of_pass[PASS_COUNT] = { [PASS_FORWARD] = PART_FORWARD, [PASS_BACKWARD] = PART_BACKWARD, [PASS_INPUT] = PART_BACKWARD,
 	[PASS_WEIGHT] = PART_WEIGHT };
 
-void pipeline_boxes(const struct timetable *timetable, double least, box_function *box, void *context)
+/* Calls box for everything that is drawn, in units of a rank's row (from the top) and of a share of the time (0 to 1). Slots of at least `least`
+ * of the time are boxes of their own, with slot; shorter ones are summed: a column of that width shows from below which share of its time
+ * goes forward, then which goes backward, then which makes gradients of weights alone. */
+static void pipeline_boxes(const struct timetable *timetable, double least, box_function *box, void *context)
 {
 	double whole = timetable->time > 0 ? (double)timetable->time : 1;
 	bool sums = too_short(timetable, least);
@@ -202,6 +206,33 @@ static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas
 	canvas_path(&figure->canvas, point, 2 * COLUMNS, NULL, line);
 }
 
+/* Each of a few ranks has a colour; of many, only the one with the most memory. */
+static const char *worst_colour(const struct timetable *timetable)
+{
+	return timetable->ranks <= CURVES_MOST ? curve_colours[timetable->worst] : ALARM;
+}
+
+/* What the lines of memory are, with every rank's peak. Returns the rows; canvas NULL: only that. */
+static int draw_rank_names(struct canvas *canvas, const struct figure *figure, double y)
+{
+	const struct timetable *timetable = figure->timetable;
+	struct canvas_key key[CURVES_MOST];
+	char name[CURVES_MOST][64], size[32];
+	int keys = 0;
+	if (timetable->ranks <= CURVES_MOST)
+		for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
+			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank, bytes_text(timetable_peak(timetable, rank), size, sizeof size));
+			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys] };
+			keys++;
+		}
+	if (keys == 0) {
+		snprintf(name[0], sizeof name[0], "rank %u, with the most memory", timetable->worst);
+		key[keys++] = (struct canvas_key){ ALARM, name[0] };
+		key[keys++] = (struct canvas_key){ GREY, "the others" };
+	}
+	return canvas_legend(canvas, LEFT, y, figure->span, SMALL, LEADING, INK, key, keys);
+}
+
 static void draw_limit(struct figure *figure)
 {
 	const struct canvas_line line = { INK, 1, true };
@@ -222,14 +253,14 @@ static void draw_peak(struct figure *figure)
 	double x = LEFT + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
 	double y = y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > LEFT + figure->span * 0.7;
-	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, ALARM, NULL, NULL);
+	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
 	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
-	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, ALARM, text);
+	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, worst_colour(timetable), text);
 }
 
 static void draw_memory(struct figure *figure)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false }, thick = { ALARM, 1.2, false };
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
 	const char *name;
 	int64_t unit = axis_unit((int64_t)figure->bytes, &name);
 	double top = figure->bytes / (double)unit, step = axis_step(top, 4);
@@ -240,10 +271,13 @@ static void draw_memory(struct figure *figure)
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
-	uint32_t every = (figure->timetable->ranks + LINES_MOST - 1) / LINES_MOST;
-	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every)
+	uint32_t ranks = figure->timetable->ranks, every = ranks <= CURVES_MOST ? 1 : (ranks + LINES_MOST - 1) / LINES_MOST;
+	for (uint32_t rank = 0; rank < ranks; rank += every) {
+		const struct canvas_line own = { curve_colours[rank % CURVES_MOST], 1.0, rank % 2 == 1 };
 		if (rank != figure->timetable->worst)
-			draw_bytes(figure, rank, &thin);
+			draw_bytes(figure, rank, ranks <= CURVES_MOST ? &own : &thin);
+	}
+	const struct canvas_line thick = { worst_colour(figure->timetable), 1.6, false };
 	draw_bytes(figure, figure->timetable->worst, &thick);
 	canvas_box(&figure->canvas, LEFT, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
 	draw_limit(figure);
@@ -267,7 +301,7 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	double below = paper.unexplained ? 6 - BOTTOM : LEADING * draw_legend(NULL, &figure, 0) - 3;
+	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 3;
 	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
 		return fail_memory(error);
 	draw_title(&figure, title);
@@ -275,6 +309,6 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	draw_time(&figure, rows);
 	draw_memory(&figure);
 	if (!paper.unexplained)
-		draw_legend(&figure.canvas, &figure, legend);
+		draw_legend(&figure.canvas, &figure, legend + LEADING * draw_rank_names(&figure.canvas, &figure, legend));
 	return canvas_close(&figure.canvas, stream, error);
 }

@@ -16,16 +16,6 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 
 /* What a box stands for. */
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
-extern const char *const pipeline_colours[PIPELINE_PARTS], *const pipeline_names[PIPELINE_PARTS];
-
-/* Calls box for everything that is drawn, in units of a rank's row (from the top) and of a share of the time (0 to 1). Slots of at least `least`
- * of the time are boxes of their own, with slot; shorter ones are summed: a column of that width shows from below which share of its time
- * goes forward, then which goes backward, then which makes gradients of weights alone. */
-void pipeline_boxes(const struct timetable *timetable, double least,
-	void (*box)(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot),
-	void *context);
-
-/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
-int64_t time_unit(int64_t picoseconds, const char **name);
+extern const char *const pipeline_names[PIPELINE_PARTS];
 
 #endif
