@@ -8,6 +8,7 @@
 #include "src/draw/canvas.h"
 #include "src/write/caption.h"
 #include "src/write/export.h"
+#include "src/write/sweep_figures.h"
 #include "src/write/plan_curves.h"
 #include "src/check/check.h"
 #include "src/base/nearest.h"
@@ -71,16 +72,24 @@ static bool graph_follows_plan(const struct scenario *scenario)
 	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
 }
 
-static enum status write_curves(const struct request *request, enum export_kind_id kind, struct error *error)
+/* Figures of what earlier commands wrote: of a sweep's lines, or of several plan files. */
+static bool draws_files(const struct request *request)
+{
+	return request->line.operands > 1 || sweep_figure_view(request->options.view);
+}
+
+static enum status write_files(const struct request *request, enum export_kind_id kind, struct error *error)
 {
 	struct output output;
 	enum status status = output_open(&output, request->line.output, true, error);
-	if (status == OK)
-		status = output_close(&output, plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error), error);
-	return status;
+	if (status != OK)
+		return status;
+	status = sweep_figure_view(request->options.view) ? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
+		: plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error);
+	return output_close(&output, status, error);
 }
 
-/* plan NULL: of the plan files. The caption appears if the figure does. */
+/* plan NULL: of files. The caption appears if the figure does. */
 static enum status write_figure(const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
 {
 	struct output caption = { 0 };
@@ -89,18 +98,17 @@ static enum status write_figure(const struct request *request, const struct plan
 		return status;
 	if (request->caption)
 		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
-			: caption_write_curves(request->line.operand, request->line.operands, request->argv, request->argc, caption.stream, error);
+			: caption_write_files(request->line.operand, request->line.operands, &request->options, request->argv, request->argc, caption.stream, error);
 	if (status == OK)
-		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_curves(request, kind, error);
+		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_files(request, kind, error);
 	return request->caption ? output_close(&caption, status, error) : status;
 }
 
-/* Several operands are plan files, whose curves are drawn over each other. */
-static int serve_curves(const struct request *request, enum export_kind_id kind)
+static int serve_files(const struct request *request, enum export_kind_id kind)
 {
 	struct error error = { 0 };
 	enum status status = write_figure(request, NULL, kind, &error);
-	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
+	return status == OK ? EXIT_FINE : complain(sweep_figure_view(request->options.view) ? *request->line.operand : NULL, &error, status);
 }
 
 /* Plans and writes; the exit status. */
@@ -143,8 +151,10 @@ static int check_options(const struct request *request, enum export_kind_id kind
 {
 	struct error error = { 0 };
 	const struct export_view *view = export_view_find(kind, request->options.view, &error);
+	if (request->line.operands > 1 && sweep_figure_view(request->options.view))
+		return usage_error(command_of(request), "one file of a sweep: `tidemark sweep --merge` puts pieces together");
 	if (request->line.operands > 1 && !plan_curves_kind(&request->options, kind))
-		return usage_error(command_of(request), "of several plan files there is --view timeline, as svg, pdf, png or csv");
+		return usage_error(command_of(request), "of several plan files there is --view timeline, as svg, pdf, png, tikz or csv");
 	if (request->line.operands > 1)
 		view = export_view_find(EXPORT_svg, "timeline", &error);
 	if (!view)
@@ -155,10 +165,10 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request), "--width belongs to figures: timeline, map, pipeline, slowdown, mesh; a drawing of the graph is as wide as it needs");
+		return usage_error(command_of(request), "--width belongs to figures: timeline, map, slowdown, pipeline, pareto, sweep, mesh; a drawing of the graph is as wide as it needs");
 	const char *paper = request->options.no_title ? "--no-title" : request->options.no_legend ? "--no-legend" : request->caption ? "--caption" : NULL;
 	if (paper && !view->figure)
-		return usage_error(command_of(request), "%s belongs to figures: timeline, map, pipeline, slowdown, mesh", paper);
+		return usage_error(command_of(request), "%s belongs to figures: timeline, map, slowdown, pipeline, pareto, sweep, mesh", paper);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
 		return usage_error(command_of(request), "--caption %s: the figure goes there, too", request->caption);
 	return EXIT_FINE;
@@ -194,7 +204,7 @@ static int run(struct request *request, int argc, char **argv)
 		enum export_kind_id kind = request->kind ? export_find(request->kind) : EXPORT_KIND_COUNT;
 		code = kind == EXPORT_KIND_COUNT ? kind_error(request) : check_options(request, kind);
 		if (code == EXIT_FINE)
-			code = request->line.operands > 1 ? serve_curves(request, kind) : serve(request, kind);
+			code = draws_files(request) ? serve_files(request, kind) : serve(request, kind);
 	}
 	scenario_done(&request->scenario);
 	return code;

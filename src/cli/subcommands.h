@@ -24,7 +24,7 @@
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH", "plan once and print the plan") \
 	X(sweep, "GRAPH", "plan every combination of values of knobs; one line each: JSON, CSV, or a table") \
-	X(export, "GRAPH", "write the graph, the plan or a drawing of it; of several plan files, --view timeline draws the memory of all; --screen: the explorer's screen after some keys") \
+	X(export, "GRAPH", "write the graph, the plan or a drawing of it; of several plan files, --view timeline draws the memory of all, of what sweep wrote --view pareto and sweep; --screen: the explorer's screen after some keys") \
 	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "offsets for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
 	X(check, "GRAPH PLAN.json", "verify everything that a plan file says") \

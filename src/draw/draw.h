@@ -14,7 +14,10 @@
  *     placement        colours by placement
  *     tikz             what LaTeX sources have in common
  *     canvas           SVG, PDF, PNG and TikZ
+ *     plot             axes
+ *     labels           names beside points
  *     figure           timeline and map
+ *     figure_sweep     what a sweep found
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
  *     device_grid      devices in their nodes

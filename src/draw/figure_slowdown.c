@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "figure_slowdown.h"
+#include "labels.h"
 #include "src/plan/fit_stage.h"
 
 #define PLOT    190.0
@@ -108,33 +109,10 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
 		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
 }
 
-/* Where names stand: base lines from left to right. */
-struct labels { struct { double left, right, y; } at[64]; int count; };
-
-/* A point's name in the nearest free place beside it; none where all are taken. */
-static void draw_name(struct scales *scales, struct labels *names, double x, double y, const char *name)
-{
-	static const double rows[] = { -3, SMALL, -3 - SMALL, 2 * SMALL, -3 - 2 * SMALL, 3 * SMALL };
-	double wide = canvas_text_width(SMALL - 1, name);
-	for (int try = 0; try < 12 && names->count < 64; try++) {
-		double left = try >= 6 ? x - 5 - wide : x + 5, base = y + rows[try % 6];
-		bool taken = left < LEFT || left + wide > LEFT + scales->span || base < TOP + SMALL || base > TOP + PLOT;
-		for (int i = 0; i < names->count && !taken; i++)
-			taken = left < names->at[i].right + 2 && left + wide + 2 > names->at[i].left && fabs(base - names->at[i].y) < SMALL - 1;
-		if (taken)
-			continue;
-		names->at[names->count].left = left;
-		names->at[names->count].right = left + wide;
-		names->at[names->count++].y = base;
-		canvas_text(&scales->canvas, left, base, SMALL - 1, ANCHOR_START, false, INK, name);
-		return;
-	}
-}
-
 /* Knapsack's points have their share alone for a name. */
 static void draw_strategies(struct scales *scales, const struct slowdown *slowdown)
 {
-	struct labels names = { .count = 0 };
+	struct labels names = { .left = LEFT, .right = LEFT + scales->span, .top = TOP, .bottom = TOP + PLOT };
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
@@ -145,7 +123,7 @@ static void draw_strategies(struct scales *scales, const struct slowdown *slowdo
 		canvas_box(&scales->canvas, x - MARK, y - MARK, 2 * MARK, 2 * MARK, knapsack ? GREEN : ORANGE, NULL, point->name);
 		bool again = i > 0 && point->bytes == point[-1].bytes && point->extra == point[-1].extra;
 		if (!again)
-			draw_name(scales, &names, x, y, knapsack ? number + 1 : point->name);
+			label_point(&names, &scales->canvas, x, y, SMALL - 1, INK, knapsack ? number + 1 : point->name);
 	}
 }
 

@@ -27,6 +27,7 @@
  *     onnx_shapes   sizes that ONNX files don't say, by operator
  *     onnx          reads ONNX models
  *     plan_file     plan files as JSON
+ *     sweep_file    what a sweep wrote, as a table
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     pickle        walks over a Python pickle, builds nothing

@@ -135,18 +135,22 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 	return status;
 }
 
-enum status caption_write_curves(char *const *path, int paths, char *const *command, int commands, FILE *stream, struct error *error)
+enum status caption_write_files(char *const *path, int paths, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
 {
 	size_t room = room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
+	const char *help = help_of(options);
 	if (!words.text)
 		return fail_memory(error);
-	words_add(&words, "Live memory over the order of %d plans, a line each; a square is a plan's peak: ", paths);
+	if (shows(options, "timeline"))
+		words_add(&words, "Live memory over the order of %d plans, a line each; a square is a plan's peak: ", paths);
+	else
+		words_add(&words, "%c%s: ", *help - 'a' + 'A', help + 1);
 	for (int i = 0; i < paths; i++) {
 		words_add(&words, i ? ", " : "");
 		words_add_quoted(&words, path[i]);
 	}
-	words_add(&words, ".\n\nThe knobs of each are in its file.");
+	words_add(&words, shows(options, "timeline") ? ".\n\nThe knobs of each are in its file." : ".\n\nThe values of the varied knobs are in the file; hollow: over the memory of a device.");
 	add_command(command, commands, &words);
 	fputs(words.text, stream);
 	mem_free(words.text);

@@ -6,7 +6,7 @@
 
 /* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error);
-/* Of the figure that lays several plan files over each other. */
-enum status caption_write_curves(char *const *path, int paths, char *const *command, int commands, FILE *stream, struct error *error);
+/* Of a figure of files: several plans over each other, a sweep. */
+enum status caption_write_files(char *const *path, int paths, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error);
 
 #endif

@@ -18,6 +18,7 @@
 #include "plan_json.h"
 #include "report.h"
 #include "segments.h"
+#include "sweep_figures.h"
 
 /* Every writer of the table has the same arguments and needs but some. */
 #define WRITER(name) static enum status name(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, \
@@ -127,6 +128,8 @@ const struct export_view export_views[] = {
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
 	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
+	{ "pareto", "of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats", FIGURES, true, sweep_figure_refuse },
+	{ "sweep", "of what `sweep` wrote: memory and time over the values of a knob, a line for each combination of the others", FIGURES, true, sweep_figure_refuse },
 	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },
 	{ "mesh", NULL, FIGURES, true, export_mesh },
 	{ "placements", "how every tensor lies on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false, shard_placements },

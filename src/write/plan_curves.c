@@ -78,7 +78,7 @@ static void write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
 
 static bool is_picture(enum export_kind_id kind)
 {
-	return kind == EXPORT_svg || kind == EXPORT_pdf || kind == EXPORT_png;
+	return kind == EXPORT_svg || kind == EXPORT_pdf || kind == EXPORT_png || kind == EXPORT_tikz;
 }
 
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)

@@ -1,0 +1,359 @@
+/* figure_sweep.c: a sweep's scenarios as points and as lines. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "figure.h"
+#include "figure_sweep.h"
+#include "labels.h"
+#include "plot.h"
+
+#define LEFT    44.0
+#define RIGHT   14.0
+#define TOP     30.0
+#define PARETO  190.0     /* heights of plots */
+#define PANEL   110.0
+#define BETWEEN 24.0      /* two panels */
+#define BELOW   30.0      /* from a plot to the end of its axis' name */
+#define LEGEND  40.0      /* from a plot to its legend */
+#define LEADING 11.0
+#define SMALL   8.0
+#define NORMAL  9.0
+#define MARK    4.0
+#define INK     "#222222"
+#define ALL     "#0072B2"
+
+struct scene {
+	struct canvas canvas;
+	const struct sweep_table *table;
+	uint32_t axis;           /* the knob along the axis (sweep), or whose values have colours (Pareto); NONE */
+	uint32_t batch;          /* the knob, where it is varied and every value is a number; NONE */
+	const char *time;        /* what the time is of */
+};
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_number(const char *text)
+{
+	char *end;
+	strtod(text, &end);
+	return *text && !*end;
+}
+
+static uint32_t numbers_of(const struct sweep_knob *knob)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < knob->values; i++)
+		count += is_number(knob->value[i]);
+	return count;
+}
+
+/* Steps of different batches compare by samples. */
+static double seconds_of(const struct scene *scene, const struct swept *row)
+{
+	if (scene->batch == NONE || row->seconds < 0)
+		return row->seconds;
+	double samples = strtod(scene->table->knob[scene->batch].value[row->value[scene->batch]], NULL);
+	return samples > 0 ? row->seconds / samples : -1;
+}
+
+static void look(struct scene *scene)
+{
+	const struct sweep_table *table = scene->table;
+	scene->batch = scene->axis = NONE;
+	for (uint32_t i = 0; i < table->knobs; i++)
+		if (strcmp(table->knob[i].name, "batch") == 0 && table->knob[i].values > 1 && numbers_of(&table->knob[i]) == table->knob[i].values)
+			scene->batch = i;
+	scene->time = scene->batch == NONE ? "step" : "sample";
+}
+
+/* The values of a row's knobs but of one. */
+static char *others_text(const struct scene *scene, const struct swept *row, uint32_t but, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < scene->table->knobs && used < size; i++) {
+		const struct sweep_knob *knob = &scene->table->knob[i];
+		const char *value = knob->value[row->value[i]];
+		bool plain = !is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 && strcmp(value, "auto") != 0;
+		if (i != but && knob->values > 1)
+			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
+	}
+	return text;
+}
+
+/* Filled where the plan fits its device. */
+static void draw_mark(struct canvas *canvas, double x, double y, const char *colour, bool fits, const char *title)
+{
+	const struct canvas_line edge = { colour, 1, false };
+	canvas_box(canvas, x - MARK / 2, y - MARK / 2, MARK, MARK, fits ? colour : "#FFFFFF", &edge, title);
+}
+
+static void draw_title(struct scene *scene, const char *name, const char *what)
+{
+	char text[CANVAS_CUT];
+	snprintf(text, sizeof text, "%.150s: %u scenario%s, %s", name, scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
+	canvas_title(&scene->canvas, 4, TOP - 16, NORMAL, INK, text);
+}
+
+/* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
+static int draw_legend(struct canvas *canvas, const struct sweep_table *table, double y, double width, const struct canvas_key *key, int keys, const char *note)
+{
+	bool over = false;
+	char text[200];
+	int rows = keys > 1 ? canvas_legend(canvas, LEFT, y, width, SMALL, LEADING, INK, key, keys) : 0;
+	for (uint32_t i = 0; i < table->rows; i++)
+		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
+	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "", over ? "hollow: over the memory of a device" : "");
+	return rows + canvas_rows(canvas, LEFT, y + LEADING * rows, width, SMALL, LEADING, INK, text);
+}
+
+/* ---- time over memory ------------------------------------------------------------------------------------------------------ */
+
+/* The knob whose values get colours: of few values the one with the most. */
+static void choose_colours(struct scene *scene)
+{
+	uint32_t most = 1;
+	for (uint32_t i = 0; i < scene->table->knobs; i++)
+		if (scene->table->knob[i].values > most && scene->table->knob[i].values <= CURVES_MOST) {
+			most = scene->table->knob[i].values;
+			scene->axis = i;
+		}
+}
+
+static const char *colour_of(const struct scene *scene, const struct swept *row)
+{
+	return scene->axis == NONE ? ALL : curve_colours[row->value[scene->axis]];
+}
+
+struct order { const struct swept *row; double bytes, seconds; };
+
+static int by_memory(const void *a, const void *b)
+{
+	const struct order *one = a, *other = b;
+	return one->bytes != other->bytes ? (one->bytes > other->bytes) - (one->bytes < other->bytes)
+		: one->seconds != other->seconds ? (one->seconds > other->seconds) - (one->seconds < other->seconds) : (one->row > other->row) - (one->row < other->row);
+}
+
+/* The scenarios that have both, by memory. */
+static uint32_t sort_rows(const struct scene *scene, struct order *order)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < scene->table->rows; i++) {
+		const struct swept *row = &scene->table->row[i];
+		double seconds = seconds_of(scene, row);
+		if (row->bytes >= 0 && seconds >= 0)
+			order[count++] = (struct order){ row, row->bytes, seconds };
+	}
+	qsort(order, count, sizeof *order, by_memory);
+	return count;
+}
+
+/* Joins those that fit and are faster than all that take less memory, and names them. */
+static void draw_front(struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
+{
+	const struct canvas_line line = { "#888888", 0.8, true };
+	struct labels labels = { .left = plot->left, .right = plot->left + plot->wide, .top = plot->top, .bottom = plot->top + plot->high };
+	char text[200];
+	double best = DBL_MAX, x = 0, y = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		label_avoid(&labels, plot_x(plot, order[i].bytes), plot_y(plot, order[i].seconds), MARK);
+		if (order[i].seconds >= best || !order[i].row->fits)
+			continue;
+		double next_x = plot_x(plot, order[i].bytes), next_y = plot_y(plot, order[i].seconds);
+		if (best < DBL_MAX)
+			canvas_path(&scene->canvas, (struct canvas_point[]){ { x, y }, { next_x, y }, { next_x, next_y } }, 3, NULL, &line);
+		x = next_x, y = next_y, best = order[i].seconds;
+	}
+	best = DBL_MAX;
+	for (uint32_t i = 0; i < count; i++)
+		if (order[i].seconds < best && order[i].row->fits) {
+			best = order[i].seconds;
+			label_point(&labels, &scene->canvas, plot_x(plot, order[i].bytes), plot_y(plot, best), CANVAS_SMALL, INK,
+				others_text(scene, order[i].row, scene->axis, text, sizeof text));
+		}
+}
+
+static enum status draw_pareto(struct scene *scene, const char *name, struct canvas_paper paper, const struct order *order, uint32_t count, FILE *stream,
+	struct error *error)
+{
+	struct canvas_key key[CURVES_MOST];
+	struct plot plot = { LEFT, TOP, paper.width - LEFT - RIGHT, PARETO, 0, 0, 0, 0 };
+	char label[64], text[CANVAS_CUT], names[CURVES_MOST][160];
+	const char *note = "joined and named: none that fits has less of both";
+	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
+	for (int i = 0; i < keys; i++) {
+		snprintf(names[i], sizeof names[i], "%s%s%s", i ? "" : scene->table->knob[scene->axis].name, i ? "" : ": ", scene->table->knob[scene->axis].value[i]);
+		key[i] = (struct canvas_key){ curve_colours[i], names[i] };
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		plot.most_x = fmax(plot.most_x, order[i].bytes);
+		plot.most_y = fmax(plot.most_y, order[i].seconds);
+	}
+	plot.least_x = fmax(0, order[0].bytes - (plot.most_x - order[0].bytes) * 0.06);
+	plot.most_x += (plot.most_x - plot.least_x) * 0.06 + 1;
+	plot.most_y *= 1.06;
+	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, scene->table, 0, plot.wide, key, keys, note) - 4);
+	if (canvas_open(&scene->canvas, paper, height) != OK)
+		return fail_memory(error);
+	draw_title(scene, name, "memory and time");
+	snprintf(label, sizeof label, "time of a %s", scene->time);
+	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
+	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
+	draw_front(scene, &plot, order, count);
+	for (uint32_t i = 0; i < count; i++)
+		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds), colour_of(scene, order[i].row), order[i].row->fits,
+			others_text(scene, order[i].row, NONE, text, sizeof text));
+	if (!paper.unexplained)
+		draw_legend(&scene->canvas, scene->table, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
+	return canvas_close(&scene->canvas, stream, error);
+}
+
+enum status figure_pareto(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct scene scene = { .table = table };
+	look(&scene);
+	choose_colours(&scene);
+	struct order *order = mem_alloc(table->rows, sizeof *order);
+	if (!order)
+		return fail_memory(error);
+	uint32_t count = sort_rows(&scene, order);
+	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
+		: fail(error, BAD_INPUT, "no scenario has a plan and a time; --view sweep draws memory alone");
+	mem_free(order);
+	return status;
+}
+
+/* ---- lines over a knob ------------------------------------------------------------------------------------------------------- */
+
+/* The combination of all knobs but the axis, as a number. */
+static uint64_t line_of(const struct scene *scene, const struct swept *row)
+{
+	uint64_t line = 0;
+	for (uint32_t i = 0; i < scene->table->knobs; i++)
+		line = i == scene->axis ? line : line * scene->table->knob[i].values + row->value[i];
+	return line;
+}
+
+struct lines { uint64_t line[CURVES_MOST]; const struct swept *row[CURVES_MOST]; uint32_t count; };
+
+static enum status find_lines(const struct scene *scene, struct lines *lines, struct error *error)
+{
+	lines->count = 0;
+	for (uint32_t i = 0; i < scene->table->rows; i++) {
+		uint32_t k = 0;
+		uint64_t line = line_of(scene, &scene->table->row[i]);
+		while (k < lines->count && lines->line[k] != line)
+			k++;
+		if (k == CURVES_MOST)
+			return fail(error, BAD_INPUT, "more than %u combinations beside %s: that many lines can't be told apart; --view pareto takes any number", CURVES_MOST,
+				scene->table->knob[scene->axis].name);
+		if (k == lines->count) {
+			lines->line[k] = line;
+			lines->row[lines->count++] = &scene->table->row[i];
+		}
+	}
+	return OK;
+}
+
+/* Values stand side by side: most are powers of two, or words. */
+static double place_of(const struct scene *scene, const struct plot *plot, uint32_t value)
+{
+	return plot->left + plot->wide * (value + 0.5) / scene->table->knob[scene->axis].values;
+}
+
+static double height_of(const struct scene *scene, const struct swept *row, bool time)
+{
+	return time ? seconds_of(scene, row) : row->bytes;
+}
+
+static void draw_line(struct scene *scene, const struct plot *plot, const struct lines *lines, uint32_t k, bool time)
+{
+	const struct canvas_line line = { curve_colours[k], 1.2, k % 2 == 1 };
+	double last_x = -1, last_y = 0;
+	char text[CANVAS_CUT];
+	for (int marks = 0; marks < 2; marks++, last_x = -1)
+		for (uint32_t value = 0; value < scene->table->knob[scene->axis].values; value++) {
+			const struct swept *row = NULL;
+			for (uint32_t i = 0; i < scene->table->rows && !row; i++)
+				if (scene->table->row[i].value[scene->axis] == value && line_of(scene, &scene->table->row[i]) == lines->line[k])
+					row = &scene->table->row[i];
+			double high = row ? height_of(scene, row, time) : -1, x = place_of(scene, plot, value), y = plot_y(plot, high);
+			if (high >= 0 && marks)
+				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
+			else if (high >= 0 && last_x >= 0)
+				canvas_path(&scene->canvas, (struct canvas_point[]){ { last_x, last_y }, { x, y } }, 2, NULL, &line);
+			last_x = high >= 0 ? x : -1;   /* where there is no plan, the line is broken */
+			last_y = y;
+		}
+}
+
+static void draw_panel(struct scene *scene, const struct lines *lines, struct plot *plot, bool time)
+{
+	char label[64];
+	for (uint32_t i = 0; i < scene->table->rows; i++)
+		plot->most_y = fmax(plot->most_y, 1.06 * height_of(scene, &scene->table->row[i], time));
+	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
+	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
+	for (uint32_t k = 0; k < lines->count; k++)
+		draw_line(scene, plot, lines, k, time);
+}
+
+/* Values below the last panel; where they are many, every second one, fourth one ... */
+static void draw_values(struct scene *scene, const struct plot *plot)
+{
+	const struct sweep_knob *knob = &scene->table->knob[scene->axis];
+	double y = plot->top + plot->high + SMALL + 3, widest = 0;
+	uint32_t every = 1;
+	for (uint32_t i = 0; i < knob->values; i++)
+		widest = fmax(widest, canvas_text_width(SMALL, knob->value[i]) + 4);
+	while (plot->wide * every / knob->values < widest && every < knob->values)
+		every *= 2;
+	for (uint32_t i = 0; i < knob->values; i += every)
+		canvas_text(&scene->canvas, place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
+	canvas_text(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, knob->name);
+}
+
+static enum status draw_sweep(struct scene *scene, const struct lines *lines, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct canvas_key key[CURVES_MOST];
+	char names[CURVES_MOST][200];
+	bool timed = false;
+	for (uint32_t i = 0; i < scene->table->rows; i++)
+		timed |= seconds_of(scene, &scene->table->row[i]) >= 0;
+	for (uint32_t k = 0; k < lines->count; k++)
+		key[k] = (struct canvas_key){ curve_colours[k], others_text(scene, lines->row[k], scene->axis, names[k], sizeof names[k]) };
+	struct plot plot = { LEFT, TOP, paper.width - LEFT - RIGHT, PANEL, 0, 1, 0, 0 };
+	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
+	int rows = draw_legend(NULL, scene->table, 0, plot.wide, key, (int)lines->count, "");
+	if (canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) != OK)
+		return fail_memory(error);
+	draw_title(scene, name, timed ? "memory and time" : "memory");
+	draw_panel(scene, lines, &plot, false);
+	if (timed) {
+		plot.top += PANEL + BETWEEN;
+		plot.most_y = 0;
+		draw_panel(scene, lines, &plot, true);
+	}
+	draw_values(scene, &plot);
+	if (!paper.unexplained)
+		draw_legend(&scene->canvas, scene->table, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
+	return canvas_close(&scene->canvas, stream, error);
+}
+
+enum status figure_sweep(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct scene scene = { .table = table };
+	struct lines lines;
+	look(&scene);
+	for (uint32_t i = 0; i < table->knobs; i++) {
+		const struct sweep_knob *knob = &table->knob[i], *best = scene.axis == NONE ? NULL : &table->knob[scene.axis];
+		if (!best || numbers_of(knob) > numbers_of(best) || (numbers_of(knob) == numbers_of(best) && knob->values > best->values))
+			scene.axis = i;
+	}
+	if (scene.axis == NONE)
+		return fail(error, BAD_INPUT, "no knob is varied");
+	enum status status = find_lines(&scene, &lines, error);
+	return status == OK ? draw_sweep(&scene, &lines, name, paper, stream, error) : status;
+}

@@ -1,0 +1,15 @@
+/* figure_sweep.h: what a sweep found, as figures of a paper's width. */
+#ifndef TIDEMARK_DRAW_FIGURE_SWEEP_H
+#define TIDEMARK_DRAW_FIGURE_SWEEP_H
+
+#include "canvas.h"
+#include "src/read/sweep_file.h"
+
+/* Every scenario as a point: time of a step over memory; the scenarios that no other one beats in both are joined and named. Where `batch` is varied, time of
+ * a sample. BAD_INPUT: no scenario has a time. O(rows log rows). */
+enum status figure_pareto(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+/* Memory and time over the values of one varied knob (the one with the most numbers), a line for each combination of the others. BAD_INPUT: more lines than
+ * can be told apart. */
+enum status figure_sweep(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
+
+#endif

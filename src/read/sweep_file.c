@@ -1,0 +1,168 @@
+/* sweep_file.c: lines of a sweep as a table. */
+#include "sweep_file.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "src/base/json_memory.h"
+
+#define SWEEP_BYTES_MAX ((size_t)1 << 30)
+
+static struct sweep_knob *find_knob(struct sweep_table *table, const char *name)
+{
+	for (uint32_t i = 0; i < table->knobs; i++)
+		if (strcmp(table->knob[i].name, name) == 0)
+			return &table->knob[i];
+	return NULL;
+}
+
+static enum status take_value(struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
+{
+	for (*place = 0; *place < knob->values; ++*place)
+		if (strcmp(knob->value[*place], text) == 0)
+			return OK;
+	if (!mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value))
+		return fail_memory(error);
+	snprintf(knob->value[knob->values++], sizeof *knob->value, "%s", text);
+	return OK;
+}
+
+static enum status take_set(struct sweep_table *table, json_t *set, struct swept *row, struct error *error)
+{
+	const char *name;
+	json_t *value;
+	uint32_t seen = 0;
+	json_object_foreach(set, name, value) {
+		struct sweep_knob *knob = find_knob(table, name);
+		if (!knob && table->rows == 0 && table->knobs < SWEEP_KNOBS) {
+			knob = &table->knob[table->knobs++];
+			snprintf(knob->name, sizeof knob->name, "%s", name);
+		}
+		if (!json_is_string(value))
+			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
+		if (!knob)
+			return fail(error, BAD_INPUT, table->rows == 0 ? "more than %u varied knobs" : "has other knobs than the lines before: not of the same sweep", SWEEP_KNOBS);
+		enum status status = take_value(knob, json_string_value(value), &row->value[knob - table->knob], error);
+		if (status != OK)
+			return status;
+		seen++;
+	}
+	return seen == table->knobs ? OK : fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
+}
+
+static double number_of(const json_t *record, const char *name)
+{
+	const json_t *value = json_object_get(record, name);
+	return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
+}
+
+static enum status take_record(struct sweep_table *table, const json_t *record, struct error *error)
+{
+	json_t *set = json_object_get(record, "set");
+	const char *state = json_string_value(json_object_get(record, "status"));
+	if (!json_is_object(set) || !state)
+		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
+	if (table->rows == SWEEP_ROWS)
+		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
+	if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
+		return fail_memory(error);
+	struct swept *row = &table->row[table->rows];
+	*row = (struct swept){ .number = number_of(record, "scenario"), .fits = strcmp(state, "ok") == 0, .bytes = number_of(record, "arena_bytes"), .seconds = number_of(record, "step_seconds") };
+	enum status status = take_set(table, set, row, error);
+	table->rows += status == OK;
+	return status;
+}
+
+static enum status take_line(struct sweep_table *table, const char *text, size_t size, struct error *error)
+{
+	json_t *record = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+	enum status status = json_memory_failed() ? fail_memory(error)
+		: json_is_object(record) ? take_record(table, record, error) : fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
+	json_decref(record);
+	return status;
+}
+
+/* ---- order ----------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+	const struct swept *one = a, *other = b;
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+/* What values are sorted by: themselves, if all are numbers, else the first scenario that has them. */
+static void value_keys(const struct sweep_table *table, uint32_t k, double *key)
+{
+	const struct sweep_knob *knob = &table->knob[k];
+	char *end;
+	bool numbers = true;
+	for (uint32_t i = 0; i < knob->values; i++) {
+		key[i] = strtod(knob->value[i], &end);
+		numbers &= *knob->value[i] && !*end;
+	}
+	for (uint32_t i = table->rows; !numbers && i-- > 0;)
+		key[table->row[i].value[k]] = i;
+}
+
+static enum status sort_values(struct sweep_table *table, uint32_t k, struct error *error)
+{
+	struct sweep_knob *knob = &table->knob[k];
+	double *key = mem_alloc(knob->values, sizeof *key);
+	uint32_t *place = mem_alloc(knob->values, sizeof *place);
+	char (*sorted)[64] = mem_alloc(knob->values, sizeof *sorted);
+	bool there = key && place && sorted;
+	if (there) {
+		value_keys(table, k, key);
+		for (uint32_t i = 0; i < knob->values; i++)
+			for (uint32_t j = 0; j < knob->values; j++)
+				place[i] += key[j] < key[i] || (key[j] == key[i] && j < i);
+		for (uint32_t i = 0; i < knob->values; i++)
+			memcpy(sorted[place[i]], knob->value[i], sizeof *sorted);
+		for (uint32_t i = 0; i < table->rows; i++)
+			table->row[i].value[k] = place[table->row[i].value[k]];
+		mem_free(knob->value);
+		knob->value = sorted;
+	} else {
+		mem_free(sorted);
+	}
+	mem_free(key);
+	mem_free(place);
+	return there ? OK : fail_memory(error);
+}
+
+enum status sweep_file_read(const char *path, struct sweep_table *table, struct error *error)
+{
+	size_t size = 0;
+	struct input *input = input_open(path, error);
+	char *text = input ? input_all(input, SWEEP_BYTES_MAX, &size, error) : NULL;
+	enum status status = text ? OK : error->status;
+	unsigned number = 1;
+	*table = (struct sweep_table){ .rows = 0 };
+	if (input)
+		input_close(input);
+	for (size_t at = 0; status == OK && at < size; number++) {
+		const char *end = memchr(text + at, '\n', size - at);
+		size_t length = end ? (size_t)(end - text) - at : size - at;
+		if (length > 0)
+			status = take_line(table, text + at, length, error);
+		if (status == BAD_INPUT)
+			error->line = number;
+		at += length + 1;
+	}
+	mem_free(text);
+	if (status == OK && table->rows > 0)
+		qsort(table->row, table->rows, sizeof *table->row, by_number);
+	for (uint32_t k = 0; status == OK && k < table->knobs; k++)
+		status = sort_values(table, k, error);
+	return status == OK && table->rows == 0 ? fail(error, BAD_INPUT, "has no line of a sweep") : status;
+}
+
+void sweep_table_done(struct sweep_table *table)
+{
+	for (uint32_t i = 0; i < table->knobs; i++)
+		mem_free(table->knob[i].value);
+	mem_free(table->row);
+	*table = (struct sweep_table){ .rows = 0 };
+}
