@@ -12,6 +12,7 @@
 #include "src/read/input.h"
 #include "solver/base/milp.h"
 #include "src/base/nearest.h"
+#include "src/base/output.h"
 #include "src/session/log.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"
@@ -212,6 +213,7 @@ static int flush_output(int code)
 
 int main(int argc, char **argv)
 {
+	output_keep_standard_streams();
 	json_memory_watch();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");

@@ -63,23 +63,26 @@ int64_t op_work_time(const struct machine *machine, const struct op_work *work, 
 	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, bytes);
 }
 
-int64_t op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces)
+enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time)
 {
 	struct op_work work;
 	int64_t bytes = 0;
-	if (op_work_of(graph, rules, op, &work) != OK || work.view)
-		return 0;
+	enum status status = op_work_of(graph, rules, op, &work);
+	*time = 0;
+	if (status != OK || work.view)
+		return status;
 	work.pieces = pieces;
 	FOR_ROW(i, &graph->reads, op)
 		bytes += work.gathers && i == graph->reads.start[op] ? 0 : graph->tensor[graph->reads.item[i]].bytes;
 	FOR_ROW(i, &graph->writes, op)
 		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	return op_work_time(machine, &work, work.flops, bytes);
+	*time = op_work_time(machine, &work, work.flops, bytes);
+	return OK;
 }
 
-int64_t op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op)
+enum status op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time)
 {
-	return op_local_time(graph, rules, machine, op, false);
+	return op_local_time(graph, rules, machine, op, false, time);
 }
 
 /* ---- shares ----------------------------------------------------------------------------------------------------------- */

@@ -77,9 +77,11 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 	return peak;
 }
 
-bool order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
+enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
 {
-	bool *run = mem_alloc(model->ops, sizeof *run), valid = run != NULL;
+	bool *run = mem_alloc(model->ops, sizeof *run), valid = true;
+	if (!run)
+		return NO_MEMORY;
 	for (uint32_t n = 0; valid && n < model->ops; n++) {
 		uint32_t op = order[n];
 		valid = op < model->ops && !run[op];
@@ -89,7 +91,7 @@ bool order_keeps_dependencies(const struct order_model *model, const uint32_t *o
 			run[op] = true;
 	}
 	mem_free(run);
-	return valid;
+	return valid ? OK : INFEASIBLE;
 }
 
 static void walk_reset(struct order_walk *walk)

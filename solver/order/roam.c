@@ -379,12 +379,12 @@ static enum status solve_leaf(struct leaves *leaves, uint32_t first, uint32_t op
 	if (status == OK)
 		status = solve_window(leaves, &window, peak, exact, &found);
 	/* The integer program's answer is checked, as it is floating point. */
-	if (status == OK && found && order_keeps_dependencies(&window.model, leaves->local)
-	    && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
+	enum status kept = status == OK && found ? order_keeps_dependencies(&window.model, leaves->local) : INFEASIBLE;
+	if (kept == OK && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
 		order_window_apply(&window, roam->order, leaves->local);
 	order_window_free(&window);
 	refresh(leaves);
-	return status;
+	return kept == NO_MEMORY ? NO_MEMORY : status;
 }
 
 /* Where to halve: the lowest state in the middle half. */

@@ -110,15 +110,20 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 	return result->length > most ? fail(error, LIMIT, "its output is too long") : OK;
 }
 
-/* Keeps the beginning and drops the rest. */
+/* Keeps the end: what a program says of its failure comes after its libraries' warnings. */
 static void take_message(struct child *child)
 {
 	char buffer[4096];
 	ssize_t got = read(child->here[ERR], buffer, sizeof buffer);
 	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
 		close_end(&child->here[ERR]);
-	for (ssize_t i = 0; i < got && child->said + 1 < sizeof child->result->message; i++)
-		child->result->message[child->said++] = buffer[i];
+	size_t most = sizeof child->result->message - 1, taken = got < 0 ? 0 : (size_t)got;
+	const char *end = buffer + taken;
+	taken = taken < most ? taken : most;
+	size_t kept = child->said + taken > most ? most - taken : child->said;
+	memmove(child->result->message, child->result->message + child->said - kept, kept);
+	memcpy(child->result->message + kept, end - taken, taken);
+	child->said = kept + taken;
 }
 
 static int64_t now_milliseconds(void)
@@ -188,7 +193,7 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 	enum status status = OK;
 	int code = open_pipes(&child) ? start(&child, arguments) : errno;
 	if (code != 0) {
-		status = fail(error, BAD_INPUT, "can't run %s: %s", arguments[0], strerror(code));
+		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
 	} else {
 		status = talk(&child, limits, error);
 		reap(&child, status != OK || !leaves(&child));

@@ -14,12 +14,12 @@ struct child_result {
 	char *output;                /* length bytes and a NUL; free with mem_free() */
 	size_t length;
 	int code;                    /* exit status; 128 + signal where one ended it */
-	char message[500];           /* the first bytes of its standard error */
+	char message[500];           /* the last bytes of its standard error */
 };
 
 /* Runs arguments[0], looked for in PATH unless it holds a slash, with input as its standard input.
  * OK when it ran to its end, whatever its exit status. LIMIT after the time or too much output, CANCELLED after
- * the flag (its whole process group is killed then), BAD_INPUT when it can't be started, NO_MEMORY.
+ * the flag (its whole process group is killed then), LIMIT, too, when it can't be started; NO_MEMORY.
  * Safe beside threads. */
 enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
 	struct child_result *result, struct error *error);

@@ -63,6 +63,15 @@ static void forget(int slot)
 	atomic_store(&unfinished[slot].taken, false);
 }
 
+/* ---- standard streams ------------------------------------------------------------------------------------------ */
+
+void output_keep_standard_streams(void)
+{
+	for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+		if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return;
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
 static enum status failed(const char *name, struct error *error)

@@ -25,6 +25,10 @@ struct output {
 	bool there;              /* there is an old file */
 };
 
+/* For main(): standard streams that were closed are opened on /dev/null so that they fail to read or write as before, and no file that is opened later
+ * takes their numbers, where messages or data would be written into it. */
+void output_keep_standard_streams(void);
+
 /* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says
  * why. After OK output_close() must follow. */
 enum status output_open(struct output *output, const char *path, bool replace, struct error *error);

@@ -84,6 +84,12 @@ void batch_limit(double seconds)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+void batch_limit_signals_end(void)
+{
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+}
+
 const atomic_bool *batch_cancel(void)
 {
 	return &cancel;

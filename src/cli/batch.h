@@ -19,6 +19,8 @@ int batch_seconds(const char *command, const char *text, double *seconds);
 
 /* From now on SIGTERM, SIGINT and the end of the time limit (seconds > 0) set the flag that solvers poll. */
 void batch_limit(double seconds);
+/* From here on SIGTERM and SIGINT end the program at once again, and take what is not written whole away: pictures can take minutes. */
+void batch_limit_signals_end(void);
 const atomic_bool *batch_cancel(void);
 /* 143 or 130 after a signal, else 0. */
 int batch_signal(void);

@@ -56,7 +56,8 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	struct fit_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	enum status status = rules && time && traits && keep ? OK : fail_memory(error);
 	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
-		time[op] = op_whole_time(step, rules, &machine, op);
+		if (op_whole_time(step, rules, &machine, op, &time[op]) != OK)
+			status = fail_memory(error);
 		traits[op] = rules_traits(rules, step->op[op].type);
 	}
 	if (status == OK && (fit_solver_new(&input, &solver) != OK || fit_play(&solver.replay, &solver.base[0], keep) != OK))

@@ -127,6 +127,7 @@ static int serve(const struct request *request, enum export_kind_id kind)
 	graph_release(graph);
 	if (!plan)
 		return code;
+	batch_limit_signals_end();
 	enum status status = write_figure(request, plan, kind, &error);
 	code = status == OK ? plan_exit(plan) : complain(NULL, &error, status);
 	plan_release(plan);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -268,7 +269,7 @@ static int read_finished(struct sweep *sweep)
 {
 	FILE *file = fopen(sweep->line.output, "r+e");
 	if (!file)
-		return errno == ENOENT ? EXIT_FINE : complain(sweep->line.output, &(struct error){ .text = "can't read" }, BAD_INPUT);
+		return complain(sweep->line.output, &(struct error){ .text = "can't read" }, BAD_INPUT);
 	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
 	char *line = NULL;
 	size_t capacity = 0;
@@ -285,6 +286,8 @@ static int read_finished(struct sweep *sweep)
 			sweep->done[k] = true;
 		whole += length;
 	}
+	if (code == EXIT_FINE && length < 0 && !feof(file))   /* what was not read must not be cut off */
+		code = complain(sweep->line.output, &(struct error){ .text = "can't be read to its end" }, LIMIT);
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
 		code = complain(sweep->line.output, &(struct error){ .text = "can't cut off the torn last line" }, LIMIT);
 	free(line);
@@ -292,17 +295,28 @@ static int read_finished(struct sweep *sweep)
 	return code;
 }
 
+/* Two sweeps that write one file would plan the same scenarios twice, and one would cut off the other's lines: the first one locks it, until the last
+ * of its jobs is gone. Where there are no locks it goes without. */
+static bool is_locked(int descriptor)
+{
+	struct stat there;
+	return fstat(descriptor, &there) == 0 && S_ISREG(there.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 static int open_output(struct sweep *sweep)
 {
 	sweep->descriptor = STDOUT_FILENO;
 	if (!sweep->line.output || strcmp(sweep->line.output, "-") == 0)
 		return EXIT_FINE;
-	int code = sweep->resume ? read_finished(sweep) : EXIT_FINE;
-	if (code != EXIT_FINE)
-		return code;
-	sweep->descriptor = open(sweep->line.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (sweep->resume ? 0 : O_TRUNC), 0666);
+	sweep->descriptor = open(sweep->line.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (sweep->descriptor < 0)
 		return complain(sweep->line.output, &(struct error){ .text = "can't be written" }, LIMIT);
+	if (is_locked(sweep->descriptor))
+		return complain(sweep->line.output, &(struct error){ .text = "another sweep writes it; give each a file of its own, --merge puts them together" }, LIMIT);
+	if (sweep->resume)
+		return read_finished(sweep);
+	if (ftruncate(sweep->descriptor, 0) != 0 && errno != EINVAL)   /* a device or a pipe */
+		return complain(sweep->line.output, &(struct error){ .text = "can't be emptied" }, LIMIT);
 	return EXIT_FINE;
 }
 

@@ -50,7 +50,7 @@ static void set_limit(int resource, int64_t limit)
 
 void guard_start(const struct limits *limits, const char *name)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU };
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGXCPU };   /* SIGTRAP: GLib without memory */
 	static char stack[1 << 16];   /* the handler must run after a stack overflow, too */
 	input_name = name;
 	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);

@@ -47,11 +47,10 @@ static struct fitted *new_fitted(struct graph *step, const struct scenario *scen
 	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
 	fitted->input = (struct fit_input){ .graph = step, .time = fitted->time, .sure = fitted->sure, .traits = fitted->traits, .alignment = scenario->value[K_alignment],
 		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed };
-	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed) {
+	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
 		fitted_release(fitted);
 		return NULL;
 	}
-	plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure);
 	for (uint32_t op = 0; op < step->ops; op++)
 		fitted->total += fitted->time[op];
 	for (uint32_t op = 0; op < step->ops; op++)

@@ -39,8 +39,8 @@ enum status device_times_find(const struct sharded *sharded, const struct rules 
 			times->time[op] = machine_host_time(machine, bytes);
 			times->host[op] = true;
 		} else if (of != NONE) {
-			times->time[op] = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]))
-				+ op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
+			fine = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op]) == OK;
+			times->time[op] += op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, op);
 			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);

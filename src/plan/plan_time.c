@@ -27,7 +27,7 @@ bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
 
 static const struct mesh no_mesh;
 
-static void time_op(struct timing *timing, uint32_t op)
+static enum status time_op(struct timing *timing, uint32_t op)
 {
 	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
 	struct step_costs *costs = &timing->costs;
@@ -38,36 +38,42 @@ static void time_op(struct timing *timing, uint32_t op)
 	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
 		costs->stream[op] = 1 + axis;
 		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
-		return;
+		return OK;
 	}
 	if (plan_time_host(timing->graph, op, &bytes)) {
 		costs->stream[op] = 1 + mesh->axes;
 		costs->time[op] = machine_host_time(&timing->machine, bytes);
-		return;
+		return OK;
 	}
-	costs->time[op] = op_local_time(timing->graph, timing->rules, &timing->machine, op,
-		whole != NONE && op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]));
+	bool pieces = whole != NONE && op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]);
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
 			costs->inside + (size_t)op * costs->axes, NULL);
+	return op_local_time(timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op]);
 }
 
-void plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
 	int64_t *sure)
 {
 	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
 	struct machine machine;
+	enum status status = OK;
 	scenario_machine(scenario, &machine);
-	for (uint32_t op = 0; op < graph->ops; op++) {
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		enum collective_kind collective;
 		uint32_t axis;
 		int64_t bytes;
 		bool sends = traffic_collective(mesh, graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE;
 		bool moves = !sends && plan_time_host(graph, op, &bytes);
-		full[op] = sends ? collective_time(&mesh->axis[axis], collective, bytes) : moves ? machine_host_time(&machine, bytes)
-			: op_whole_time(graph, rules, &machine, op);
+		if (sends)
+			full[op] = collective_time(&mesh->axis[axis], collective, bytes);
+		else if (moves)
+			full[op] = machine_host_time(&machine, bytes);
+		else
+			status = op_whole_time(graph, rules, &machine, op, &full[op]);
 		sure[op] = sends || moves ? 0 : full[op];
 	}
+	return status;
 }
 
 static bool find_costs(struct timing *timing)
@@ -86,10 +92,11 @@ static bool find_costs(struct timing *timing)
 	if (!costs->stream || !costs->time || !costs->layer || !costs->inside
 		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
-	for (uint32_t op = 0; op < ops; op++)
-		time_op(timing, op);
+	enum status status = OK;
+	for (uint32_t op = 0; op < ops && status == OK; op++)
+		status = time_op(timing, op);
 	blocks_free(&timing->blocks);
-	return true;
+	return status == OK;
 }
 
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
@@ -98,9 +105,7 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
-	/* An op whose work there was no memory to count has no time: no step's time then. */
-	unsigned long refused = mem_refused();
-	bool fine = time && find_costs(&timing) && mem_refused() == refused && step_model_build(graph, order, &timing.costs, &time->model) == OK
+	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
 		&& step_time_find(&time->model, &time->time) == OK;
 	arena_free(&timing.arena);
 	if (fine)

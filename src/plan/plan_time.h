@@ -29,8 +29,9 @@ enum status plan_time_order(const struct graph *graph, const struct problem *pro
 /* Picoseconds that no order of the graph goes below: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
  * O(arguments). */
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);
-/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. O(arguments). */
-void plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. OK or NO_MEMORY.
+ * O(arguments). */
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
 	int64_t *sure);
 /* "computation", an axis of the mesh, or "host": the link over which tensors are offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);

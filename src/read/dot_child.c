@@ -31,10 +31,12 @@ static enum status find_program(char *path, size_t size, struct error *error)
 	return fail(error, LIMIT, PROGRAM " doesn't lie beside this program; " PROGRAM_NAMED "=FILE names it");
 }
 
-/* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text". */
+/* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text"; libraries may have spoken before. */
 static enum status pass_on(const struct child_result *result, struct error *error)
 {
-	const char *text = result->message;
+	const char *text = result->message, *own = strstr(text, "\n" PROGRAM ": ");
+	if (own && strncmp(text, PROGRAM ": ", sizeof PROGRAM + 1) != 0)
+		text = own + 1;
 	if (strncmp(text, PROGRAM ": -:", sizeof PROGRAM + 3) == 0)
 		text += sizeof PROGRAM + 3;
 	char *end;
@@ -103,11 +105,35 @@ struct graph *dot_child_read(const char *text, size_t size, const struct dot_lim
 	return graph;
 }
 
+/* How pictures begin and end, but for blanks and line ends. */
+static const struct { const char *format, *begin, *end; } pictures[] = {
+	{ "svg", "<", "</svg>" }, { "pdf", "%PDF-", "%%EOF" }, { "png", "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82" },
+};
+
+/* Whether it is one, and not cut short. */
+static bool is_picture(const char *format, const char *text, size_t length)
+{
+	while (length > 0 && strchr(" \r\n", text[length - 1]))
+		length--;
+	for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+		size_t begin = strlen(pictures[i].begin), end = strlen(pictures[i].end);
+		if (strcmp(format, pictures[i].format) == 0)
+			return length >= begin + end && memcmp(text, pictures[i].begin, begin) == 0 && memcmp(text + length - end, pictures[i].end, end) == 0;
+	}
+	return true;
+}
+
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
 	char **picture, size_t *length, struct error *error)
 {
 	struct child_result result;
 	enum status status = run(format, positions, text, size, limits, &result, error);
+	if (status == BAD_INPUT)   /* the text is ours: it is not at fault */
+		status = error_set(error, LIMIT);
+	if (status == OK && !is_picture(format, result.output, result.length)) {
+		status = fail(error, LIMIT, PROGRAM " answered with something else than a whole picture");
+		mem_free(result.output);
+	}
 	*picture = status == OK ? result.output : NULL;
 	*length = status == OK ? result.length : 0;
 	return status;

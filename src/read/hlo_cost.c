@@ -71,11 +71,8 @@ static uint32_t updated_parameter(const struct hlo_computation *computation, uin
 static bool place_by_place(const struct flat *flat, const struct hlo_computation *computation, uint32_t parameter)
 {
 	const struct hlo_shape *whole = computation->instruction[computation->root].shape;
-	bool *apart = mem_alloc(computation->instructions, sizeof *apart);   /* read elsewhere too */
-	bool fine = false;
-	(void)flat;
-	if (!apart)
-		return false;
+	bool *apart = flat->apart, fine = false;   /* apart: read elsewhere too */
+	memset(apart, 0, computation->instructions * sizeof *apart);
 	for (uint32_t i = computation->instructions; i-- > 0;) {
 		const struct hlo_instruction *instruction = &computation->instruction[i];
 		bool here = listed(instruction, elementwise) && same_dims(instruction->shape, whole) && !apart[i];
@@ -84,7 +81,6 @@ static bool place_by_place(const struct flat *flat, const struct hlo_computation
 		if (opcode(instruction, "parameter") && instruction->index == parameter)
 			fine = !apart[i] && i != computation->root;
 	}
-	mem_free(apart);
 	return fine;
 }
 

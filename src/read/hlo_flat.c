@@ -312,7 +312,11 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 {
 	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "" };
 	struct value result = { 0 };
-	enum status status = flatten(flat, &scope, &result);
+	uint32_t longest = 0;
+	for (uint32_t i = 0; i < flat->module->computations; i++)
+		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
+	flat->apart = mem_alloc(longest, sizeof *flat->apart);
+	enum status status = flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error);
 	if (status != OK)
 		return status;
 	flat->result = result.leaf;
@@ -363,7 +367,7 @@ static enum status body_peak(struct flat *flat, uint32_t computation, int depth,
 	*peak = flat->body[computation];
 	if (*peak >= 0)
 		return OK;
-	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = flat->body, .steps = flat->steps };
+	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = flat->body, .steps = flat->steps, .apart = flat->apart };
 	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "", .depth = depth };
 	struct value result = { 0 };
 	enum status status = flatten(&body, &scope, &result);
@@ -377,6 +381,7 @@ static enum status body_peak(struct flat *flat, uint32_t computation, int depth,
 	if (status == OK)
 		flat->body[computation] = *peak;
 	flat->steps = body.steps;
+	body.apart = NULL;   /* lent */
 	hlo_flat_done(&body);
 	return status;
 }
@@ -386,4 +391,5 @@ void hlo_flat_done(struct flat *flat)
 	mem_free(flat->tensor);
 	mem_free(flat->op);
 	mem_free(flat->argument);
+	mem_free(flat->apart);
 }

@@ -34,6 +34,7 @@ struct flat {
 	struct flat_tensor *tensor;
 	struct flat_op *op;
 	uint32_t *argument, *result;      /* result: the root's arrays */
+	bool *apart;                      /* scratch of hlo_shares() [instructions of the longest computation] */
 	uint32_t tensors, ops, arguments, results;
 	size_t tensor_room, op_room, argument_room;
 };

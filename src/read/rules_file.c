@@ -156,6 +156,11 @@ struct rules *rules_load(const char *path, struct error *error)
 	enum status status = rules ? OK : fail_memory(error);
 	if (rules && path)
 		status = rules_read_file(rules, path, &problem);
+	if (rules && status == NO_MEMORY) {
+		fail_memory(error);
+		rules_free(rules);
+		return NULL;
+	}
 	if (rules && status != OK) {
 		fail(error, status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
 		rules_free(rules);

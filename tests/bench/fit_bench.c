@@ -97,7 +97,8 @@ int main(int count, char **words)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	for (uint32_t op = 0; op < graph->ops; op++)
-		time[op] = op_whole_time(graph, rules, &machine, op);
+		if (op_whole_time(graph, rules, &machine, op, &time[op]) != OK)
+			return 1;
 	struct fit_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	struct fit_solver solver;
 	double start = seconds();

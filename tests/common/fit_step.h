@@ -34,7 +34,7 @@ static inline struct fit_input fit_input_of(const struct graph *graph)
 	int64_t *time = mem_alloc(graph->ops, sizeof *time);
 	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		time[op] = op_whole_time(graph, rules, &machine, op);
+		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time[op]), OK);
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	}
 	rules_free(rules);

@@ -3,10 +3,35 @@
 #include "src/base/output.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINES_LONG = 1000 };
+enum { LINES_LONG = 1000, LOCK_TRIES = 50 };
+
+/* Waits for the lock, a tenth of a second at most: it is held for as long as the file is read and shortened. Where there are no locks, without. */
+static void lock(int file)
+{
+	for (int i = 0; i < LOCK_TRIES && flock(file, LOCK_EX | LOCK_NB) != 0; i++)
+		poll(NULL, 0, 2);
+}
+
+/* Locked, open for adding, and not one that another program has replaced meanwhile. -1: it can't be opened. */
+static int open_locked(const char *path)
+{
+	struct stat here, there;
+	for (;;) {
+		int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		if (file < 0)
+			return -1;
+		lock(file);
+		if (fstat(file, &here) != 0 || stat(path, &there) != 0 || (here.st_ino == there.st_ino && here.st_dev == there.st_dev))
+			return file;
+		close(file);
+	}
+}
 
 /* Replaces the file by what is in memory. */
 static void shorten(const struct history *history, const char *path)
@@ -24,9 +49,15 @@ void history_load(struct history *history, const char *path)
 {
 	char line[LINE_SIZE + 1];
 	uint32_t lines = 0;
-	FILE *file = fopen(path, "re");
-	if (!file)
+	if (access(path, R_OK) != 0)
 		return;
+	int locked = open_locked(path);
+	FILE *file = locked >= 0 ? fdopen(locked, "r") : fopen(path, "re");
+	if (!file) {
+		if (locked >= 0)
+			close(locked);
+		return;
+	}
 	for (bool whole = true; fgets(line, sizeof line, file); ) {
 		size_t length = strcspn(line, "\n");
 		bool starts = whole;
@@ -37,16 +68,16 @@ void history_load(struct history *history, const char *path)
 			history_add(history, line);
 		lines += whole;
 	}
-	fclose(file);
 	if (lines > LINES_LONG)
 		shorten(history, path);
+	fclose(file);   /* with the lock: what others add goes to the new file */
 }
 
 void history_append(const char *path, const char *line)
 {
 	char text[LINE_SIZE + 2];
 	int length = snprintf(text, sizeof text, "%s\n", line);
-	int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	int file = open_locked(path);
 	if (file < 0)
 		return;
 	ssize_t written = write(file, text, (size_t)length);

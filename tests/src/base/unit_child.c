@@ -51,7 +51,7 @@ Test(child, reports_status_signal_and_message)
 	cr_expect_eq(result.code, 128 + 9);
 	mem_free(result.output);
 	const char *missing[] = { "/nowhere/program", NULL };
-	cr_expect_eq(child_run(missing, "", 0, &(struct child_limits){ 0 }, &result, &error), BAD_INPUT);
+	cr_expect_eq(child_run(missing, "", 0, &(struct child_limits){ 0 }, &result, &error), LIMIT);
 }
 
 Test(child, is_stopped_by_time_and_by_too_much_output)

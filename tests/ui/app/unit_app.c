@@ -1,6 +1,7 @@
 /* Tests of the explorer without a terminal: keys in, screens out. Run from the project's root: samples are opened. */
 #include <criterion/criterion.h>
 #include <locale.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/read/input.h"
@@ -343,6 +344,45 @@ Test(app, the_prompts_lines_are_kept_between_runs)
 	mem_free(history);
 	unlink(path);
 	close_app(app);
+}
+
+/* Adds lines of its own name, and reads the file, which shortens it, now and then. */
+static void write_history(const char *path, int process)
+{
+	struct history history = { 0 };
+	for (int i = 0; i < 400; i++) {
+		char line[40];
+		snprintf(line, sizeof line, "line %d of %d", i, process);
+		history_append(path, line);
+		if (i % 50 == 49)
+			history_load(&history, path);
+	}
+}
+
+Test(app, programs_that_share_a_history_lose_no_line)
+{
+	enum { PROCESSES = 4 };
+	char path[] = "/tmp/tidemark-history-XXXXXX", line[100];
+	int file = mkstemp(path), last[PROCESSES] = { 0 }, process, number, newest = -1, end;
+	cr_assert_geq(file, 0);
+	close(file);
+	for (int i = 1; i < PROCESSES; i++)
+		if (fork() == 0) {
+			write_history(path, i);
+			_exit(0);
+		}
+	write_history(path, 0);
+	for (int i = 1; i < PROCESSES; i++)
+		wait(NULL);
+	FILE *stream = fopen(path, "r");
+	while (fgets(line, sizeof line, stream)) {
+		cr_assert(sscanf(line, "line %d of %d%n", &number, &process, &end) == 2 && line[end] == '\n' && process >= 0 && process < PROCESSES, "torn: %s", line);
+		cr_assert(last[process] == 0 || number == last[process] + 1, "lines of %d between %d and %d are lost", process, last[process], number);
+		last[newest = process] = number;
+	}
+	cr_assert(newest >= 0 && last[newest] == 399, "the last line is lost");
+	fclose(stream);
+	unlink(path);
 }
 
 /* True where the key's command is in the footer or the help overlay of what has the keys. */
