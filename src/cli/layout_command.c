@@ -30,7 +30,7 @@ struct request {
 	uint32_t pools;
 	int64_t device;              /* of a snapshot, -1: any */
 	bool snapshot;               /* it was read from one */
-	struct snapshot_facts facts; /* of it */
+	struct snapshot_report report; /* of it */
 };
 
 static void print_more(void)
@@ -126,7 +126,9 @@ static enum status read_snapshot(struct request *request, struct input *input, s
 	struct snapshot snapshot;
 	enum status status = snapshot_read(input_source(input), &snapshot, error);
 	if (status == OK)
-		status = snapshot_buffers(&snapshot, request->device, csv, &request->facts, error);
+		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
+	if (status == OK && snapshot_report_places(&request->report, &snapshot, csv) != OK)
+		status = fail_memory(error);
 	if (status == OK && request->pools)
 		status = fail(error, BAD_INPUT, "a snapshot is of one memory: it can't be laid out in pools");
 	snapshot_free(&snapshot);
@@ -264,7 +266,7 @@ static bool print_json(const struct request *request, const struct buffers_csv *
 	if (object && result->donor)
 		json_object_set_new(object, "inplace", taken_places(csv, result->donor));
 	if (object && request->snapshot)
-		json_object_set_new(object, "snapshot", snapshot_json(&request->facts, layout->arena));
+		json_object_set_new(object, "snapshot", snapshot_json(&request->report, layout->arena));
 	return dump(object);
 }
 
@@ -367,7 +369,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		struct buffers_result written = { offsets(result), result->donor, NULL };
 		bool card = request->snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
 		if (card)
-			snapshot_print(&request->facts, request->options.alignment, &result->layout, stdout);
+			snapshot_print(&request->report, request->options.alignment, &result->layout, stdout);
 		if (card && !flush_json(true))
 			return EXIT_LIMIT;
 		if ((request->line.json && !flush_json(print_json(request, csv, result, limited, time))) || !write_csv(request, csv, &written))

@@ -3,6 +3,22 @@
 
 #include "layout_snapshot.h"
 #include "src/base/bytes.h"
+#include "src/base/safe_text.h"
+
+enum status snapshot_report_places(struct snapshot_report *report, const struct snapshot *snapshot, const struct buffers_csv *csv)
+{
+	struct snapshot_holder holder[SNAPSHOT_PLACES];
+	uint32_t count = snapshot->stacks.frames ? snapshot_holders(snapshot, csv, &report->facts, holder, SNAPSHOT_PLACES) : 0;
+	if (count == NONE)
+		return NO_MEMORY;
+	report->places = count;
+	for (uint32_t i = 0; i < count; i++) {
+		stacks_frame_text(&snapshot->stacks, holder[i].frame, report->place[i].text, sizeof report->place[i].text);
+		report->place[i].bytes = holder[i].bytes;
+		report->place[i].buffers = holder[i].buffers;
+	}
+	return OK;
+}
 
 /* Reserved beyond what was allocated at most. */
 static int64_t fragmentation(const struct snapshot_facts *facts)
@@ -10,13 +26,28 @@ static int64_t fragmentation(const struct snapshot_facts *facts)
 	return facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
 }
 
-json_t *snapshot_json(const struct snapshot_facts *facts, int64_t arena)
+static json_t *places_json(const struct snapshot_report *report)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "device", (json_int_t)facts->device, "devices",
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < report->places; i++) {
+		char clean[800];
+		text_clean(report->place[i].text, clean, sizeof clean);
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "place", clean, "bytes", (json_int_t)report->place[i].bytes, "buffers", (json_int_t)report->place[i].buffers));
+	}
+	return list;
+}
+
+json_t *snapshot_json(const struct snapshot_report *report, int64_t arena)
+{
+	const struct snapshot_facts *facts = &report->facts;
+	json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "device", (json_int_t)facts->device, "devices",
 			 (json_int_t)facts->devices, "events", (json_int_t)facts->events, "buffers", (json_int_t)facts->buffers, "before",
 			 (json_int_t)facts->before, "after", (json_int_t)facts->after, "peak_bytes", (json_int_t)facts->peak, "allocated_bytes",
 			 (json_int_t)facts->rounded_peak, "reserved_bytes", (json_int_t)facts->reserved, "fragmentation_bytes",
 			 (json_int_t)fragmentation(facts), "saved_bytes", (json_int_t)(facts->reserved ? facts->reserved - arena : 0));
+	if (object)
+		json_object_set_new(object, "peak_places", places_json(report));
+	return object;
 }
 
 static void print_bytes(FILE *stream, const char *what, int64_t bytes, const char *remark)
@@ -34,8 +65,22 @@ static void print_head(const struct snapshot_facts *facts, FILE *stream)
 	fprintf(stream, "\n%" PRIu32 " of them were there before the first event, %" PRIu32 " are behind the last\n", facts->before, facts->after);
 }
 
-void snapshot_print(const struct snapshot_facts *facts, int64_t alignment, const struct layout *layout, FILE *stream)
+/* The places that hold most of what was asked for at the peak. */
+static void print_places(const struct snapshot_report *report, FILE *stream)
 {
+	if (report->places)
+		fputs("\nalive at the peak, by the program's place that asked for it\n", stream);
+	for (uint32_t i = 0; i < report->places; i++) {
+		char bytes[32], clean[800];
+		fprintf(stream, "  %12s  %5.1f %%  %7" PRIu32 " buffer%s  %s\n", bytes_text(report->place[i].bytes, bytes, sizeof bytes),
+			100 * (double)report->place[i].bytes / (double)report->facts.peak, report->place[i].buffers, report->place[i].buffers == 1 ? " " : "s",
+			*report->place[i].text ? text_clean(report->place[i].text, clean, sizeof clean) : "without a stack trace");
+	}
+}
+
+void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream)
+{
+	const struct snapshot_facts *facts = &report->facts;
 	char remark[120] = "";
 	print_head(facts, stream);
 	print_bytes(stream, "asked for", facts->peak, "the trace's peak, sizes as they were asked for");
@@ -52,4 +97,5 @@ void snapshot_print(const struct snapshot_facts *facts, int64_t alignment, const
 		snprintf(remark, sizeof remark, "%.1f %% of what was reserved", 100 * (double)(facts->reserved - layout->arena) / (double)facts->reserved);
 		print_bytes(stream, "saved", facts->reserved - layout->arena, remark);
 	}
+	print_places(report, stream);
 }

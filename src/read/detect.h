@@ -18,7 +18,7 @@
 	X(AUTOPARALLEL, "AutoParallel JSON", NULL) \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
-	X(SNAPSHOT, "PyTorch memory snapshot", "it holds buffers, not ops: tidemark layout FILE") \
+	X(SNAPSHOT, "PyTorch memory snapshot", NULL) \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format") \

@@ -1,7 +1,7 @@
 /* fx.h: PyTorch's FX graphs as torch.compile logs them: readable text with dtypes, shapes and places in the source.
  *
- * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and in fx_graph_readable.py of
- * a TORCH_COMPILE_DEBUG folder. Everything lies in the log's arena.
+ * The same text stands in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and in each fx_graph_readable.py of
+ * a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own folder's name. Everything lies in the log's arena.
  */
 #ifndef TIDEMARK_READ_FX_H
 #define TIDEMARK_READ_FX_H
@@ -50,6 +50,17 @@ struct fx_log {
 /* Finds the graphs in a text. dim: "s0=8" for symbolic sizes. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
 enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 void fx_free(struct fx_log *log);
+
+/* What a file's name says of the graphs in it. */
+struct fx_origin {
+	const char *id;                  /* stands before the compilations that the text names, or in their place */
+	enum fx_kind kind;               /* of the first graph; FX_OTHER: nothing is said */
+};
+/* The same for one more text: its graphs come behind those of the log, which is empty at first. */
+enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin, const char *const *dim, uint32_t dims, struct error *error);
+/* Everything below a folder: the fx_graph_readable.py of TORCH_COMPILE_DEBUG=1, or without any of them the logs that TORCH_TRACE=FOLDER leaves. BAD_INPUT where
+ * there is neither, with the file's name and line in the text where one can't be read. No link is followed. O(size). */
+enum status fx_folder_read(const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 
 /* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a joint graph, or one without
  * gradients. NULL with *error, which lists the steps where there is none of that number. */

@@ -273,7 +273,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen)
 {
 	const struct offer *offer = &offers[chosen];
-	char assumed[1500], version[120];
+	char assumed[2000], version[120];
 	int length = snprintf(assumed, sizeof assumed, "inputs with a gradient are parameters; there is no optimizer in the log");
 	if (making->tangents)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthe gradient of each result comes from one op that stands for what follows the graph");
@@ -281,9 +281,9 @@ static enum status describe(struct making *making, const struct offer *offers, u
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u op%s of a type without a rule: results are taken as new memory", making->unknown,
 			making->unknown == 1 ? " is" : "s are");
 	for (uint32_t i = 0; i < count && i < 8 && count > 1; i++)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "%s%u: [%.20s] %s, %u ops%s", i ? "; " : "\nthe log has several steps, --graph N chooses: ", i + 1,
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "%s%u: [%.70s] %s, %u ops%s", i ? "; " : "\nthe log has several steps, --graph N chooses: ", i + 1,
 			offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]), i == chosen ? " (this)" : "");
-	snprintf(version, sizeof version, "[%.40s] %s", offer->first->id, offer_kind(offer));
+	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
 	struct about about = { .intake = { .said = true, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
 		.advice = making->missing ? "give symbolic sizes: --dim s0=8" : NULL } };
 	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(making);

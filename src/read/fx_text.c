@@ -23,6 +23,7 @@ struct reader {
 	bool kind_said;
 	char id[64];
 	const char *src;
+	const struct fx_origin *origin;
 };
 
 static enum status bad(struct reader *reader, const char *what, struct span name)
@@ -391,7 +392,9 @@ static enum status begin_graph(struct reader *reader)
 	names_free(&reader->names);
 	reader->names = (struct names){ 0 };
 	reader->src = NULL;
-	reader->graph->id = arena_text(&log->arena, reader->id, strlen(reader->id));
+	char id[400];
+	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
+	reader->graph->id = arena_text(&log->arena, id, strlen(id));
 	return reader->graph->id ? OK : out_of_memory(reader);
 }
 
@@ -481,6 +484,11 @@ static enum status take_line(struct reader *reader, struct span line)
 	line = without_prefix(reader, line);
 	if (reader->state == OUTSIDE)
 		note(reader, line);
+	/* A module in a module: what one of its ops calls. */
+	if (starts(line, "    class ") && find(line, "(torch.nn.Module):")) {
+		reader->kind = FX_OTHER;
+		reader->kind_said = true;
+	}
 	line = trim(line);
 	if (starts(line, "def forward(")) {
 		enum status status = begin_graph(reader);
@@ -507,9 +515,16 @@ static enum status take_line(struct reader *reader, struct span line)
 
 enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
 {
+	static const struct fx_origin nothing = { "", FX_OTHER };
 	*log = (struct fx_log){ 0 };
+	return fx_add(log, text, size, &nothing, dim, dims, error);
+}
+
+enum status fx_add(struct fx_log *log, const char *text, size_t size, const struct fx_origin *origin, const char *const *dim, uint32_t dims, struct error *error)
+{
 	*error = (struct error){ 0 };
-	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size };
+	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size, .origin = origin, .kind = origin->kind,
+		.kind_said = origin->kind != FX_OTHER };
 	enum status status = OK;
 	while (reader.at < reader.end && status == OK) {
 		const char *newline = memchr(reader.at, '\n', (size_t)(reader.end - reader.at));

@@ -75,8 +75,9 @@ static void skip(struct parser *parser)
 		else if (starts(parser, "/*")) {
 			while (parser->at < parser->end && !starts(parser, "*/"))
 				parser->line += *parser->at++ == '\n';
-			if (parser->at < parser->end)
-				parser->at++;
+			parser->at += starts(parser, "*/");
+			if (parser->at == parser->end)
+				return;
 		} else if (starts(parser, "//")) {
 			while (parser->at < parser->end && *parser->at != '\n')
 				parser->at++;

@@ -14,6 +14,7 @@
 #include "hlo.h"
 #include "inductor.h"
 #include "onnx.h"
+#include "snapshot.h"
 #include "input.h"
 
 #define PEEK_BYTES (64u << 10)
@@ -235,10 +236,35 @@ static struct graph *open_fx(struct input *input, const struct read_options *opt
 	return graph;
 }
 
+static struct graph *open_snapshot(struct input *input, const struct read_options *options, struct error *error)
+{
+	struct snapshot snapshot;
+	struct graph *graph = NULL;
+	if (snapshot_read(input_source(input), &snapshot, error) == OK)
+		graph = snapshot_graph(&snapshot, options->graph, error);
+	snapshot_free(&snapshot);
+	return graph;
+}
+
+/* A folder that the compiler left. */
+static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
+{
+	const char *dim[READ_DIMS_MOST];
+	struct fx_log log;
+	struct graph *graph = NULL;
+	if (fx_folder_read(path, dim, read_options_dims(options, dim), &log, error) == OK)
+		graph = fx_step(&log, options->graph, error);
+	fx_free(&log);
+	return graph;
+}
+
 struct graph *graph_open(const char *path, const struct read_options *options, struct error *error)
 {
 	static const struct read_options as_it_is;
+	struct stat state;
 	options = options ? options : &as_it_is;
+	if (strcmp(path, "-") != 0 && stat(path, &state) == 0 && S_ISDIR(state.st_mode))
+		return open_folder(path, options, error);
 	struct input *input = input_open(path, error);
 	if (!input)
 		return NULL;
@@ -265,6 +291,9 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 		break;
 	case INPUT_FX:
 		graph = open_fx(input, options, error);
+		break;
+	case INPUT_SNAPSHOT:
+		graph = open_snapshot(input, options, error);
 		break;
 	case INPUT_NATIVE: case INPUT_JSON: case INPUT_EMPTY:
 		graph = native_read(&source, error);

@@ -18,6 +18,7 @@
  *     hlo_graph     from a flat module to a graph
  *     fx            FX graphs of PyTorch
  *     fx_text       finds them in logs
+ *     fx_folder     collects them from a folder
  *     fx_step       joins forward and backward
  *     autoparallel  reads what AutoParallel writes of a sharded step
  *     inductor      reads Inductor's memory graphs
@@ -31,8 +32,10 @@
  *     rules_file    reads a user's operator rules
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     pickle        walks over a Python pickle, builds nothing
+ *     stacks        stack traces, each once
  *     snapshot      reads PyTorch's memory snapshots
  *     snapshot_buffers  buffers and lives out of a trace
+ *     snapshot_graph  a trace as a graph, and what holds its peak
  *     schedule_csv  reads schedules of torch.distributed.pipelining
  *     problem_json  reads IOPDDL problems
  */

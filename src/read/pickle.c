@@ -8,9 +8,8 @@
 #define STACK_MOST (1u << 20)
 #define WORD_MOST  30
 #define MEMO_GAP   1024u        /* indices that a PUT may leave out */
-
-/* A memo's entry: a word's index, or one of these. */
-enum { MEMO_WORDS = 200, MEMO_OTHER = 200, MEMO_DICT, MEMO_LIST };
+#define MEMO_MOST  (UINT32_C(1) << 28)
+#define MEMO_SHIFT 29           /* an entry is a kind above a word's index, or what is kept */
 
 struct machine {
 	struct source source;
@@ -23,7 +22,7 @@ struct machine {
 	size_t room, depth;
 	uint32_t *mark;              /* depths at which marks stand */
 	size_t mark_room, marks;
-	uint8_t *memo;
+	uint32_t *memo;
 	size_t memo_room, memos;
 };
 
@@ -46,7 +45,7 @@ static enum status refill(struct machine *machine)
 }
 
 /* Copies bytes to `to`, or skips them where that is NULL. */
-static enum status take(struct machine *machine, void *to, uint64_t bytes)
+static enum status take_long(struct machine *machine, void *to, uint64_t bytes)
 {
 	unsigned char *out = to;
 	while (bytes) {
@@ -68,8 +67,19 @@ static enum status take(struct machine *machine, void *to, uint64_t bytes)
 	return OK;
 }
 
+/* The same; nearly always they lie in the chunk. */
+static inline enum status take(struct machine *machine, void *to, uint64_t bytes)
+{
+	if (machine->have - machine->at < bytes)
+		return take_long(machine, to, bytes);
+	if (to)
+		memcpy(to, machine->chunk + machine->at, bytes);
+	machine->at += bytes;
+	return OK;
+}
+
 /* A little-endian number of up to 8 bytes. */
-static enum status take_number(struct machine *machine, unsigned bytes, uint64_t *number)
+static inline enum status take_number(struct machine *machine, unsigned bytes, uint64_t *number)
 {
 	unsigned char byte[8];
 	enum status status = take(machine, byte, bytes);
@@ -81,7 +91,7 @@ static enum status take_number(struct machine *machine, unsigned bytes, uint64_t
 
 /* ---- stack ------------------------------------------------------------------------------------------ */
 
-static enum status push(struct machine *machine, struct pickle_value value)
+static inline enum status push(struct machine *machine, struct pickle_value value)
 {
 	if (machine->depth == STACK_MOST)
 		return refuse(machine, "the pickle needs a stack of more than a million values");
@@ -93,7 +103,7 @@ static enum status push(struct machine *machine, struct pickle_value value)
 
 static enum status push_kind(struct machine *machine, enum pickle_kind kind)
 {
-	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind });
+	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .memo = NONE });
 }
 
 /* Where what belongs to the innermost collection begins: nothing below a mark is taken by accident. */
@@ -148,6 +158,13 @@ static enum status replace_top(struct machine *machine, size_t values)
 
 /* ---- dicts and lists -------------------------------------------------------------------------------- */
 
+/* Numbers are not kept. */
+static uint32_t memo_entry(const struct pickle_value *value)
+{
+	enum pickle_kind kind = value->kind == PICKLE_NUMBER ? PICKLE_OTHER : (enum pickle_kind)value->kind;
+	return (uint32_t)kind << MEMO_SHIFT | (kind == PICKLE_WORD ? (uint32_t)value->number : value->kept);
+}
+
 /* What stands above its collection comes into it. */
 static enum status fill(struct machine *machine, size_t from, enum pickle_kind kind)
 {
@@ -164,6 +181,9 @@ static enum status fill(struct machine *machine, size_t from, enum pickle_kind k
 						 : visitor->items(visitor->context, whole, whole + 1, count, machine->error);
 	if (kind == PICKLE_LIST && __builtin_add_overflow(whole->count, count, &whole->count))
 		return refuse(machine, "a list is too long");
+	/* What the visitor keeps of it is there when it comes out of the memo. */
+	if (whole->memo != NONE && whole->kept && whole->memo < machine->memos)
+		machine->memo[whole->memo] = memo_entry(whole);
 	machine->depth = from;
 	return status;
 }
@@ -198,37 +218,35 @@ static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 
 /* ---- memo ------------------------------------------------------------------------------------------- */
 
-static uint8_t memo_entry(const struct pickle_value *value)
-{
-	return value->kind == PICKLE_WORD ? (uint8_t)value->number : value->kind == PICKLE_DICT ? MEMO_DICT
-		: value->kind == PICKLE_LIST ? MEMO_LIST : MEMO_OTHER;
-}
-
 static enum status put(struct machine *machine, uint64_t index)
 {
 	enum status status = need(machine, 1);
 	if (status != OK)
 		return status;
+	struct pickle_value *value = &machine->stack[machine->depth - 1];
 	if (index > machine->memos + MEMO_GAP)
 		return refuse(machine, "the pickle's memo skips indices");
-	if (!mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, 1))
+	if (index >= MEMO_MOST)
+		return refuse(machine, "the pickle's memo has more than 2^28 entries");
+	if (!mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo))
 		return fail_memory(machine->error);
 	while (machine->memos <= index)
-		machine->memo[machine->memos++] = MEMO_OTHER;
-	machine->memo[index] = memo_entry(&machine->stack[machine->depth - 1]);
+		machine->memo[machine->memos++] = 0;
+	machine->memo[index] = memo_entry(value);
+	value->memo = (uint32_t)index;
 	return OK;
 }
 
-static enum status get(struct machine *machine, uint64_t index)
+/* Most of a snapshot is this: frames of stack traces. */
+static inline enum status get(struct machine *machine, uint64_t index)
 {
 	if (index >= machine->memos)
 		return refuse(machine, "the pickle takes from its memo what isn't there");
-	uint8_t entry = machine->memo[index];
-	if (entry < MEMO_WORDS)
-		return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = entry });
-	if (entry == MEMO_OTHER)
-		return push_kind(machine, PICKLE_OTHER);
-	return push(machine, (struct pickle_value){ .kind = entry == MEMO_DICT ? PICKLE_DICT : PICKLE_LIST, .again = true });
+	uint32_t entry = machine->memo[index], low = entry & ((UINT32_C(1) << MEMO_SHIFT) - 1);
+	enum pickle_kind kind = (enum pickle_kind)(entry >> MEMO_SHIFT);
+	if (kind == PICKLE_WORD)
+		return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = low, .memo = NONE });
+	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .again = kind != PICKLE_OTHER, .kept = low, .memo = NONE });
 }
 
 static enum status put_of(struct machine *machine, unsigned bytes)
@@ -238,7 +256,7 @@ static enum status put_of(struct machine *machine, unsigned bytes)
 	return status == OK ? put(machine, index) : status;
 }
 
-static enum status get_of(struct machine *machine, unsigned bytes)
+static inline enum status get_of(struct machine *machine, unsigned bytes)
 {
 	uint64_t index;
 	enum status status = take_number(machine, bytes, &index);
@@ -250,18 +268,18 @@ static enum status get_of(struct machine *machine, unsigned bytes)
 static enum status text(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length;
-	char word[WORD_MOST];
+	char text[PICKLE_TEXT_MOST];
+	const struct pickle_visitor *visitor = machine->visitor;
 	enum status status = take_number(machine, length_bytes, &length);
-	bool small = length <= WORD_MOST;
+	bool word = length <= WORD_MOST, kept = visitor->text && length <= PICKLE_TEXT_MOST;
 	if (status == OK)
-		status = take(machine, small ? word : NULL, length);
+		status = take(machine, word || kept ? text : NULL, length);
 	if (status != OK)
 		return status;
-	const char *const *words = machine->visitor->words;
-	for (unsigned i = 0; small && words[i]; i++)
-		if (strlen(words[i]) == length && memcmp(words[i], word, (size_t)length) == 0)
-			return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i });
-	return push_kind(machine, PICKLE_OTHER);
+	for (unsigned i = 0; word && visitor->words[i]; i++)
+		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)
+			return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });
+	return push(machine, (struct pickle_value){ .kind = PICKLE_OTHER, .memo = NONE, .kept = kept ? visitor->text(visitor->context, text, (size_t)length) : 0 });
 }
 
 static enum status skipped(struct machine *machine, unsigned length_bytes)
@@ -275,7 +293,7 @@ static enum status skipped(struct machine *machine, unsigned length_bytes)
 
 static enum status push_number(struct machine *machine, int64_t number)
 {
-	return push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number });
+	return push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number, .memo = NONE });
 }
 
 static enum status whole_number(struct machine *machine, unsigned bytes, bool negative)
@@ -364,6 +382,7 @@ static enum status duplicate(struct machine *machine)
 		return status;
 	struct pickle_value copy = machine->stack[machine->depth - 1];
 	copy.again = copy.kind == PICKLE_DICT || copy.kind == PICKLE_LIST;
+	copy.memo = NONE;
 	return push(machine, copy);
 }
 

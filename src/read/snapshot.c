@@ -10,12 +10,12 @@
 enum word {
 	WORD_ALLOC = SNAPSHOT_ALLOC, WORD_SEGMENT_UNMAP = SNAPSHOT_SEGMENT_UNMAP, WORD_ACTION, WORD_ADDR, WORD_SIZE, WORD_STATE, WORD_ACTIVE,
 	WORD_PENDING, WORD_AWAITING, WORD_REQUESTED_SIZE, WORD_ADDRESS, WORD_TOTAL_SIZE, WORD_BLOCKS, WORD_DEVICE, WORD_SEGMENTS, WORD_TRACES,
-	WORDS
+	WORD_FRAMES, WORD_FILENAME, WORD_LINE, WORD_NAME, WORDS
 };
 static const char *const words[WORDS + 1] = {
 	"", "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "action", "addr", "size",
 	"state", "active_allocated", "active_pending_free", "active_awaiting_free", "requested_size", "address", "total_size", "blocks", "device",
-	"segments", "device_traces", NULL
+	"segments", "device_traces", "frames", "filename", "line", "name", NULL
 };
 
 /* What is noted in a dict: a record of that kind; in a list: records of that kind, from number on. */
@@ -59,6 +59,12 @@ static enum status read_address(const struct pickle_value *value, const char *wh
 	return fail(error, BAD_INPUT, "%s is missing, or is not a number of 64 bits", whose);
 }
 
+/* What is kept of a list is a stack. Older snapshots have a block's stack in its history: it is not looked for there. */
+static uint32_t stack_of(const struct pickle_value *const value[WORDS])
+{
+	return value[WORD_FRAMES]->kind == PICKLE_LIST ? value[WORD_FRAMES]->kept : 0;
+}
+
 /* Room for one more record, whose number is the dict's. */
 static enum status note_record(struct pickle_value *dict, enum note note, void *records, size_t *room, uint32_t *count, size_t size,
 			       struct error *error)
@@ -76,7 +82,7 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict, 
 			      struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
-	struct snapshot_event event = { 0, 0, SNAPSHOT_OTHER };
+	struct snapshot_event event = { .action = SNAPSHOT_OTHER, .stack = stack_of(value) };
 	const struct pickle_value *action = value[WORD_ACTION];
 	enum status status = OK;
 	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
@@ -97,7 +103,7 @@ static enum status read_block(struct reader *reader, struct pickle_value *dict, 
 {
 	struct snapshot *snapshot = reader->snapshot;
 	const struct pickle_value *state = value[WORD_STATE];
-	struct snapshot_block block = { .placed = there(value[WORD_ADDRESS]) };
+	struct snapshot_block block = { .placed = there(value[WORD_ADDRESS]), .stack = stack_of(value) };
 	block.active = state->kind == PICKLE_WORD && state->number >= WORD_ACTIVE && state->number <= WORD_AWAITING;
 	enum status status = read_size(value[WORD_SIZE], "a block's size", &block.size, error);
 	if (status == OK && block.placed)
@@ -143,14 +149,42 @@ static enum status read_root(struct reader *reader, struct pickle_value *dict, c
 	return OK;
 }
 
+/* What is kept of a text is a text of stacks, of a dict a frame. */
+static void keep_frame(struct reader *reader, struct pickle_value *dict, const struct pickle_value *const value[WORDS])
+{
+	const struct pickle_value *file = value[WORD_FILENAME], *name = value[WORD_NAME], *line = value[WORD_LINE];
+	dict->kept = stacks_frame(&reader->snapshot->stacks, file->kind == PICKLE_OTHER ? file->kept : 0, name->kind == PICKLE_OTHER ? name->kept : 0,
+		line->kind == PICKLE_NUMBER ? line->number : 0);
+}
+
+static uint32_t visit_text(void *context, const char *text, size_t length)
+{
+	struct reader *reader = context;
+	return stacks_text(&reader->snapshot->stacks, text, length);
+}
+
+/* Frames join a list of frames. */
+static void keep_stack(struct reader *reader, struct pickle_value *list, const struct pickle_value *item, uint32_t count)
+{
+	uint32_t frame[STACK_FRAMES_MOST], frames = 0;
+	for (uint32_t i = 0; i < count && frames < STACK_FRAMES_MOST; i++)
+		if (item[i].kind == PICKLE_DICT && item[i].kept)
+			frame[frames++] = item[i].kept;
+	if (frames)
+		list->kept = stacks_add(&reader->snapshot->stacks, list->kept, frame, frames);
+}
+
 static enum status visit_pairs(void *context, struct pickle_value *dict, const struct pickle_value *pair, uint32_t count, struct error *error)
 {
 	const struct pickle_value *value[WORDS];
 	by_word(pair, count, value);
 	bool event = there(value[WORD_ACTION]), segment = there(value[WORD_TOTAL_SIZE]);
 	bool block = there(value[WORD_STATE]) && there(value[WORD_SIZE]), root = there(value[WORD_TRACES]);
-	if (event + segment + block + root == 0)
+	if (event + segment + block + root == 0) {
+		if (there(value[WORD_FILENAME]) && there(value[WORD_LINE]))
+			keep_frame(context, dict, value);
 		return OK;
+	}
 	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
 		return fail(error, BAD_INPUT, "something is an event, a block, a segment or the snapshot, and another of these, too");
 	if (event)
@@ -176,6 +210,8 @@ static enum status add_trace(struct reader *reader, struct pickle_value *list, c
 
 static enum status visit_items(void *context, struct pickle_value *list, const struct pickle_value *item, uint32_t count, struct error *error)
 {
+	if (count && item->kind == PICKLE_DICT && item->kept)
+		keep_stack(context, list, item, count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t before = list->count + i;
 		if (item[i].kind == PICKLE_LIST && item[i].note == NOTE_EVENT) {
@@ -212,7 +248,7 @@ enum status snapshot_read(struct source source, struct snapshot *snapshot, struc
 {
 	*snapshot = (struct snapshot){ 0 };
 	struct reader reader = { .snapshot = snapshot };
-	struct pickle_visitor visitor = { words, visit_pairs, visit_items, &reader };
+	struct pickle_visitor visitor = { words, visit_pairs, visit_items, visit_text, &reader };
 	struct pickle_value root;
 	enum status status = pickle_walk(source, &visitor, &root, error);
 	return status == OK ? check_root(&reader, &root, error) : status;
@@ -224,5 +260,6 @@ void snapshot_free(struct snapshot *snapshot)
 	mem_free(snapshot->block);
 	mem_free(snapshot->segment);
 	mem_free(snapshot->trace);
+	stacks_free(&snapshot->stacks);
 	*snapshot = (struct snapshot){ 0 };
 }

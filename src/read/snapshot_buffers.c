@@ -45,7 +45,7 @@ static enum status live_init(struct live *live, size_t addresses, struct arena *
 	return live->address && live->buffer && live->used ? OK : fail_memory(error);
 }
 
-static enum status add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, uint32_t *buffer)
+static enum status add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
 {
 	struct buffers *buffers = &builder->csv->buffers;
 	int64_t rounded = align_up(size, SNAPSHOT_ALIGNMENT);
@@ -55,6 +55,7 @@ static enum status add(struct builder *builder, int64_t lower, int64_t upper, in
 	buffers->lower[*buffer] = lower;
 	buffers->upper[*buffer] = upper;
 	buffers->size[*buffer] = size;
+	builder->facts->origin[*buffer] = origin;
 	return OK;
 }
 
@@ -67,7 +68,7 @@ static enum status on_alloc(struct builder *builder, const struct snapshot_event
 		builder->csv->buffers.upper[live->buffer[slot]] = step;
 	live->used[slot] = true;
 	live->address[slot] = event->address;
-	return add(builder, step, builder->end, event->size, &live->buffer[slot]);
+	return add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
 }
 
 static enum status on_free(struct builder *builder, const struct snapshot_event *event, int64_t step)
@@ -86,7 +87,7 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	live->buffer[slot] = NONE;
 	builder->facts->before += before;
 	uint32_t buffer;
-	return before ? add(builder, 0, step, event->size, &buffer) : OK;
+	return before ? add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
 }
 
 /* Blocks in use at the end of which the trace says nothing were there all the time. */
@@ -99,13 +100,14 @@ static enum status add_blocks(struct builder *builder, const struct snapshot *sn
 		uint64_t address = (uint64_t)segment->address;
 		for (uint32_t k = 0; k < segment->blocks && status == OK && segment->device == builder->facts->device; k++) {
 			const struct snapshot_block *block = &snapshot->block[segment->first_block + k];
-			size_t slot = live_slot(live, block->placed ? block->address : (int64_t)address);
+			int64_t at = block->placed ? block->address : (int64_t)address;
+			size_t slot = live_slot(live, at);
 			uint32_t buffer;
 			address += (uint64_t)block->size;
 			if (!block->active || live->used[slot])
 				continue;
 			builder->facts->before++;
-			status = add(builder, 0, builder->end, block->size, &buffer);
+			status = add(builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
 		}
 	}
 	return status;
@@ -181,6 +183,8 @@ static enum status find_peaks(struct builder *builder)
 	for (int64_t step = 0; step < builder->end; step++)
 		for (int k = 0; k < 2; k++) {
 			now[k] += change[2 * step + k];
+			if (k == 0 && now[k] > *peak[k])
+				builder->facts->peak_event = step;
 			*peak[k] = now[k] > *peak[k] ? now[k] : *peak[k];
 		}
 	mem_free(change);
@@ -223,7 +227,8 @@ static enum status allocate(struct builder *builder, size_t most)
 	buffers->lower = arena_alloc(arena, most, sizeof *buffers->lower);
 	buffers->upper = arena_alloc(arena, most, sizeof *buffers->upper);
 	buffers->size = arena_alloc(arena, most, sizeof *buffers->size);
-	return buffers->lower && buffers->upper && buffers->size ? OK : fail_memory(builder->error);
+	builder->facts->origin = arena_alloc(arena, most, sizeof *builder->facts->origin);
+	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin ? OK : fail_memory(builder->error);
 }
 
 static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)

@@ -77,7 +77,8 @@ enum context {
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
 	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
-	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; --graph, --dim and --fusions behind it as on the command line") \
+	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; the baseline stays, to be compared with; --graph, --dim and --fusions behind it as on the command line") \
+	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to be compared with") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
 	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or $EDITOR") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \

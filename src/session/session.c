@@ -11,6 +11,7 @@
 #include "src/plan/weigh.h"
 #include "session.h"
 #include "log.h"
+#include "opened.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/plan/stages.h"
 #include "worker.h"
@@ -45,6 +46,7 @@ struct session {
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
 	struct session_log *log;
+	struct opened opened;
 	const char *rules_file;     /* the caller's, or NULL */
 	bool interactive;
 	uint32_t op, tensor;
@@ -120,8 +122,7 @@ static enum status travel(struct session *session, int direction, struct error *
 static void drop_plans(struct session *session)
 {
 	plan_release(session->plan);
-	plan_release(session->baseline);
-	session->plan = session->baseline = NULL;
+	session->plan = NULL;
 	while (session->runs)
 		plan_release(session->run[--session->runs]);
 }
@@ -136,11 +137,10 @@ static void log_start(struct session *session, const char *path, const struct re
 {
 	char text[1200] = "";
 	/* The whole path: a session may be taken up from elsewhere. */
-	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
-	if (whole || path)
-		log_add(session->log, "open %s%s%s%s", quoted(whole ? whole : path), whole ? whole : path, quoted(whole ? whole : path),
-			reading ? read_options_text(reading, text, sizeof text) : "");
-	free(whole);
+	opened_note(&session->opened, path, reading);
+	const char *whole = *session->opened.path ? session->opened.path : path;
+	if (whole)
+		log_add(session->log, "open %s%s%s%s", quoted(whole), whole, quoted(whole), reading ? read_options_text(reading, text, sizeof text) : "");
 	const struct scenario *scenario = present(session);
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal)
@@ -180,6 +180,7 @@ void session_free(struct session *session)
 		return;
 	worker_free(session->worker);
 	drop_plans(session);
+	plan_release(session->baseline);
 	graph_release(session->graph);
 	forget_after(session, 0);
 	mem_free(session->moment);
@@ -587,13 +588,13 @@ static const char *file_name(const char *argument, char *path, size_t size)
 	return end + (quotes && *end);
 }
 
-static enum status do_open(struct session *session, const char *argument, struct error *error)
+/* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. */
+static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, struct error *error)
 {
-	char path[4096];
 	struct scenario scenario;
-	struct read_options reading = { 0 };
-	const char *words = file_name(argument, path, sizeof path);
-	struct graph *graph = read_options_parse(&reading, words, error) == OK ? graph_open(path, &reading, error) : NULL;
+	struct opened opened;
+	opened_note(&opened, path, reading);
+	struct graph *graph = graph_open(path, reading, error);
 	if (!graph)
 		return error->status;
 	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
@@ -607,6 +608,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	drop_plans(session);
 	graph_release(session->graph);
 	session->graph = graph;
+	session->opened = opened;
 	forget_after(session, 0);
 	session->now = 0;
 	session->op = session->tensor = 0;
@@ -614,6 +616,34 @@ static enum status do_open(struct session *session, const char *argument, struct
 	enum status status = remember(session, &scenario);
 	start(session);
 	return status;
+}
+
+static enum status do_open(struct session *session, const char *argument, struct error *error)
+{
+	char path[4096];
+	struct read_options reading = { 0 };
+	const char *words = file_name(argument, path, sizeof path);
+	enum status status = read_options_parse(&reading, words, error);
+	return status == OK ? open_graph(session, path, &reading, error) : status;
+}
+
+static enum status do_reload(struct session *session, const char *argument, struct error *error)
+{
+	char path[sizeof session->opened.path];
+	struct read_options reading = session->opened.reading;
+	(void)argument;
+	if (!*session->opened.path)
+		return fail(error, BAD_INPUT, session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
+	memcpy(path, session->opened.path, sizeof path);
+	enum status status = open_graph(session, path, &reading, error);
+	if (status == OK)
+		say(session, "read again: %s", path);
+	return status;
+}
+
+bool session_file_changed(struct session *session)
+{
+	return opened_changed(&session->opened);
 }
 
 /* Words that only move on the screen: a replay takes them as they are. */
@@ -634,7 +664,7 @@ static const struct word {
 	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
 	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
 	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "export", do_export, false, false },
-	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "view", do_nothing, false, true },
+	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "view", do_nothing, false, true },
 	{ "go", do_nothing, false, true },
 };
 

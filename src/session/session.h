@@ -7,6 +7,7 @@
  *     session      graph, scenario, history, worker
  *     commands     the table of commands
  *     worker       the thread that solves
+ *     opened       the file that the graph was read from
  *     log          session files
  *     export_line  an export's words
  *     config       the user's configuration file
@@ -62,13 +63,16 @@ const struct scenario *session_scenario(const struct session *session);
 const char *session_rules_file(const struct session *session);
 void session_status(const struct session *session, struct session_status *status);
 
-/* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND FILE`, ...
+/* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND FILE`, `reload`, ...
  * Changing commands start the worker and return at once. The answer or error stands in the status message too. */
 enum status session_command(struct session *session, const char *line, struct error *error);
 /* Stops the worker; the best plan so far stays. Returns within 100 ms. */
 void session_cancel(struct session *session);
 /* Blocks until the plan of the present scenario is complete, or failed: batch use and replay. */
 void session_wait(struct session *session);
+
+/* True once whenever the graph's file has changed on disk: `reload` reads it again. */
+bool session_file_changed(struct session *session);
 
 /* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports false
  * leaves out `export` and `save`: taking up a session that was broken off. */

@@ -44,6 +44,14 @@ static void lay_out(const struct buffers_csv *csv, const struct snapshot_facts *
 	layout_free(&layout);
 }
 
+static void as_graph(const struct snapshot *snapshot)
+{
+	struct error error = { 0 };
+	struct graph *graph = snapshot_graph(snapshot, 0, &error);
+	must(graph || (error.status == BAD_INPUT && error.text[0]), "no reason is given");
+	graph_release(graph);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct snapshot snapshot;
@@ -56,8 +64,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status == OK) {
 		status = snapshot_buffers(&snapshot, -1, &csv, &facts, &error);
 		must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
-		if (status == OK && csv.buffers.n < 300)
+		if (status == OK && csv.buffers.n < 300) {
+			struct snapshot_holder holder[3];
+			must(snapshot_holders(&snapshot, &csv, &facts, holder, 3) <= 3, "out of memory");
 			lay_out(&csv, &facts);
+			as_graph(&snapshot);
+		}
 		buffers_csv_free(&csv);
 	}
 	snapshot_free(&snapshot);

@@ -69,6 +69,14 @@ bool app_look(struct app *app)
 	return changed;
 }
 
+bool app_watch(struct app *app)
+{
+	if (!session_file_changed(app->session))
+		return false;
+	view_say(&app->model, "the graph's file has changed on disk: R reads it again");
+	return true;
+}
+
 /* ---- drawing ------------------------------------------------------------------------- */
 
 unsigned app_context(const struct app *app)

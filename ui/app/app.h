@@ -79,6 +79,8 @@ void app_free(struct app *app);
 
 /* Takes whatever the session has to tell. True when there is a new plan. */
 bool app_look(struct app *app);
+/* Says so when the graph's file has changed on disk. True when there is something to draw. */
+bool app_watch(struct app *app);
 /* Draws app->frame at that size; *x and *y are the cursor's place, *x < 0 where it is hidden. False when out of memory. */
 bool app_draw(struct app *app, int width, int height, int *x, int *y);
 void app_key(struct app *app, const struct key_press *key);

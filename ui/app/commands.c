@@ -431,7 +431,7 @@ void app_run(struct app *app, enum command_id command, const char *line)
 	/* A game in a view has moves of its own to take back. */
 	if (command == COMMAND_UNDO && !app->panel_has_keys && model->plan && views[app->view]->command(app->state[app->view], model, command))
 		return;
-	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE || *commands[command].arguments;
+	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE || command == COMMAND_RELOAD || *commands[command].arguments;
 	if (session_word) {
 		run_session(app, command, line);
 		return;

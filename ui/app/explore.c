@@ -13,11 +13,13 @@
 
 /* Progress is drawn at most so often: text on the screen can still be selected with the mouse. */
 enum { PROGRESS_MS = 100 };
+/* So often the graph's file is looked at. */
+enum { WATCH_MS = 1000 };
 
 struct loop {
 	struct app *app;
 	struct terminal *terminal;
-	struct timespec drawn;
+	struct timespec drawn, watched;
 };
 
 static void draw(struct loop *loop)
@@ -77,12 +79,26 @@ static void handle_keys(struct loop *loop)
 	}
 }
 
-static int since_drawn(const struct loop *loop)
+/* Milliseconds since then, at most so many. */
+static int since(const struct timespec *then, int most)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t ms = (now.tv_sec - loop->drawn.tv_sec) * INT64_C(1000) + (now.tv_nsec - loop->drawn.tv_nsec) / 1000000;
-	return ms < PROGRESS_MS ? (int)ms : PROGRESS_MS;
+	int64_t ms = (now.tv_sec - then->tv_sec) * INT64_C(1000) + (now.tv_nsec - then->tv_nsec) / 1000000;
+	return ms < most ? (int)ms : most;
+}
+
+static int since_drawn(const struct loop *loop)
+{
+	return since(&loop->drawn, PROGRESS_MS);
+}
+
+static bool watch(struct loop *loop)
+{
+	if (since(&loop->watched, WATCH_MS) < WATCH_MS)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &loop->watched);
+	return app_watch(loop->app);
 }
 
 static void run(struct loop *loop)
@@ -94,8 +110,8 @@ static void run(struct loop *loop)
 					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };
 		bool waits = progress || graph_factors_pending(&app->factors) || graph_factors_pending(&app->given) || configurations_pending(&app->configurations) || ways_pending(&app->ways) || slowdowns_pending(&app->slowdowns);
-		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : -1);
-		bool dirty = ready == 0 && waits;
+		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : WATCH_MS);
+		bool dirty = (ready == 0 && waits) || watch(loop);
 		if (ready > 0 && wait[2].revents) {
 			bool changed = app_look(app);
 			dirty |= changed || !app->model.status.solving;

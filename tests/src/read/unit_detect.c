@@ -62,5 +62,5 @@ Test(detect, never_reads_past_the_end)
 Test(detect, has_advice_for_all_but_graphs)
 {
 	for (int kind = 0; kind < INPUT_KIND_COUNT; kind++)
-		cr_expect_eq(input_kind_advice((enum input_kind)kind) == NULL, kind == INPUT_NATIVE || kind == INPUT_DOT || kind == INPUT_HLO || kind == INPUT_HLO_TEXT || kind == INPUT_FX || kind == INPUT_ONNX || kind == INPUT_INDUCTOR || kind == INPUT_AUTOPARALLEL);
+		cr_expect_eq(input_kind_advice((enum input_kind)kind) == NULL, kind == INPUT_NATIVE || kind == INPUT_DOT || kind == INPUT_HLO || kind == INPUT_HLO_TEXT || kind == INPUT_FX || kind == INPUT_ONNX || kind == INPUT_INDUCTOR || kind == INPUT_AUTOPARALLEL || kind == INPUT_SNAPSHOT);
 }

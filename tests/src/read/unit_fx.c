@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/read/fx.h"
+#include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
@@ -92,5 +93,29 @@ Test(fx, what_is_wrong_is_said)
 		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
 		graph_release(graph);
 	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fx, a_folder_says_by_its_names_what_belongs_together)
+{
+	struct error error = { 0 };
+	struct read_options options = { 0 };
+	struct graph *graph = graph_open("tests/corpus/fx_folder", &options, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 3 + 1 + 4, "the forward graph, the gradient of its result, the backward graph; no branch");
+	cr_expect_str_eq(graph->about.intake.version, "[model__0] forward and backward");
+	cr_expect_eq(tensor_named(graph, "primals_1")->kind, KIND_PARAMETER);
+	cr_expect_str_eq(op_named(graph, "mm")->src, "model.py:6 in forward");
+	graph_release(graph);
+	options.graph = 2;
+	graph = graph_open("tests/corpus/fx_folder/", &options, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 1);
+	graph_release(graph);
+	options.graph = 3;
+	cr_expect_null(graph_open("tests/corpus/fx_folder", &options, &error));
+	cr_expect_eq(error.status, BAD_INPUT);
+	cr_expect_null(graph_open("tests/corpus/onnx", NULL, &error), "a folder without graphs");
+	cr_expect_eq(error.status, BAD_INPUT);
 	cr_assert_eq(memory_blocks(), 0);
 }

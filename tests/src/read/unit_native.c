@@ -193,8 +193,8 @@ Test(native, files_that_cannot_be_read_say_why)
 	struct error error;
 	cr_assert_null(graph_open("/nowhere/at/all", NULL, &error));
 	cr_assert_str_eq(error.text, "no such file");
-	cr_assert_null(graph_open("/tmp", NULL, &error));
-	cr_assert_str_eq(error.text, "is a directory");
+	cr_assert_null(graph_open("tests/bench", NULL, &error));
+	cr_assert_eq(strncmp(error.text, "is a directory", 14), 0);
 	static const char cut[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56";
 	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error));
 	cr_assert(strstr(error.text, "truncated"), "%s", error.text);

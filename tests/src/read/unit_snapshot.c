@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/read/input.h"
 #include "src/read/snapshot.h"
+#include "tests/common/named.h"
 #include "tests/common/support.h"
 
 /* ---- pickles made here --------------------------------------------------------------------------------- */
@@ -154,6 +156,7 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		int64_t size[64] = { 0 }, now = 0, peak = 0;
 		struct buffers_csv csv;
 		struct snapshot_facts facts;
+		struct snapshot snapshot;
 		struct error error;
 		uint32_t allocated = 0;
 		begin(&pickle);
@@ -174,6 +177,37 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		cr_assert_eq(csv.buffers.n, allocated, "round %d", round);
 		cr_assert_eq(facts.before, 0);
 		buffers_csv_free(&csv);
+		pickle.read = 0;
+		cr_assert_eq(snapshot_read((struct source){ read_pickle, &pickle }, &snapshot, &error), OK);
+		struct graph *graph = snapshot_graph(&snapshot, 0, &error);
+		snapshot_free(&snapshot);
+		cr_assert(graph, "%s", error.text);
+		cr_assert_eq(graph->ops, allocated + 1);
+		cr_assert_eq(program_peak(graph), peak, "round %d, seed %llu: as a graph", round, (unsigned long long)test_seed());
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Frames and lists of them are shared through the memo, as PyTorch writes them. */
+Test(snapshot, stack_traces_say_who_asked)
+{
+	static const char *const path[] = { "tests/corpus/snapshot/stacks_2.pickle", "tests/corpus/snapshot/stacks_5.pickle" };
+	for (int i = 0; i < 2; i++) {
+		struct error error = { 0 };
+		struct graph *graph = graph_open(path[i], NULL, &error);
+		cr_assert(graph, "%s: %s", path[i], error.text);
+		cr_expect_eq(graph->ops, 5, "an op for each allocation, and one for what came before");
+		cr_expect_str_eq(op_named(graph, "forward.1")->src, "/home/u/model.py:6 in forward", "the innermost frame of one's own");
+		cr_expect_str_eq(op_named(graph, "forward.1")->module, "main.forward");
+		cr_expect_eq(op_named(graph, "main.3")->phase, PHASE_BACKWARD);
+		cr_expect_eq(op_named(graph, "main.4")->phase, PHASE_UPDATE);
+		cr_expect_eq(tensor_named(graph, "b4")->kind, KIND_OUTPUT, "never given back");
+		cr_expect_eq(tensor_named(graph, "b5")->kind, KIND_BUFFER, "there all the time");
+		cr_expect_eq(program_peak(graph), 9608);
+		graph_release(graph);
+		cr_expect_null(graph_open(path[i], &(struct read_options){ .graph = 2 }, &error), "there is one device");
+		cr_expect_eq(error.status, BAD_INPUT);
 	}
 	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,0 +1,40 @@
+/* opened.c: watches a file by its size, its time and its number. */
+#include "opened.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct file_state state_of(const char *path)
+{
+	struct stat state;
+	if (!*path || stat(path, &state) != 0)
+		return (struct file_state){ 0 };
+	return (struct file_state){ (int64_t)state.st_size, (int64_t)state.st_mtim.tv_sec, (int64_t)state.st_mtim.tv_nsec, (uint64_t)state.st_ino };
+}
+
+static bool same(const struct file_state *a, const struct file_state *b)
+{
+	return a->bytes == b->bytes && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds && a->file == b->file;
+}
+
+void opened_note(struct opened *opened, const char *path, const struct read_options *reading)
+{
+	char *whole = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
+	*opened = (struct opened){ 0 };
+	if (whole && strlen(whole) < sizeof opened->path)
+		memcpy(opened->path, whole, strlen(whole) + 1);
+	if (reading)
+		opened->reading = *reading;
+	opened->read = opened->seen = state_of(opened->path);
+	free(whole);
+}
+
+bool opened_changed(struct opened *opened)
+{
+	struct file_state now = state_of(opened->path);
+	bool changed = now.file && !same(&now, &opened->read) && !same(&now, &opened->seen);
+	opened->seen = now.file ? now : opened->seen;
+	return changed;
+}

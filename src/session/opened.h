@@ -1,0 +1,21 @@
+/* opened.h: the file that a session's graph was read from, and whether it is still as it was then. */
+#ifndef TIDEMARK_SESSION_OPENED_H
+#define TIDEMARK_SESSION_OPENED_H
+
+#include "src/read/read_options.h"
+
+/* What tells one state of a file from the next; all zero: there is none. */
+struct file_state { int64_t bytes, seconds, nanoseconds; uint64_t file; };
+
+struct opened {
+	char path[4096];                /* whole; "": no file, or standard input, which can't be read again */
+	struct read_options reading;
+	struct file_state read, seen;   /* as it was read; as opened_changed() last spoke of it */
+};
+
+/* Notes the file. Call before it is read: what changes meanwhile is seen later. path or reading may be NULL. */
+void opened_note(struct opened *opened, const char *path, const struct read_options *reading);
+/* True once for each new state of the file. One that is gone has not changed. */
+bool opened_changed(struct opened *opened);
+
+#endif
