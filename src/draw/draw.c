@@ -20,6 +20,7 @@ static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 #define FONT  "Helvetica,Arial,sans-serif"
 
 #define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
+#define BOX_LEAST    4u  /* nodes of a layer that get a box */
 #define EDGE_THICK 5.0   /* points, of the most bytes */
 #define EDGE_THIN  0.5
 
@@ -75,10 +76,12 @@ static const char *bytes_of(int64_t bytes, char text[32])
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
-/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. */
+/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. So is a layer of several nodes. */
 static bool is_cluster(const struct drawing *drawing, uint32_t module)
 {
 	const struct module *it = &drawing->modules.module[module];
+	if (it->repeats > 1 && it->nodes >= BOX_LEAST)
+		return true;
 	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
 		return false;
 	const struct module *part = &drawing->modules.module[it->first];
@@ -395,9 +398,10 @@ static void head(const struct writer *writer)
 {
 	fputs("digraph ", writer->stream);
 	clean_name(writer->stream, writer->drawing->graph->name);
-	fputs(" {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=0.28, nodesep=0.22, pad=0.15, compound=true];\n"
-		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,0.045\", height=0.3];\n"
-		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", writer->stream);
+	bool many = writer->drawing->collectives > 0;   /* short nodes on many ranks */
+	fprintf(writer->stream, " {\ngraph [fontname=\"" FONT "\", fontsize=11, ranksep=%s, nodesep=0.22, pad=0.15, compound=true];\n"
+		"node [shape=box, style=\"filled,rounded\", fontname=\"" FONT "\", fontsize=10, margin=\"0.09,%s\", height=%s];\n"
+		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", many ? "0.12" : "0.28", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
 	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
 		fputs("nslimit=1; nslimit1=1;\n", writer->stream);   /* minutes become seconds, and columns are hardly less straight */
 	if (writer->place)

@@ -329,8 +329,11 @@ static enum status measure(struct builder *builder)
 	if (!most)
 		return out_of_memory(builder);
 	builder->round++;
-	for (uint32_t node = 0; node < drawing->nodes; node++)
+	for (uint32_t node = 0; node < drawing->nodes; node++) {
 		drawing->node[node].ops = 0;
+		drawing->modules.module[drawing->node[node].module].nodes++;
+		drawing->collectives += graph->op[drawing->node[node].first].phase == PHASE_COMMUNICATION;
+	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		if (drawing->node_of[op] == NONE)
 			continue;
@@ -453,6 +456,15 @@ static enum status make_room(struct builder *builder)
 	return OK;
 }
 
+/* A sharded step may have more nodes: collectives stand beside what they serve, and part what would be one node without them. */
+static bool fits(const struct drawing *drawing, uint32_t most)
+{
+	uint32_t count = 0;
+	for (uint32_t node = 0; node < drawing->nodes; node++)
+		count += drawing->graph->op[drawing->node[node].first].phase != PHASE_COMMUNICATION;
+	return count == drawing->nodes ? count <= most : count <= most + most / 2 && drawing->nodes <= 2 * most;
+}
+
 static enum status gather_to_fit(struct builder *builder, uint32_t most)
 {
 	struct drawing *drawing = builder->drawing;
@@ -464,7 +476,7 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 			drawing->depth = drawing->modules.module[i].depth;
 	for (;;) {
 		enum status status = gather(builder);
-		if (status != OK || drawing->ops || drawing->nodes <= most || drawing->depth <= 1)
+		if (status != OK || drawing->ops || fits(drawing, most) || drawing->depth <= 1)
 			return status;
 		drawing->depth--;
 	}

@@ -31,6 +31,7 @@ struct drawing {
 	struct draw_node *node;
 	struct draw_edge *edge;
 	uint32_t nodes, edges, selected;   /* selected: ops */
+	uint32_t collectives;    /* nodes of them */
 	uint32_t depth;          /* modules below this depth are not told apart */
 	bool ops;                /* every node is one op */
 	uint32_t *node_of;       /* op -> node, NONE: not in the picture */

@@ -46,12 +46,18 @@ static uint32_t module_of_path(struct builder *builder, const char *path, size_t
 	return module;
 }
 
-/* How much of a path names modules: an update's path ends with the parameter's name, "h.0.ln_1.weight". */
+/* An update's or a collective's path may end with a parameter's name, "h.0.ln_1.weight". */
+static bool names_parameter(const struct op *op)
+{
+	return op->phase == PHASE_UPDATE || op->phase == PHASE_COMMUNICATION;
+}
+
+/* How much of a path names modules: those that other ops have. */
 static size_t module_length(const struct builder *builder, const struct op *op)
 {
 	size_t length = strlen(op->module);
 	char path[1024];
-	if (op->phase != PHASE_UPDATE || length >= sizeof path)
+	if (!names_parameter(op) || length >= sizeof path)
 		return length;
 	memcpy(path, op->module, length + 1);
 	for (size_t end = length; end; ) {
@@ -88,9 +94,9 @@ static enum status grow_tree(struct builder *builder)
 	modules->module[0] = (struct module){ .path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1 };
 	builder->last_child[0] = NONE;
 	modules->count = 1;
-	for (int update = 0; update < 2; update++)
+	for (int parameters = 0; parameters < 2; parameters++)
 		for (uint32_t op = 0; op < graph->ops; op++) {
-			if ((graph->op[op].phase == PHASE_UPDATE) != update)
+			if (names_parameter(&graph->op[op]) != parameters)
 				continue;
 			modules->of_op[op] = module_of_path(builder, graph->op[op].module, module_length(builder, &graph->op[op]));
 			if (modules->of_op[op] == NONE)

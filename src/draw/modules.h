@@ -13,6 +13,7 @@ struct module {
 	uint32_t repeats;          /* of the row that it is the first of; 1 where there is none */
 	uint32_t last_of_row;      /* the last module of that row */
 	uint64_t signature;        /* equal for modules of equal ops */
+	uint32_t nodes;            /* of the picture, of itself and of parts that are not told apart; written by what gathers them */
 	bool own;                  /* it has ops beside those of its parts */
 };
 
