@@ -103,7 +103,7 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 		struct graph *graph = tiny_step(m, training);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
-		for (uint8_t zero = 0; zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 || m >= EVEN ? 3 : 1))) {   /* convolutions take time */
+		for (uint8_t zero = 0; zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 || m >= EVEN ? 3 : test_rounds(1 + (uint32_t)m % 3, 1)))) {   /* convolutions take time */
 			struct mesh mesh = m >= EVEN ? mesh_of(2 + zero % 2, zero < 2 ? 4 : 2) : mesh_of(2, 2);
 			struct axis_roles roles[2] = { roles_data, *second[zero] };
 			struct sharding sharding;
@@ -130,7 +130,7 @@ Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
 	struct rules *rules = rules_new();
 	for (size_t m = 0; m < TINY; m++)
-		for (size_t t = 0; t < sizeof trainings / sizeof *trainings; t++) {
+		for (size_t t = m % test_rounds(2, 1); t < sizeof trainings / sizeof *trainings; t += test_rounds(2, 1)) {
 			struct graph *graph = tiny_step(m, &trainings[t]);
 			struct units units;
 			cr_assert_eq(units_find(graph, rules, &units), OK);
@@ -195,7 +195,7 @@ Test(device_models, random_shardings_compute_the_dense_result)
 	struct rules *rules = rules_new();
 	uint64_t seed = test_seed();
 	for (size_t m = 0; m < TINY; m++)
-		for (uint32_t round = 0; round < (tiny[m].size.hidden < 8 || m >= EVEN ? 1 : 2); round++) {
+		for (uint32_t round = 0; round < (tiny[m].size.hidden < 8 || m >= EVEN ? 1 : test_rounds(1, 2)); round++) {
 			uint64_t random = seed + m + 100 * round;
 			struct graph *graph = tiny_step(m, &trainings[(m + round + 1) % 4]);
 			struct mesh mesh = random_mesh(&random);

@@ -373,7 +373,7 @@ static int64_t least_usage(struct setting *setting)
 
 Test(sharding, folded_is_as_good_as_written_out)
 {
-	for (uint32_t layers = 2; layers <= test_rounds(4, 6); layers++) {
+	for (uint32_t layers = 2; layers <= test_rounds(3, 6); layers++) {
 		struct setting setting;
 		int64_t usage, other;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
@@ -544,12 +544,10 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 
 Test(sharding, what_is_pruned_is_dominated)
 {
-	for (int strict = 0; strict < 2; strict++) {
-		compare_pruning("gpt", 1, 8, strict);
-		compare_pruning("gpt", 2, 4, strict);
-		compare_pruning("llama", 4, 1, strict);
-		compare_pruning("moe", 1, 4, strict);
-	}
+	static const struct { const char *model; uint32_t dp, tp; } cases[] = { { "gpt", 1, 8 }, { "llama", 4, 1 }, { "moe", 1, 4 }, { "gpt", 2, 4 } };
+	for (size_t i = 0; i < test_rounds(3, sizeof cases / sizeof *cases); i++)
+		for (int strict = 0; strict < 2; strict++)
+			compare_pruning(cases[i].model, cases[i].dp, cases[i].tp, strict);
 }
 
 /* What a sum remembers of other shardings, and of other meshes, changes nothing; computation and what is kept, summed anew. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/common/random_graph.h"
+#include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/plan/planner.h"
 #include "tests/common/support.h"
@@ -12,6 +13,18 @@ static struct graph *sample(const char *path)
 	struct error error;
 	struct graph *graph = graph_open(path, NULL, &error);
 	cr_assert_not_null(graph, "%s: %s", path, error.text);
+	return graph;
+}
+
+static struct graph *small_resnet(void)
+{
+	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find("resnet18")->config;
+	struct error error = { 0 };
+	config.batch = 4;
+	config.image = 64;
+	struct graph *graph = model_step("resnet18", &config, &adam, &error);
+	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
 }
 
@@ -175,14 +188,18 @@ static struct plan *plan_to(struct planner *planner, struct graph *graph, const 
 
 Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 {
-	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	struct graph *graph = small_resnet();
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
-	int64_t cap = INT64_C(2800) << 20;
+	char memory[40];
 	scenario_init(&scenario);
-	set(&scenario, "recompute=auto");
-	set(&scenario, "memory=2800MiB");
 	set(&scenario, "layout=bestfit");
+	struct plan *free_of_caps = plan(&planner, graph, &scenario);
+	int64_t cap = plan_arena(free_of_caps) / 100 * 99;
+	snprintf(memory, sizeof memory, "memory=%lld", (long long)cap);
+	plan_release(free_of_caps);
+	set(&scenario, "recompute=auto");
+	set(&scenario, memory);
 	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
 	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
 	cr_assert(plan_arena(fitting) <= cap, "%lld", (long long)plan_arena(fitting));
