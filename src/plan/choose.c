@@ -30,7 +30,7 @@ static bool plan_better(const struct goal *goal, const struct plan *a, const str
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
 	if (fits_a != fits_b)
 		return fits_a;
-	if (goal->of == GOAL_FASTEST && fits_a && ours != theirs)
+	if ((goal->of == GOAL_FASTEST && fits_a && ours != theirs) || plan_needs(a) == plan_needs(b))
 		return ours < theirs;
 	return plan_needs(a) < plan_needs(b);
 }
@@ -55,7 +55,7 @@ static bool goes_on(const struct planning *planning)
 /* A search over shardings counts what stays, which may be more or less than an arena: it starts without the cap. */
 static bool starts_without_cap(const struct scenario *scenario)
 {
-	return scenario_searches(scenario) && !scenario_pipelines(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
 }
 
 /* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
@@ -121,36 +121,44 @@ static bool has_chance(const struct plan *best, const struct plan *quick)
 	return plan_step_time(quick) < time + time / 100 * SLOW_PERCENT && (budget < 0 || plan_needs(quick) <= budget + budget / 100 * NEAR_PERCENT);
 }
 
-/* auto: whether no order of a rival's graph can be faster than the best plan so far. */
+/* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the time doesn't depend on the order. */
 static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
 	int64_t budget = scenario_budget(&best->scenario), least;
-	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || transformed->pipelined || (budget >= 0 && plan_needs(best) > budget))
+	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_needs(best) > budget))
 		return false;
-	least = plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
+	least = transformed->pipelined ? transformed->pipelined->time
+		: plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
 	return least >= 0 && least > plan_step_time(best);
 }
 
-/* A rival's plan; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one, which seeks the least peak,
- * is slower. */
-static struct plan *plan_rival(const struct planning *planning, const struct plan *first, const struct plan *best, uint32_t rival)
+/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one, which seeks the least peak,
+ * is slower. sure: only what no order can mend rules it out. */
+static struct plan *plan_candidate(const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
 {
-	struct plan_wish wish = { .margin = first->fit_margin, .rival = rival, .first = first->transformed->sharded };
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
+	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, &wish, true) : NULL;
-	bool near = plan && has_chance(best, plan);
+	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
+	bool near = plan && (sure || has_chance(best, plan));
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	if (quick)
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
 	plan_release(plan);
-	plan = near ? plan_transformed(planning, transformed, &wish, false) : NULL;
+	plan = near ? plan_transformed(planning, transformed, wish, false) : NULL;
 	transformed_release(transformed);
-	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(&first->scenario) }, plan, quick);
+	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(planning->scenario) }, plan, quick);
 }
 
-/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. any: the cap is all that counts. */
-static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint32_t plans, bool any)
+/* A rival's plan, or NULL as above. What auto promises to be no slower than is ruled out by bounds alone: experts' shardings. */
+static struct plan *plan_rival(const struct planning *planning, const struct sharded *first, int64_t margin, const struct plan *best, uint32_t rival)
+{
+	struct plan_wish wish = { .margin = margin, .rival = rival, .first = first };
+	bool promised = scenario_strategy(planning->scenario) == STRATEGY_AUTO && rival <= first->experts;
+	return plan_candidate(planning, &wish, best, promised);
+}
+
+/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. */
+static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint32_t plans)
 {
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
 	for (uint32_t i = 0; i < plans; i++) {
@@ -160,11 +168,11 @@ static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint
 	}
 	int64_t limit = sharding_slack(least, (uint32_t)first->scenario.value[K_slack]);
 	limit = experts < limit ? experts : limit;
-	return budget >= least && (budget < limit || any) ? budget : limit;
+	return budget >= least && budget < limit ? budget : limit;
 }
 
-/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. least: as in the wish. */
-static struct plan *judge(struct choosing *choosing, struct plan *first, bool least)
+/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
+static struct plan *judge(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
 	uint32_t rivals = !first->transformed->sharded || first->limited ? 0 : first->transformed->sharded->rivals, plans = 1;
@@ -176,12 +184,12 @@ static struct plan *judge(struct choosing *choosing, struct plan *first, bool le
 		return first;
 	for (; plans <= rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); plans++) {
 		error_set(planning->error, OK);
-		plan[plans] = plan_rival(planning, first, leader, plans);
+		plan[plans] = plan_rival(planning, first->transformed->sharded, first->fit_margin, leader, plans);
 		leader = plan[plans] && plan_better(&fastest, plan[plans], leader) ? plan[plans] : leader;
 		status = planning->error->status;
 	}
-	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO && !least;
-	struct goal goal = { GOAL_FASTEST, cap_alone ? scenario_budget(&first->scenario) : limit_of(first, plan, plans, least) };
+	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	struct goal goal = { GOAL_FASTEST, cap_alone ? scenario_budget(&first->scenario) : limit_of(first, plan, plans) };
 	for (uint32_t k = 0; k < plans; k++)
 		best = better_of(&goal, best, plan[k]);
 	best->limited |= status == CANCELLED;
@@ -206,21 +214,27 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
-/* What minred finds, as a candidate of auto: on graphs whose searches are short, as it may be faster than what the estimate chose; on others where
+/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the estimate chose; on others where
  * nothing fits the cap so far, unless every sharding keeps more than it. Takes over the best so far. */
 static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
 	const struct planning *planning = choosing->planning;
-	struct plan_wish wish = { .margin = scenario_pipelines(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
+	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
 	int64_t budget = scenario_budget(&best->scenario);
-	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_pipelines(planning->scenario);
-	struct goal goal = { over ? GOAL_SMALLEST : GOAL_FASTEST, over ? -1 : budget };
+	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
+	struct goal goal = { GOAL_FASTEST, budget };
 	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
 		|| best->limited || !(small || (over && !keeps_too_much(best))))
 		return best;
-	struct plan *least = plan_once(planning, &wish, false);
-	choosing->compared += least != NULL;
-	best = better_of(&goal, best, least ? judge(choosing, least, true) : NULL);
+	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
+	const struct sharded *least = transformed ? transformed->sharded : NULL;
+	for (uint32_t rival = 0; least && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+		error_set(planning->error, OK);
+		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish.margin, best, rival) : plan_candidate(planning, &wish, best, true));
+		choosing->compared++;
+	}
+	best->limited |= planning->error->status == CANCELLED;
+	transformed_release(transformed);
 	if (goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
@@ -236,14 +250,14 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	struct plan *plan = plan_retain(first), *judged = NULL;
 	bool searches = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	if (searches && scenario_budget(&plan->scenario) >= 0) {
-		judged = judge(choosing, plan_retain(plan), false);   /* rounds may leave its rivals behind */
+		judged = judge(choosing, plan_retain(plan));   /* rounds may leave its rivals behind */
 		if (!judged) {
 			plan_release(plan);
 			return NULL;
 		}
 	}
 	plan = fit(choosing, plan);
-	plan = plan && !(judged && plan == first) ? judge(choosing, plan, false) : plan;
+	plan = plan && !(judged && plan == first) ? judge(choosing, plan) : plan;
 	if (plan && judged) {
 		struct goal goal = { GOAL_FASTEST, scenario_budget(&plan->scenario) };
 		plan = better_of(&goal, judged, plan);

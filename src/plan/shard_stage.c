@@ -63,10 +63,12 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 	key_add(key, quick && scenario_searches(scenario));
 	for (size_t i = 0; scenario_searches(scenario) && i + capped < sizeof searched / sizeof *searched; i++)
 		key_add(key, (uint64_t)scenario->value[searched[i]]);
-	if (scenario_searches(scenario) && !scenario_pipelines(scenario))
+	if (scenario_searches(scenario) && !scenario_cuts(scenario))
 		key_add(key, (uint64_t)wish->margin);
 	if (scenario_searches(scenario))
 		key_add(key, 2 * wish->rival + wish->least);
+	if (wish->rival > 0)
+		key_add_key(key, &wish->first->key);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -89,6 +91,7 @@ struct job {
 	const struct scenario *scenario;
 	struct shard_clock clock;
 	int64_t cap;                 /* bytes that may stay on a device; < 0: any */
+	bool as_tap;                 /* auto: what tap finds is sought */
 	struct choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
 	uint32_t experts;
 	bool by_axes;                /* see struct sharding_options */
@@ -105,8 +108,8 @@ struct job {
 static int64_t cap_of(const struct plan_wish *wish, const struct scenario *scenario)
 {
 	int64_t cap = scenario_budget(scenario);
-	int64_t ranks = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1;
-	if (scenario_pipelines(scenario))    /* the ranks share what stays; their cuts see to the rest */
+	int64_t ranks = scenario->value[K_pp];
+	if (scenario_cuts(scenario))    /* the ranks share what stays; their cuts see to the rest */
 		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
 	if (cap < 0 || wish->margin == MARGIN_NO_CAP)
 		return -1;
@@ -115,7 +118,7 @@ static int64_t cap_of(const struct plan_wish *wish, const struct scenario *scena
 
 static enum shard_strategy strategy_of(const struct job *job)
 {
-	return job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
+	return job->as_tap ? STRATEGY_TAP : job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
 }
 
 static bool better(const struct job *job, const struct sharding_cost *a, const struct sharding_cost *b)
@@ -604,6 +607,30 @@ static enum status add_strategies(struct job *job, struct sharded *sharded)
 	return status;
 }
 
+/* auto: what tap finds on the mesh of the best expert, where tap itself would take it. Without, the expert's sharding is tap's, and a rival already. */
+static enum status add_tap(struct job *job, const struct choice *choice, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding start, found = { 0 };
+	struct sharding_options options;
+	struct sharding_report report = { .proof.value = -1 };
+	enum status status = split(job, &choice->degrees, choice->zero, &start, roles);
+	if (status != OK)
+		return status;
+	job->as_tap = true;
+	begin_over(job, &choice->cost);
+	status = search(job, &start.mesh, roles, &options, &found, &report);
+	if (status == OK && found.split && better(job, &report.cost, &choice->cost)) {
+		add_rival(job, &found, sharded);
+		found = (struct sharding){ 0 };
+	}
+	job->as_tap = false;
+	sharding_free(&found);
+	sharding_report_free(&report);
+	sharding_free(&start);
+	return status == INFEASIBLE || status == BAD_INPUT ? error_set(job->error, OK) : status;
+}
+
 /* What experts write and what the search passed by, for the planner to compare with. */
 static enum status add_rivals(struct job *job, const struct choice *choice, struct sharding_report *report, struct sharded *sharded)
 {
@@ -618,6 +645,8 @@ static enum status add_rivals(struct job *job, const struct choice *choice, stru
 	}
 	if (status == OK && automatic)
 		status = add_strategies(job, sharded);
+	if (status == OK && automatic)
+		status = add_tap(job, choice, sharded);
 	sharded->experts = sharded->rivals;
 	for (; report->others > 0; report->others--)
 		sharded->rival[sharded->rivals++] = report->other[report->others - 1];

@@ -26,7 +26,7 @@ struct shard_candidate {
 };
 
 #define SHARD_EXPERTS 6
-#define SHARD_RIVALS (SHARD_EXPERTS + SHARDING_OTHERS)
+#define SHARD_RIVALS (SHARD_EXPERTS + 1 + SHARDING_OTHERS)   /* experts', tap's, and what searches passed by */
 
 /* What a search over a mesh has shown of all its shardings that keep a cap. */
 struct mesh_bound {

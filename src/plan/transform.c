@@ -438,7 +438,8 @@ static struct graph *run_pipeline(struct job *job)
 		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
 	if (job->pipelined->moved)
 		note(job->notes, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
-	job->fit_peak = job->pipelined->ranks > 1 ? job->pipelined->estimate : -1;
+	if (job->pipelined->ranks > 1)
+		job->fit_peak = job->pipelined->estimate;
 	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
 }
 

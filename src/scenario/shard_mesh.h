@@ -34,6 +34,11 @@ static inline bool scenario_pipelines(const struct scenario *scenario)
 {
 	return scenario->value[K_pp] > 1 || scenario->value[K_microbatches] > 1;
 }
+/* The step is cut over pipeline ranks, whose memory follows from the cuts. */
+static inline bool scenario_cuts(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] > 1;
+}
 /* There is a mesh: several devices and a strategy, or a pipeline, whose ranks may have one device each. */
 bool scenario_shards(const struct scenario *scenario);
 /* The strategy of a scenario that shards: the knob's words are "none" (a pipeline alone) and then the strategies. */
