@@ -10,6 +10,7 @@
  *     device_members  what only device graphs have in it
  *     dot_child     runs tidemark-dot, which reads DOT
  *     hlo           modules of XLA HLO; shapes
+ *     hlo_scan      words and shapes of their text
  *     hlo_text      reads their text
  *     wire          fields of protocol buffers
  *     hlo_proto     reads their proto
