@@ -83,12 +83,21 @@ static void count_crossings(struct cutting *cutting)
 		cutting->crossings[op] += cutting->crossings[op - 1];
 }
 
+/* The first op of the backward pass. Forward ops behind it, those of a loss in chunks, can't be cut from it. */
+static uint32_t first_backward(const struct graph *graph)
+{
+	uint32_t op = 0;
+	while (op < graph->ops && graph->op[op].phase == PHASE_FORWARD)
+		op++;
+	return op;
+}
+
 /* Cuts at the last gap before an anchor that one storage crosses, if there is an anchor before it. */
 static void cut(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	uint32_t gap = NONE, block = 0;
+	uint32_t gap = NONE, block = 0, end = first_backward(graph);
 	bool anchored = false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		if (graph->op[op].phase != PHASE_FORWARD)
@@ -101,8 +110,10 @@ static void cut(struct cutting *cutting)
 		}
 		anchored |= cutting->anchor[op];
 		blocks->of[op] = block;
-		if (anchored && cutting->crossings[op] == 1)
+		if (anchored && op < end && cutting->crossings[op] == 1)
 			gap = op;
+		else if (op >= end)
+			gap = NONE;
 	}
 	blocks->blocks = block + 1;
 }
@@ -321,7 +332,7 @@ static void crossing_bytes(const struct graph *graph, int64_t *bytes)
 enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, bool *gap, uint32_t *gaps)
 {
 	int64_t *bytes = mem_alloc(graph->ops, sizeof *bytes);
-	uint32_t forward = 0, number = 0, best = NONE;
+	uint32_t forward = 0, number = 0, best = NONE, end = first_backward(graph);
 	*gaps = 0;
 	if (!bytes)
 		return NO_MEMORY;
@@ -334,7 +345,7 @@ enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, boo
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		uint64_t stretch = (uint64_t)number * stretches / forward, next = (uint64_t)(number + 1) * stretches / forward;
-		if (++number < forward && (best == NONE || bytes[op] < bytes[best]))
+		if (++number < forward && op < end && (best == NONE || bytes[op] < bytes[best]))
 			best = op;
 		if (next != stretch && best != NONE) {
 			gap[best] = true;

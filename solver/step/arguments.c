@@ -109,3 +109,18 @@ char *arguments_rename(const char *extra, const struct graph *graph, const struc
 	mem_free(text.at);
 	return NULL;
 }
+
+const char *arguments_item(const char *extra, int item)
+{
+	const char *at = extra ? strstr(extra, "\"args\":[") : NULL;
+	int depth = 0;
+	for (at = at ? at + 8 : NULL; at && *at; at++) {
+		if (depth == 0 && item == 0)
+			return at;
+		if (depth == 0 && *at == ']')
+			return NULL;
+		item -= depth == 0 && *at == ',';
+		depth += (*at == '[' || *at == '{') - (*at == ']' || *at == '}');
+	}
+	return NULL;
+}

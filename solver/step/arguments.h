@@ -15,4 +15,7 @@ struct renaming {
  * stay as they are. Free with mem_free(); NULL when out of memory. O(length). */
 char *arguments_rename(const char *extra, const struct graph *graph, const struct renaming *renaming);
 
+/* Where the item-th of an op's positional arguments begins in its extra members (NULL is fine); NULL where there is none. O(length). */
+const char *arguments_item(const char *extra, int item);
+
 #endif

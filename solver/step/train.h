@@ -13,6 +13,8 @@
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
  *     float8          matrix products with 8-bit operands
+ *     loss_region     the ops that touch tensors as large as a loss's logits
+ *     loss_chunks     ... in chunks of the tokens
  *     grouped_heads   attention over groups of queries without copies of heads
  *     shared_views    one view instead of several that are the same
  */

@@ -33,6 +33,7 @@ enum form {
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
 	X("recompute", "recompute=selective", STRATEGY, 1, SAME) \
 	X("recompute", "recompute=full", STRATEGY, 1, SAME) \
+	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED) \
 	X("precision", "precision=bf16", PLAIN, 1, RUN) \
 	X("precision", "precision=mixed", PLAIN, 1, RUN) \
 	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN) \

@@ -22,6 +22,7 @@ static struct model_training training_of(const struct model_source *source)
 	if (value[K_optimizer] > 0)
 		training.optimizer = (enum optimizer)value[K_optimizer];
 	training.float8 = value[K_float8];
+	training.loss_chunks = (uint32_t)value[K_loss_chunks];
 	return training;
 }
 
@@ -197,6 +198,7 @@ struct graph *model_source_whole(struct model_source *source, int64_t batch, str
 	if (!source->preset)
 		return graph_retain(source->graph);
 	config.batch = batch;
+	training.loss_chunks = 0;   /* the scenario says so */
 	return model_step(source->preset->name, &config, &training, error);
 }
 

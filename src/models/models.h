@@ -132,6 +132,7 @@ struct model_training {
 	enum recompute recompute;      /* not auto */
 	bool accumulate;
 	bool float8;                   /* float8_apply() */
+	uint32_t loss_chunks;          /* loss_chunks_apply(); 0 or 1: the loss is whole */
 };
 
 /* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again; grouped queries, SwiGLU and loss in
@@ -139,7 +140,7 @@ struct model_training {
 extern const struct model_training model_training_default;
 void model_config_default(struct model_config *config);
 
-/* The training step of a configuration: forward graph, precision, train_step(), recomputation. Errors as theirs. */
+/* The training step of a configuration: forward graph, precision, train_step(), loss in chunks, recomputation. Errors as theirs. */
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
 	struct error *error);
 

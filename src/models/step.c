@@ -1,6 +1,7 @@
 /* step.c: a training step of a built-in model. */
 #include "models.h"
 #include "solver/step/float8.h"
+#include "solver/step/loss_chunks.h"
 #include "solver/step/shared_views.h"
 
 const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
@@ -45,6 +46,19 @@ static struct graph *in_float8(struct graph *step, const struct rules *rules, st
 	return result;
 }
 
+static struct graph *in_chunks(struct graph *step, const struct rules *rules, uint32_t chunks, struct error *error)
+{
+	struct factors factors;
+	struct loss_chunks_report report;
+	if (factors_find(step, rules, &factors) != OK) {
+		fail_memory(error);
+		return NULL;
+	}
+	struct graph *result = loss_chunks_apply(step, rules, &factors, chunks, &report, error);
+	factors_free(&factors);
+	return result;
+}
+
 struct graph *model_step(const char *name, const struct model_config *config, const struct model_training *training,
 	struct error *error)
 {
@@ -61,6 +75,8 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
 	if (graph && !training->forward_only)
 		graph = replaced(graph, train_step(graph, &options, error));
+	if (graph && !training->forward_only && training->loss_chunks > 1)
+		graph = replaced(graph, in_chunks(graph, rules, training->loss_chunks, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)
 		graph = replaced(graph, recomputed(graph, rules, training->recompute, error));
 	if (graph && !training->forward_only && training->float8)

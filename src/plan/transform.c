@@ -10,6 +10,7 @@
 #include "shard_stage.h"
 #include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
+#include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale.h"
 #include "solver/step/shared_views.h"
@@ -225,6 +226,30 @@ static struct graph *run_optimizer(struct job *job)
 	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
 	if (graph)
 		note(job->notes, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+	return graph;
+}
+
+static bool wants_loss_chunks(const struct job *job)
+{
+	return value(job, K_loss_chunks) > 1;
+}
+
+static struct graph *run_loss_chunks(struct job *job)
+{
+	bool owned;
+	struct factors *factors = find_factors(job, &owned);
+	struct loss_chunks_report report;
+	if (!factors) {
+		fail_memory(job->error);
+		return NULL;
+	}
+	struct graph *graph = loss_chunks_apply(job->graph, job->stage->rules, factors, (uint32_t)value(job, K_loss_chunks), &report, job->error);
+	if (graph && report.chunks > 0)
+		note(job->notes, "%s, the loss and their gradients in %u chunks: %u ops run on a part of the tokens at a time", report.logits, report.chunks, report.ops);
+	else if (graph)
+		note(job->notes, "loss_chunks changes nothing: %s", report.why);
+	if (owned)
+		release_factors(factors);
 	return graph;
 }
 
@@ -467,6 +492,7 @@ static const struct step {
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "loss chunks", wants_loss_chunks, run_loss_chunks, { K_loss_chunks, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "float8", wants_float8, run_float8, { -1 } },

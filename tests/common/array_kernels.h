@@ -320,6 +320,32 @@ static inline void run_nll_loss_backward(const struct call *call)
 	}
 }
 
+/* The logarithm of a row's sum of exponentials. */
+static inline double row_logarithm(const struct array *x, int64_t row)
+{
+	double sum = 0;
+	for (int64_t i = 0; i < x->shape[1]; i++)
+		sum += exp(x->value[row * x->shape[1] + i]);
+	return log(sum);
+}
+
+/* Logits and labels, all classes at hand. */
+static inline void run_cross_entropy(const struct call *call)
+{
+	const struct array *x = call->in, *label = x + 1;
+	for (int64_t i = 0; i < x->shape[0]; i++)
+		call->out->value[0] += (row_logarithm(x, i) - x->value[i * x->shape[1] + (int64_t)label->value[i] % x->shape[1]]) / (double)x->whole[0];
+}
+
+static inline void run_cross_entropy_backward(const struct call *call)
+{
+	const struct array *x = &call->in[1], *label = x + 1;
+	for (int64_t i = 0; i < x->count; i++) {
+		int64_t row = i / x->shape[1], at = (int64_t)label->value[row] % x->shape[1];
+		call->out->value[i] = call->in[0].value[0] * (exp(x->value[i] - row_logarithm(x, row)) - (i % x->shape[1] == at)) / (double)x->whole[0];
+	}
+}
+
 static inline void run_mean_loss(const struct call *call)
 {
 	double whole = 1;
@@ -501,6 +527,8 @@ static inline double element(const char *name, int result, const double *x, int 
 		return x[0] + 0.1 * x[1] * x[n > 2 ? 2 : 1];
 	if (strcmp(name, "addcdiv") == 0)
 		return x[0] - 0.1 * x[1] / (0.1 + fabs(x[2]));
+	if (strcmp(name, "ne") == 0 && n == 1)   /* labels that count */
+		return x[0] != -100;
 	for (int i = 0; i < n; i++)
 		sum += sin((double)(i + result + 1) * x[i]);
 	return sum;
@@ -524,7 +552,8 @@ static inline void run_elementwise(const struct call *call)
 			for (int t = 0; t < call->operands && t < 8; t++)
 				x[t] = call->in[t].value[broadcast_place(&call->out[r], i, &call->in[t])];
 			double mask = is_random(name) ? random_at(call, r, i) > 0.3 : 1;
-			call->out[r].value[i] = is_random(name) && r == 1 ? random_at(call, 0, i) > 0.3
+			bool quotient = strcmp(name, "div") == 0 && call->operands == 2 && call->in[1].dims == 0 && fabs(x[1]) > 0.5;   /* by a number */
+			call->out[r].value[i] = quotient ? x[0] / x[1] : is_random(name) && r == 1 ? random_at(call, 0, i) > 0.3
 				: is_random(name) ? x[0] * mask : strstr(name, "_like") || strcmp(name, "zero") == 0 || strcmp(name, "fill") == 0 ? name[0] == 'o'
 				: element(name, r, x, call->operands);
 		}

@@ -22,9 +22,10 @@ static inline int same_dim(const struct call *call, int result, int dim, bool ba
 	return -1;
 }
 
+/* What leaves one out leaves out the last, as losses of the next token do, so that another op may do so for it. */
 static inline int64_t offset_of(const struct call *call, int64_t whole, int64_t part)
 {
-	return whole > part ? (int64_t)(op_seed(call) % (uint64_t)(whole - part + 1)) : 0;
+	return whole > part + 1 ? (int64_t)(op_seed(call) % (uint64_t)(whole - part + 1)) : 0;
 }
 
 /* Where result r's element comes from in `large`, of which it is one piece: sliced, selected, split. first: begin of the piece. */
@@ -182,6 +183,7 @@ static const struct { const char *types; void (*run)(const struct call *call); }
 	{ " aten.native_layer_norm aten._fused_rms_norm ", run_norm }, { " aten.native_layer_norm_backward aten._fused_rms_norm_backward ", run_norm_backward },
 	{ " aten.native_batch_norm aten.native_batch_norm_backward ", run_batch_norm }, { " aten.cumsum ", run_cumsum },
 	{ " aten.embedding ", run_embedding }, { " aten.embedding_dense_backward ", run_embedding_backward }, { " aten.index_select aten.index ", run_gather_rows },
+	{ " tidemark.cross_entropy ", run_cross_entropy }, { " tidemark.cross_entropy_backward ", run_cross_entropy_backward },
 	{ " aten.nll_loss_forward ", run_nll_loss }, { " aten.nll_loss_backward ", run_nll_loss_backward },
 	{ " aten.mse_loss aten.smooth_l1_loss ", run_mean_loss }, { " aten.mse_loss_backward aten.smooth_l1_loss_backward ", run_mean_loss_backward },
 	{ " tidemark.dispatch ", run_dispatch }, { " tidemark.combine ", run_combine },

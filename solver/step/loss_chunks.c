@@ -1,0 +1,582 @@
+/* loss_chunks.c: writes the step with its loss in chunks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+#include "loss_chunks.h"
+#include "loss_region.h"
+
+struct chunking {
+	const struct graph *graph;
+	const struct rules *rules;
+	const struct factors *factors;
+	struct loss_region region;
+	struct build build;
+	uint32_t chunks;
+	int64_t rows, size, at;    /* of the cut factor: all, of a chunk but the last, of the chunk that is written */
+	uint32_t *whole;           /* [tensors] the draft's tensor, NONE where each chunk has its own */
+	uint32_t *chunk;           /* [tensors] the draft's tensor of the chunk that is written */
+	uint32_t *part;            /* [tensors * chunks] of those that are cut: their parts; of those that are joined or summed: what chunks made */
+	uint32_t *op;              /* [ops] the draft's op */
+	uint32_t *count;           /* [chunks] labels of a chunk that count */
+	uint32_t total, weight;    /* all of them; as the loss's dtype */
+	uint32_t loss;             /* the chunks' terms so far */
+	struct arena arena;
+};
+
+static bool fine(const struct chunking *chunking)
+{
+	return chunking->build.status == OK;
+}
+
+/* A shape in which the region's factors have other sizes. */
+static struct shape shape_with(const struct chunking *chunking, uint32_t tensor, int64_t rows)
+{
+	const struct factors *factors = chunking->factors;
+	const struct tensor *from = &chunking->graph->tensor[tensor];
+	struct shape shape = { .dims = from->dims };
+	for (int d = 0; d < from->dims; d++) {
+		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
+		shape.dim[d] = 1;
+		for (uint32_t p = 0; p < term->count; p++) {
+			uint32_t factor = factors->part[term->first + p];
+			bool cut = factor == chunking->region.cut || factor == chunking->region.longer;
+			shape.dim[d] *= cut ? rows : factors->factor[factor].size;
+		}
+	}
+	return shape;
+}
+
+/* The same with the factor that is cut as a dim of its own: [batch * rows, h] as [batch, rows, h]. *dim: that one. */
+static struct shape shape_apart(const struct chunking *chunking, uint32_t tensor, int64_t rows, int *dim)
+{
+	const struct factors *factors = chunking->factors;
+	struct shape whole = shape_with(chunking, tensor, rows), apart = { 0 };
+	uint32_t factor = NONE, place = 0;
+	*dim = -1;
+	int at = loss_region_dim(&chunking->region, factors, chunking->graph, tensor, &factor, &place);
+	for (int d = 0; d < whole.dims && apart.dims + 3 < DIMS_MAX; d++) {
+		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
+		int64_t before = 1, behind = 1;
+		for (uint32_t p = 0; p < term->count && d == at; p++)
+			*(p < place ? &before : &behind) *= p == place ? 1 : factors->factor[factors->part[term->first + p]].size;
+		if (d == at && place > 0)
+			apart.dim[apart.dims++] = before;
+		if (d == at)
+			*dim = apart.dims;
+		apart.dim[apart.dims++] = d == at ? rows : whole.dim[d];
+		if (d == at && place + 1 < term->count)
+			apart.dim[apart.dims++] = behind;
+	}
+	return apart;
+}
+
+static void describe(struct chunking *chunking, uint32_t op)
+{
+	const struct op *from = &chunking->graph->op[op];
+	chunking->build.phase = from->phase;
+	chunking->build.module = from->module;
+	chunking->build.src = from->src;
+}
+
+/* Of the last op, which may have more operands than FLOPs are counted from. */
+static void set_flops(struct chunking *chunking, int64_t flops)
+{
+	if (!fine(chunking))
+		return;
+	draft_op_at(chunking->build.draft, chunking->build.op)->flops = flops;
+	chunking->build.counts = false;
+}
+
+static uint32_t reshaped(struct chunking *chunking, uint32_t tensor, struct shape shape)
+{
+	struct shape now = build_shape(&chunking->build, tensor);
+	return shape_equal(&now, &shape) ? tensor : build_reshape(&chunking->build, "aten.view.default", tensor, shape);
+}
+
+/* ---- what is cut -------------------------------------------------------------------------------------------------- */
+
+static int64_t chunk_rows(const struct chunking *chunking, uint32_t chunk)
+{
+	int64_t left = chunking->rows - (int64_t)chunk * chunking->size;
+	return left < chunking->size ? left : chunking->size;
+}
+
+/* An op of the region that is moved out of it: on what is as long as the tensor, with another number of rows. */
+static uint32_t moved(struct chunking *chunking, uint32_t op, uint32_t operand, struct shape shape)
+{
+	struct build *build = &chunking->build;
+	const struct op *from = &chunking->graph->op[op];
+	bool view = chunking->graph->tensor[chunking->graph->writes.item[chunking->graph->writes.start[op]]].alias != NONE;
+	return view ? build_reshape(build, from->type, operand, shape) : build_to_shape(build, from->type, operand, shape);
+}
+
+/* Cuts a tensor into views, one for each chunk. op: its first reader. */
+static void cut(struct chunking *chunking, uint32_t op, uint32_t tensor)
+{
+	struct build *build = &chunking->build;
+	uint32_t factor = NONE, place, of = chunking->whole[tensor];
+	int dim;
+	loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place);
+	describe(chunking, op);
+	of = reshaped(chunking, of, shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
+	if (factor != chunking->region.cut)
+		of = moved(chunking, chunking->region.shorten, of, shape_apart(chunking, tensor, chunking->rows, &dim));
+	build_op(build, "aten.split.Tensor", IN(of));
+	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
+		struct shape shape = shape_apart(chunking, tensor, chunk_rows(chunking, c), &dim);
+		chunking->part[tensor * (size_t)chunking->chunks + c] = build_view(build, of, shape);
+	}
+	set_flops(chunking, 0);
+}
+
+static void cut_all(struct chunking *chunking)
+{
+	const struct graph *graph = chunking->graph;
+	bool *done = arena_alloc(&chunking->arena, graph->tensors, sizeof *done);
+	if (!done)
+		chunking->build.status = NO_MEMORY;
+	for (uint32_t op = chunking->region.first; op <= chunking->region.last; op++) {
+		if (!chunking->region.inside[op])
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			if (!fine(chunking) || chunking->region.role[tensor] != LOSS_CUT || done[tensor])
+				continue;
+			done[tensor] = true;
+			cut(chunking, op, tensor);
+		}
+	}
+}
+
+/* A chunk's part of a tensor in the tensor's own dims: a copy where the rows of several samples are cut apart. */
+static uint32_t part_of(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
+{
+	struct build *build = &chunking->build;
+	uint32_t part = chunking->part[tensor * (size_t)chunking->chunks + chunk];
+	struct shape apart = build_shape(build, part), shape = shape_with(chunking, tensor, chunking->at);
+	int dim;
+	int64_t before = 1;
+	shape_apart(chunking, tensor, chunking->at, &dim);
+	for (int d = 0; d < dim; d++)
+		before *= apart.dim[d];
+	describe(chunking, op);
+	if (!shape_equal(&apart, &shape) && before > 1)
+		part = build_map(build, "aten.clone.default", IN(part));
+	return reshaped(chunking, part, shape);
+}
+
+/* ---- the loss -------------------------------------------------------------------------------------------------------------------- */
+
+/* How many labels of each chunk count, and how many do in all: gradients of the first chunk need that before the loss of the last. */
+static void count_labels(struct chunking *chunking)
+{
+	struct build *build = &chunking->build;
+	const struct graph *graph = chunking->graph;
+	uint32_t loss = chunking->region.loss, labels = chunking->region.labels;
+	uint32_t results = csr_length(&graph->writes, loss), weight = results > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
+	chunking->total = NONE;
+	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
+		uint32_t own = chunking->part[labels * (size_t)chunking->chunks + c];
+		describe(chunking, loss);
+		build_op(build, "aten.ne.Scalar", IN(own));
+		uint32_t counts = build_output(build, DTYPE_BOOL, build_shape(build, own));
+		build_op(build, "aten.sum.default", IN(counts));
+		chunking->count[c] = build_output(build, DTYPE_I64, SCALAR);
+		chunking->total = c == 0 ? chunking->count[c] : build_map(build, "aten.add.Tensor", IN(chunking->total, chunking->count[c]));
+	}
+	build_op(build, "aten._to_copy.default", IN(chunking->total));
+	chunking->weight = build_output(build, weight == NONE ? DTYPE_F32 : graph->tensor[weight].dtype, SCALAR);
+}
+
+/* A chunk's share of the labels that count. */
+static uint32_t share(struct chunking *chunking, uint32_t chunk)
+{
+	build_op(&chunking->build, "aten.div.Tensor", IN(chunking->count[chunk], chunking->total));
+	return build_output(&chunking->build, DTYPE_F32, SCALAR);
+}
+
+static void add_loss(struct chunking *chunking, uint32_t chunk, uint32_t loss)
+{
+	struct build *build = &chunking->build;
+	describe(chunking, chunking->region.loss);
+	if (chunking->region.mean) {
+		uint32_t part = share(chunking, chunk);
+		build_op(build, "aten.mul.Tensor", IN(loss, part));
+		loss = build_output(build, DTYPE_F32, SCALAR);
+	}
+	chunking->loss = chunk == 0 ? loss : build_map(build, "aten.add.Tensor", IN(chunking->loss, loss));
+}
+
+/* ---- a chunk -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t root_of(const struct chunking *chunking, uint32_t tensor)
+{
+	const struct tensor *record = draft_tensor_at(chunking->build.draft, tensor);
+	return record->alias == NONE ? tensor : record->alias;
+}
+
+/* The name with the chunk's number, made unique. */
+static void name_in_chunk(const struct chunking *chunking, const char *name, uint32_t chunk, bool op, char *text, size_t size)
+{
+	snprintf(text, size, "%.400s.chunk%u", name, chunk);
+	for (int i = 2; op ? graph_find_op(chunking->graph, text) != NONE : graph_find_tensor(chunking->graph, text) != NONE; i++)
+		snprintf(text, size, "%.400s.chunk%u.%d", name, chunk, i);
+}
+
+static uint32_t add_tensor(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	struct tensor copy = graph->tensor[tensor];
+	struct shape shape = shape_with(chunking, tensor, chunking->at);
+	char name[450];
+	name_in_chunk(chunking, copy.name, chunk, false, name, sizeof name);
+	copy.name = name;
+	copy.shape = shape.dim;
+	copy.bytes = (shape_elements(&shape) * dtype_bits[copy.dtype] + 7) / 8;
+	copy.extra = NULL;
+	copy.kind = copy.kind == KIND_OUTPUT ? KIND_ACTIVATION : copy.kind;
+	if (copy.alias != NONE)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t operand = graph->reads.item[i];
+			if (graph->tensor[operand].storage == graph->tensor[tensor].storage)
+				copy.alias = root_of(chunking, chunking->chunk[operand]);
+		}
+	uint32_t id = draft_tensor(chunking->build.draft, &copy);
+	if (id == NONE)
+		chunking->build.status = NO_MEMORY;
+	return id;
+}
+
+/* An amount of all rows as one of a chunk's. */
+static int64_t scaled(const struct chunking *chunking, int64_t amount)
+{
+	return amount <= 0 ? amount : amount / chunking->rows * chunking->at + amount % chunking->rows * chunking->at / chunking->rows;
+}
+
+static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	struct build *build = &chunking->build;
+	struct op copy = graph->op[op];
+	char name[450];
+	name_in_chunk(chunking, copy.name, chunk, true, name, sizeof name);
+	copy.name = name;
+	copy.extra = NULL;
+	copy.flops = scaled(chunking, copy.flops);
+	copy.workspace = scaled(chunking, copy.workspace);
+	FOR_ROW(i, &graph->writes, op)
+		if (fine(chunking))
+			chunking->chunk[graph->writes.item[i]] = add_tensor(chunking, op, graph->writes.item[i], chunk);
+	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
+	enum status status = id == NONE ? NO_MEMORY : OK;
+	FOR_ROW(i, &graph->reads, op)
+		if (status == OK)
+			status = draft_read(build->draft, id, chunking->chunk[graph->reads.item[i]]);
+	FOR_ROW(i, &graph->writes, op)
+		if (status == OK)
+			status = draft_write(build->draft, id, chunking->chunk[graph->writes.item[i]]);
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
+		struct inplace pair = graph->inplace[i];
+		status = draft_inplace(build->draft, id, pair.out == NONE ? NONE : chunking->chunk[pair.out], chunking->chunk[pair.in]);
+	}
+	if (fine(chunking))
+		build->status = status;
+}
+
+/* Where a tensor of the region is read behind it. */
+static bool leaves(const struct chunking *chunking, uint32_t tensor)
+{
+	const struct graph *graph = chunking->graph;
+	const struct loss_region *region = &chunking->region;
+	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
+		uint32_t user = graph->users.item[i];
+		FOR_ROW(j, &graph->reads, user)
+			if (graph->reads.item[j] == tensor && !region->inside[user] && !region->seed[user])
+				return true;
+	}
+	return graph->tensor[tensor].kind == KIND_OUTPUT;
+}
+
+static bool has_rows(const struct chunking *chunking, uint32_t tensor)
+{
+	uint32_t factor, place;
+	return loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place) >= 0;
+}
+
+/* A gradient of a weight is added to what earlier chunks made: the product does so itself. */
+static bool add_product(struct chunking *chunking, uint32_t op, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	struct build *build = &chunking->build;
+	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
+		|| !leaves(chunking, result) || has_rows(chunking, result))
+		return false;
+	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
+	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]], b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
+	describe(chunking, op);
+	build_op(build, "aten.addmm_.default", IN(*sum, a, b));
+	*sum = build_inplace(build, *sum);
+	set_flops(chunking, scaled(chunking, graph->op[op].flops));
+	return true;
+}
+
+/* Keeps what a chunk made for what comes behind the region: parts to be joined, sums, the loss. */
+static void keep_results(struct chunking *chunking, uint32_t op, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	struct build *build = &chunking->build;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i];
+		uint32_t *part = &chunking->part[tensor * (size_t)chunking->chunks], own = chunking->chunk[tensor];
+		if (op == chunking->region.loss && i == graph->writes.start[op]) {
+			add_loss(chunking, chunk, own);
+		} else if (leaves(chunking, tensor) && has_rows(chunking, tensor)) {
+			int dim;
+			describe(chunking, op);
+			part[chunk] = reshaped(chunking, own, shape_apart(chunking, tensor, chunking->at, &dim));
+		} else if (leaves(chunking, tensor)) {
+			describe(chunking, op);
+			part[0] = chunk == 0 ? own : build_map_inplace(build, "aten.add_.Tensor", IN(part[0], own));
+		}
+	}
+}
+
+/* The gradient that the loss's backward op begins with, as a chunk needs it: means are divided by all labels, not by the chunk's. */
+static void begin_backward(struct chunking *chunking, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	struct build *build = &chunking->build;
+	uint32_t op = chunking->region.backward, loss = chunking->region.loss;
+	uint32_t weight = csr_length(&graph->writes, loss) > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
+	if (!chunking->region.mean)
+		return;
+	FOR_ROW(i, &graph->reads, op)
+		if (weight != NONE && graph->reads.item[i] == weight) {
+			chunking->chunk[weight] = chunking->weight;
+			return;
+		}
+	uint32_t gradient = graph->reads.item[graph->reads.start[op]];
+	describe(chunking, op);
+	uint32_t part = share(chunking, chunk);
+	chunking->chunk[gradient] = build_map(build, "aten.mul.Tensor", IN(chunking->whole[gradient], part));
+}
+
+static void write_chunk(struct chunking *chunking, uint32_t chunk)
+{
+	const struct graph *graph = chunking->graph;
+	const struct loss_region *region = &chunking->region;
+	chunking->at = chunk_rows(chunking, chunk);
+	memset(chunking->chunk, 0xff, graph->tensors * sizeof *chunking->chunk);
+	for (uint32_t op = region->first; op <= region->last && fine(chunking); op++) {
+		if (!region->inside[op])
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			if (chunking->chunk[tensor] == NONE && region->role[tensor] != LOSS_INSIDE)
+				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT ? part_of(chunking, op, tensor, chunk) : chunking->whole[tensor];
+		}
+		if (region->moved[op]) {
+			chunking->chunk[graph->writes.item[graph->writes.start[op]]] = chunking->chunk[graph->reads.item[graph->reads.start[op]]];
+			continue;
+		}
+		if (op == region->backward)
+			begin_backward(chunking, chunk);
+		if (add_product(chunking, op, chunk))
+			continue;
+		copy_op(chunking, op, chunk);
+		if (fine(chunking))
+			keep_results(chunking, op, chunk);
+	}
+}
+
+/* ---- what comes behind the chunks --------------------------------------------------------------------------------------------- */
+
+/* The last op's result, under the name and with the kind that the given graph has. */
+static uint32_t named(struct chunking *chunking, uint32_t tensor, uint32_t view_of)
+{
+	struct tensor copy = chunking->graph->tensor[tensor];
+	copy.alias = view_of == NONE ? NONE : root_of(chunking, view_of);
+	copy.extra = NULL;
+	struct build *build = &chunking->build;
+	uint32_t id = draft_tensor(build->draft, &copy);
+	if (id == NONE || draft_write(build->draft, build->op, id) != OK)
+		build->status = NO_MEMORY;
+	build->argument[build->inputs + build->outputs++] = id;   /* FLOPs are counted from it */
+	return id;
+}
+
+/* What chunks made of their rows, in one tensor. */
+static uint32_t joined(struct chunking *chunking, uint32_t op, uint32_t tensor)
+{
+	struct build *build = &chunking->build;
+	const uint32_t *part = &chunking->part[tensor * (size_t)chunking->chunks];
+	uint32_t factor = NONE, place;
+	int dim;
+	loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place);
+	describe(chunking, op);
+	build_op(build, "aten.cat.default", part, chunking->chunks);
+	struct shape shape = shape_apart(chunking, tensor, chunking->rows, &dim);
+	uint32_t all = build_output(build, build_dtype(build, part[0]), shape);
+	set_flops(chunking, shape_elements(&shape));
+	if (factor != chunking->region.cut)
+		all = moved(chunking, chunking->region.lengthen, all, shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
+	build_op(build, "aten.view.default", IN(all));
+	return fine(chunking) ? named(chunking, tensor, all) : NONE;
+}
+
+static uint32_t summed(struct chunking *chunking, uint32_t op, uint32_t tensor)
+{
+	struct build *build = &chunking->build;
+	uint32_t sum = chunking->part[tensor * (size_t)chunking->chunks];
+	describe(chunking, op);
+	build_op(build, "aten.view.default", IN(sum));
+	return fine(chunking) ? named(chunking, tensor, sum) : NONE;
+}
+
+static void write_results(struct chunking *chunking)
+{
+	const struct graph *graph = chunking->graph;
+	const struct loss_region *region = &chunking->region;
+	for (uint32_t op = region->first; op <= region->last; op++)
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t tensor = graph->writes.item[i];
+			if (!region->inside[op] || !fine(chunking) || (op == region->loss && i > graph->writes.start[op]))
+				continue;
+			if (op == region->loss) {
+				describe(chunking, op);
+				build_op(&chunking->build, "aten._to_copy.default", IN(chunking->loss));
+				chunking->whole[tensor] = fine(chunking) ? named(chunking, tensor, NONE) : NONE;
+			} else if (leaves(chunking, tensor)) {
+				chunking->whole[tensor] = has_rows(chunking, tensor) ? joined(chunking, op, tensor) : summed(chunking, op, tensor);
+			}
+		}
+}
+
+/* ---- the graph ------------------------------------------------------------------------------------------------------------------ */
+
+/* A tensor that the region doesn't make; a view of what it made lies where that is now. */
+static void copy_tensor(struct chunking *chunking, uint32_t tensor, uint32_t alias)
+{
+	struct tensor copy = chunking->graph->tensor[tensor];
+	copy.alias = alias;
+	if ((chunking->whole[tensor] = draft_tensor(chunking->build.draft, &copy)) == NONE)
+		chunking->build.status = NO_MEMORY;
+}
+
+static void copy_outside(struct chunking *chunking, uint32_t op)
+{
+	const struct graph *graph = chunking->graph;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i], alias = graph->tensor[tensor].alias;
+		if (chunking->whole[tensor] != NONE || !fine(chunking))
+			continue;
+		FOR_ROW(j, &graph->reads, op) {
+			uint32_t operand = graph->reads.item[j];
+			if (alias != NONE && graph->tensor[operand].storage == graph->tensor[tensor].storage) {
+				copy_tensor(chunking, tensor, root_of(chunking, chunking->whole[operand]));
+				break;
+			}
+		}
+		if (chunking->whole[tensor] == NONE && fine(chunking))
+			copy_tensor(chunking, tensor, alias == NONE ? NONE : chunking->whole[alias]);
+	}
+	if (!fine(chunking))
+		return;
+	if (chunking->region.seed[op]) {
+		struct op ones = graph->op[op];
+		ones.type = "aten.ones.default";
+		ones.extra = NULL;
+		chunking->op[op] = draft_op(chunking->build.draft, &ones);
+		if (chunking->op[op] == NONE || draft_write(chunking->build.draft, chunking->op[op], chunking->whole[graph->writes.item[graph->writes.start[op]]]) != OK)
+			chunking->build.status = NO_MEMORY;
+		return;
+	}
+	chunking->op[op] = build_copy_op(&chunking->build, graph, op, chunking->whole);
+}
+
+static enum status write(struct chunking *chunking)
+{
+	const struct graph *graph = chunking->graph;
+	const struct loss_region *region = &chunking->region;
+	struct build *build = &chunking->build;
+	memset(chunking->whole, 0xff, graph->tensors * sizeof *chunking->whole);
+	memset(chunking->op, 0xff, graph->ops * sizeof *chunking->op);
+	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)   /* what no op writes; first its roots */
+		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
+			copy_tensor(chunking, t, NONE);
+	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)
+		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias != NONE && chunking->whole[graph->tensor[t].alias] != NONE)
+			copy_tensor(chunking, t, chunking->whole[graph->tensor[t].alias]);
+	for (uint32_t op = 0; op <= region->last && fine(chunking); op++)
+		if (!region->inside[op] && !region->behind[op])
+			copy_outside(chunking, op);
+	if (fine(chunking))
+		cut_all(chunking);
+	if (fine(chunking))
+		count_labels(chunking);
+	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++)
+		write_chunk(chunking, c);
+	if (fine(chunking))
+		write_results(chunking);
+	for (uint32_t op = region->first; op < graph->ops && fine(chunking); op++)
+		if (!region->inside[op] && (region->behind[op] || op > region->last))
+			copy_outside(chunking, op);
+	build_copy_control(build, graph, chunking->op);
+	build_finish(build);
+	return fine(chunking) ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
+}
+
+static bool allocate(struct chunking *chunking)
+{
+	const struct graph *graph = chunking->graph;
+	struct arena *arena = &chunking->arena;
+	chunking->whole = arena_alloc(arena, graph->tensors, sizeof *chunking->whole);
+	chunking->chunk = arena_alloc(arena, graph->tensors, sizeof *chunking->chunk);
+	chunking->part = arena_alloc(arena, graph->tensors * (size_t)chunking->chunks, sizeof *chunking->part);
+	chunking->op = arena_alloc(arena, graph->ops, sizeof *chunking->op);
+	chunking->count = arena_alloc(arena, chunking->chunks, sizeof *chunking->count);
+	chunking->build.draft = draft_new();
+	return chunking->whole && chunking->chunk && chunking->part && chunking->op && chunking->count && chunking->build.draft;
+}
+
+static struct graph *chunked(struct chunking *chunking, struct loss_chunks_report *report, struct error *error)
+{
+	const struct graph *graph = chunking->graph;
+	struct graph *result = NULL;
+	chunking->rows = chunking->factors->factor[chunking->region.cut].size;
+	chunking->size = (chunking->rows + chunking->chunks - 1) / chunking->chunks;
+	chunking->chunks = (uint32_t)((chunking->rows + chunking->size - 1) / chunking->size);
+	if (allocate(chunking) && write(chunking) == OK)
+		result = graph_build(chunking->build.draft, error);
+	else
+		fail_memory(error);
+	report->chunks = chunking->chunks;
+	report->ops = chunking->region.ops;
+	report->logits = graph->tensor[graph->reads.item[graph->reads.start[chunking->region.loss]]].name;
+	return result;
+}
+
+struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
+	struct error *error)
+{
+	struct chunking chunking = { .graph = graph, .rules = rules, .factors = factors, .chunks = chunks,
+		.build = { .source = graph, .op = NONE, .rules = rules } };
+	struct graph *result = NULL;
+	*report = (struct loss_chunks_report) { 0 };
+	enum status status = loss_region_find(graph, rules, factors, &chunking.region);
+	if (status == INFEASIBLE || chunks <= 1) {
+		snprintf(report->why, sizeof report->why, "%s", chunking.region.why);
+		result = graph_retain(graph);
+	} else if (status == OK) {
+		result = chunked(&chunking, report, error);
+	} else {
+		fail_memory(error);
+	}
+	draft_free(chunking.build.draft);
+	arena_free(&chunking.arena);
+	loss_region_free(&chunking.region);
+	return result;
+}

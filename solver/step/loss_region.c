@@ -1,0 +1,386 @@
+/* loss_region.c: finds the ops around a loss that touch tensors as large as its logits. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "loss_region.h"
+
+struct finding {
+	const struct graph *graph;
+	const struct rules *rules;
+	const struct factors *factors;
+	struct loss_region *region;
+	uint32_t logits;
+};
+
+__attribute__((format(printf, 2, 3))) static enum status refuse(struct finding *finding, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(finding->region->why, sizeof finding->region->why, format, arguments);
+	va_end(arguments);
+	return INFEASIBLE;
+}
+
+static bool has_part(const struct factors *factors, const struct factor_term *term, uint32_t factor)
+{
+	for (uint32_t p = 0; p < term->count; p++)
+		if (factors->part[term->first + p] == factor)
+			return true;
+	return false;
+}
+
+int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph, uint32_t tensor, uint32_t *factor, uint32_t *place)
+{
+	for (int d = 0; d < graph->tensor[tensor].dims; d++) {
+		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
+		for (uint32_t p = 0; p < term->count; p++) {
+			uint32_t of = factors->part[term->first + p];
+			if (of != region->cut && (of != region->longer || region->longer == NONE))
+				continue;
+			*factor = of;
+			*place = p;
+			return d;
+		}
+	}
+	return -1;
+}
+
+static int rows_of(const struct finding *finding, uint32_t tensor, uint32_t *factor)
+{
+	uint32_t place;
+	return loss_region_dim(finding->region, finding->factors, finding->graph, tensor, factor, &place);
+}
+
+static bool has_rows(const struct finding *finding, uint32_t tensor)
+{
+	uint32_t factor;
+	return rows_of(finding, tensor, &factor) >= 0;
+}
+
+/* It has a dim of classes, too: as the logits' dim 1. */
+static bool has_classes(const struct finding *finding, uint32_t tensor)
+{
+	const struct factors *factors = finding->factors;
+	const struct factor_term *classes = &factors->dim[factors->dim_start[finding->logits] + 1];
+	for (uint32_t d = factors->dim_start[tensor]; d < factors->dim_start[tensor + 1]; d++)
+		for (uint32_t p = 0; p < classes->count; p++)
+			if (has_part(factors, &factors->dim[d], factors->part[classes->first + p]))
+				return true;
+	return false;
+}
+
+static bool is_large(const struct finding *finding, uint32_t tensor)
+{
+	return has_classes(finding, tensor) && has_rows(finding, tensor);
+}
+
+/* ---- the loss -------------------------------------------------------------------------------------------------- */
+
+static enum status find_loss(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	int64_t most = 0;
+	region->loss = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (!(rules_traits(finding->rules, graph->op[op].type) & TRAIT_CLASSES) || csr_length(&graph->reads, op) < 2)
+			continue;
+		const struct tensor *logits = &graph->tensor[graph->reads.item[graph->reads.start[op]]];
+		if (logits->dims < 2 || logits->bytes <= most)
+			continue;
+		most = logits->bytes;
+		region->loss = op;
+	}
+	if (region->loss == NONE)
+		return refuse(finding, "the graph has no loss that tells classes apart");
+	const struct op *loss = &graph->op[region->loss];
+	if (csr_length(&graph->reads, region->loss) > 2)
+		return refuse(finding, "op %s weighs its classes", loss->name);
+	const char *reduction = arguments_item(loss->extra, 3), *ignored = arguments_item(loss->extra, 4);
+	region->mean = !reduction || strtoll(reduction, NULL, 10) != 2;
+	region->ignored = ignored ? strtoll(ignored, NULL, 10) : -100;
+	finding->logits = graph->reads.item[graph->reads.start[region->loss]];
+	if (graph->tensor[graph->writes.item[graph->writes.start[region->loss]]].dims != 0)
+		return refuse(finding, "op %s makes a loss for every row, not their mean", loss->name);
+	return OK;
+}
+
+/* The innermost factor of the logits' rows: the sequence where there is one. */
+static enum status find_cut(struct finding *finding)
+{
+	const struct factors *factors = finding->factors;
+	struct loss_region *region = finding->region;
+	region->cut = region->longer = NONE;
+	for (uint32_t d = factors->dim_start[finding->logits]; d < factors->dim_start[finding->logits + 1]; d++) {
+		const struct factor_term *term = &factors->dim[d];
+		for (uint32_t p = 0; p < term->count && d != factors->dim_start[finding->logits] + 1; p++)
+			if (factors->factor[factors->part[term->first + p]].size > 1)
+				region->cut = factors->part[term->first + p];
+	}
+	return region->cut == NONE ? refuse(finding, "op %s has one row", finding->graph->op[region->loss].name) : OK;
+}
+
+/* The factor that the cut is a slice of, where ops on the logits leave rows out. */
+static void find_longer(struct finding *finding)
+{
+	const struct factors *factors = finding->factors;
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	for (uint32_t i = 0; i < factors->links && region->longer == NONE; i++) {
+		const struct factor_link *link = &factors->link[i];
+		if (link->kind != LINK_CUT || link->from.count != 1 || link->to.count != 1)
+			continue;
+		uint32_t from = factors->part[link->from.first], to = factors->part[link->to.first];
+		bool large = false;
+		FOR_ROW(j, &graph->writes, link->op)
+			large |= has_classes(finding, graph->writes.item[j]);
+		if (large && from != to && (from == region->cut || to == region->cut))
+			region->longer = from == region->cut ? to : from;
+	}
+}
+
+/* ---- its ops ---------------------------------------------------------------------------------------------------------- */
+
+static bool touches_large(const struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	FOR_ROW(i, &graph->reads, op)
+		if (is_large(finding, graph->reads.item[i]))
+			return true;
+	FOR_ROW(i, &graph->writes, op)
+		if (is_large(finding, graph->writes.item[i]))
+			return true;
+	return false;
+}
+
+/* A view of rows that just the region reads: it comes with the region, so that rows are cut before it. */
+static bool is_feeding_view(const struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
+	if (!rule || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t operand = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]], readers = 0, from, to;
+	const struct tensor *tensor = &graph->tensor[result];
+	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || rows_of(finding, operand, &from) < 0 || rows_of(finding, result, &to) < 0 || from != to)
+		return false;
+	FOR_ROW(i, &graph->users, tensor->storage) {
+		uint32_t user = graph->users.item[i];
+		FOR_ROW(j, &graph->reads, user) {
+			if (graph->reads.item[j] == result && !finding->region->inside[user])
+				return false;
+			readers += graph->reads.item[j] == result;
+		}
+	}
+	return readers > 0;
+}
+
+/* Where an op's only operand and result differ in the factor of their rows. */
+static enum status find_move(struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	uint32_t from, to;
+	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || region->longer == NONE)
+		return OK;
+	if (rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 || rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
+		return OK;
+	uint32_t *move = to == region->cut ? &region->shorten : &region->lengthen;
+	if (*move != NONE)
+		return refuse(finding, "ops %s and %s leave out rows of the logits", graph->op[*move].name, graph->op[op].name);
+	region->moved[op] = true;
+	*move = op;
+	return OK;
+}
+
+static enum status find_ops(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	region->first = region->last = region->shorten = region->lengthen = region->backward = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		region->inside[op] = graph->op[op].phase != PHASE_UPDATE && touches_large(finding, op);
+	for (uint32_t op = graph->ops; op-- > 0;)
+		region->inside[op] = region->inside[op] || is_feeding_view(finding, op);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (!region->inside[op])
+			continue;
+		region->first = region->first == NONE ? op : region->first;
+		region->last = op;
+		region->ops++;
+		if (find_move(finding, op) != OK)
+			return INFEASIBLE;
+		if (graph->op[op].added != ADDED_NOTHING || graph->op[op].collective || op_releases(&graph->op[op]))
+			return refuse(finding, "op %s is not of the model's own", graph->op[op].name);
+	}
+	FOR_ROW(i, &graph->reads, region->loss) {
+		uint32_t from;
+		if (rows_of(finding, graph->reads.item[i], &from) < 0 || from != region->cut)
+			return refuse(finding, "the rows of %s are not known", graph->tensor[graph->reads.item[i]].name);
+	}
+	return region->inside[region->loss] ? OK : refuse(finding, "the rows of the logits are not known");
+}
+
+static void find_backward(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	const struct rule *loss = rules_find(finding->rules, graph->op[region->loss].type);
+	char type[128];
+	snprintf(type, sizeof type, "%.100s_backward", loss->type);
+	const struct rule *gradient = rules_find(finding->rules, loss->backward ? loss->backward : type);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (region->inside[op] && gradient && rules_find(finding->rules, graph->op[op].type) == gradient)
+			region->backward = op;
+}
+
+/* ---- what it reads and leaves ----------------------------------------------------------------------------------------------- */
+
+/* A first gradient that reads the loss for its shape alone. */
+static bool is_seed(const struct finding *finding, uint32_t op)
+{
+	const struct graph *graph = finding->graph;
+	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
+	return rule && rule == rules_find(finding->rules, "aten.ones_like") && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1
+		&& graph->tensor[graph->writes.item[graph->writes.start[op]]].dims == 0;
+}
+
+/* Sums of what chunks make of it give what the whole makes. Means say which dims they had. */
+static bool adds_up(const struct finding *finding, uint32_t op)
+{
+	const struct rule *rule = rules_find(finding->rules, finding->graph->op[op].type);
+	bool sums = rule && (rule->cost == COST_CONTRACTION || (rule->traits & TRAIT_LINEAR));
+	return sums && !(rule->traits & TRAIT_BIASED) && !(rule->factors[0] == '@' && *rule->saved);
+}
+
+static bool read_outside(const struct finding *finding, uint32_t tensor)
+{
+	const struct graph *graph = finding->graph;
+	const struct loss_region *region = finding->region;
+	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
+		uint32_t user = graph->users.item[i];
+		FOR_ROW(j, &graph->reads, user)
+			if (graph->reads.item[j] == tensor && !region->inside[user] && !region->seed[user])
+				return true;
+	}
+	return graph->tensor[tensor].kind == KIND_OUTPUT;
+}
+
+static enum status check_result(struct finding *finding, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = finding->graph;
+	const struct loss_region *region = finding->region;
+	uint32_t first = graph->writes.item[graph->writes.start[region->loss]];
+	if (!read_outside(finding, tensor) || tensor == first)
+		return OK;
+	if (kind_persistent(graph->tensor[tensor].kind))
+		return refuse(finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);
+	uint32_t factor;
+	if (rows_of(finding, tensor, &factor) >= 0 && factor == region->longer && region->lengthen == NONE)
+		return refuse(finding, "op %s makes rows that have no loss", graph->op[op].name);
+	if (has_rows(finding, tensor))
+		return is_large(finding, tensor) ? refuse(finding, "op %s needs all logits at once: %s", graph->op[op].name, graph->tensor[tensor].name) : OK;
+	if (op == region->loss || !adds_up(finding, op))
+		return refuse(finding, "what op %s makes of all rows does not add up from chunks of them", graph->op[op].name);
+	return OK;
+}
+
+static enum status find_roles(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	enum status status = OK;
+	for (uint32_t op = region->first; op <= region->last; op++)
+		FOR_ROW(i, &graph->writes, op)
+			if (region->inside[op])
+				region->role[graph->writes.item[i]] = LOSS_INSIDE;
+	for (uint32_t op = region->first; op <= region->last && status == OK; op++) {
+		if (!region->inside[op])
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i], factor;
+			if (region->role[tensor] != LOSS_WHOLE || rows_of(finding, tensor, &factor) < 0)
+				continue;
+			region->role[tensor] = LOSS_CUT;
+			if (factor == region->longer && region->shorten == NONE)
+				return refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
+		}
+		FOR_ROW(i, &graph->writes, op)
+			if (status == OK)
+				status = check_result(finding, op, graph->writes.item[i]);
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
+			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
+				status = refuse(finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
+	}
+	return status;
+}
+
+/* Ops that wait for the region come behind all of its chunks; none of them may be waited for. */
+static enum status find_order(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	for (uint32_t op = region->first; op <= region->last; op++) {
+		bool waits = false;
+		FOR_ROW(i, &graph->pred, op)
+			waits |= region->behind[graph->pred.item[i]] || (region->inside[graph->pred.item[i]] && !region->inside[op]);
+		if (waits && region->inside[op])
+			return refuse(finding, "op %s waits for all of the loss", graph->op[op].name);
+		region->seed[op] = region->seed[op] && waits;
+		region->behind[op] = waits && !region->seed[op];
+	}
+	return OK;
+}
+
+/* The labels before the region's views of them. */
+static enum status find_labels(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	struct loss_region *region = finding->region;
+	uint32_t labels = graph->reads.item[graph->reads.start[region->loss] + 1];
+	while (region->role[labels] == LOSS_INSIDE && csr_length(&graph->reads, graph->tensor[labels].writer) == 1)
+		labels = graph->reads.item[graph->reads.start[graph->tensor[labels].writer]];
+	region->labels = labels;
+	return region->role[labels] == LOSS_CUT ? OK : refuse(finding, "the labels of op %s are not there before it", graph->op[region->loss].name);
+}
+
+static bool allocate(const struct graph *graph, struct loss_region *region)
+{
+	struct arena *arena = &region->arena;
+	region->inside = arena_alloc(arena, graph->ops, sizeof *region->inside);
+	region->moved = arena_alloc(arena, graph->ops, sizeof *region->moved);
+	region->seed = arena_alloc(arena, graph->ops, sizeof *region->seed);
+	region->behind = arena_alloc(arena, graph->ops, sizeof *region->behind);
+	region->role = arena_alloc(arena, graph->tensors, sizeof *region->role);
+	return region->inside && region->moved && region->seed && region->behind && region->role;
+}
+
+enum status loss_region_find(const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region)
+{
+	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
+	*region = (struct loss_region) { .loss = NONE };
+	enum status status = allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
+	if (status == OK)
+		status = find_cut(&finding);
+	if (status == OK) {
+		find_longer(&finding);
+		status = find_ops(&finding);
+	}
+	if (status != OK)
+		return status;
+	find_backward(&finding);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
+	status = find_roles(&finding);
+	if (status == OK)
+		status = find_labels(&finding);
+	return status == OK ? find_order(&finding) : status;
+}
+
+void loss_region_free(struct loss_region *region)
+{
+	arena_free(&region->arena);
+}

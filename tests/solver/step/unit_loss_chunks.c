@@ -1,0 +1,176 @@
+/* unit_loss_chunks.c: a step with its loss in chunks computes what it did, on one device and on two, and holds a part of the logits at a time. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "solver/shard/split_roles.h"
+#include "solver/step/loss_chunks.h"
+#include "src/models/models.h"
+#include "src/read/input.h"
+#include "tests/common/lockstep.h"
+#include "tests/common/support.h"
+
+static struct graph *tiny(const char *name, int64_t batch, bool fused)
+{
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	struct model_config config = model_find(name)->config;
+	struct error error = { 0 };
+	config.layers = 2;
+	config.hidden = config.ffn = 8;
+	config.heads = config.kv_heads = 2;
+	config.head_width = 4;
+	config.vocab = 16;
+	config.seq = config.positions = 6;
+	config.batch = batch;
+	config.fused = fused;
+	struct graph *graph = model_step(name, &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	return graph;
+}
+
+static struct graph *chunked(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
+{
+	struct factors factors;
+	struct error error = { 0 };
+	cr_assert_eq(factors_find(graph, rules, &factors), OK);
+	struct graph *result = loss_chunks_apply(graph, rules, &factors, chunks, report, &error);
+	cr_assert_not_null(result, "%s", error.text);
+	factors_free(&factors);
+	return result;
+}
+
+/* Executes a step on two devices, which must compute what one does. */
+static void execute(const struct graph *graph, const struct rules *rules, const struct axis_roles *roles, struct lockstep *run, struct units *units, struct sharding *sharding)
+{
+	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
+	struct error error = { 0 };
+	cr_assert_eq(units_find(graph, rules, units), OK);
+	cr_assert_eq(split_by_roles(units, &mesh, roles, sharding), OK);
+	struct graph *device = device_graph_build(units, sharding, 0, &error);
+	cr_assert_not_null(device, "%s", error.text);
+	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
+	graph_release(device);
+}
+
+/* Every tensor that both have is the same but for rounding: chunks change the order of sums. */
+static void compare(const struct graph *graph, const struct graph *chunks, const struct rules *rules, const struct axis_roles *roles, const char *what)
+{
+	struct lockstep before, after;
+	struct units units[2];
+	struct sharding sharding[2];
+	uint32_t compared = 0, persistent = 0;
+	execute(graph, rules, roles, &before, &units[0], &sharding[0]);
+	execute(chunks, rules, roles, &after, &units[1], &sharding[1]);
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		uint32_t there = graph_find_tensor(chunks, graph->tensor[t].name);
+		persistent += graph->tensor[t].kind == KIND_PARAMETER;
+		if (there == NONE)
+			continue;
+		struct cell *a = &before.dense.cell[t], *b = &after.dense.cell[there];
+		cr_assert_eq(a->shape.count, b->shape.count);
+		for (int64_t i = 0; i < a->shape.count; i++) {
+			double x = a->memory[a->place[i]], y = b->memory[b->place[i]];
+			cr_assert_lt(fabs(x - y), 1e-9 * (1 + fabs(x)), "%s: %s, element %ld: %g, in chunks %g", what, graph->tensor[t].name, (long)i, x, y);
+		}
+		compared++;
+	}
+	cr_expect_gt(compared, persistent, "%s", what);
+	lockstep_free(&before);
+	lockstep_free(&after);
+	for (int i = 0; i < 2; i++) {
+		sharding_free(&sharding[i]);
+		units_free(&units[i]);
+	}
+}
+
+/* Bytes of the largest tensor that ops make and that has the classes. */
+static int64_t largest(const struct graph *graph)
+{
+	int64_t most = 0;
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		const struct tensor *tensor = &graph->tensor[t];
+		bool classes = tensor->dims > 0 && tensor->shape[tensor->dims - 1] == 16;
+		if (classes && tensor->kind == KIND_ACTIVATION && tensor->bytes > most)
+			most = tensor->bytes;
+	}
+	return most;
+}
+
+Test(loss_chunks, a_step_computes_the_same_in_chunks)
+{
+	static const struct { const char *name; int64_t batch; bool fused; uint32_t chunks, made; } cases[] = {
+		{ "llama", 2, true, 2, 2 }, { "llama", 1, false, 3, 3 }, { "gpt", 2, false, 2, 2 }, { "gpt", 3, false, 4, 3 }, { "gpt", 2, true, 6, 5 },
+		{ "bert", 2, false, 3, 3 } };
+	struct rules *rules = rules_new();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct loss_chunks_report report;
+		struct graph *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
+		cr_expect_eq(report.chunks, cases[i].made, "%s in %u chunks: %s", cases[i].name, report.chunks, report.why);
+		cr_expect_leq(largest(result) * report.chunks, largest(graph) * 3 / 2, "%s", cases[i].name);
+		cr_expect_str_eq(result->name, graph->name);
+		/* a loss in one kernel is not executed in parts of its classes */
+		compare(graph, result, rules, cases[i].fused ? &roles_data : &roles_tensor_sp, cases[i].name);
+		graph_release(result);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Forward and backward passes of a chunk follow each other: no chunk's backward pass waits for another's loss. */
+Test(loss_chunks, a_chunk_does_not_wait_for_the_next)
+{
+	struct rules *rules = rules_new();
+	struct loss_chunks_report report;
+	struct graph *graph = tiny("gpt", 2, false), *result = chunked(graph, rules, 5, &report);
+	uint32_t last = NONE;
+	for (uint32_t op = 0; op < result->ops; op++) {
+		const char *at = strstr(result->op[op].name, ".chunk");
+		uint32_t chunk = at ? (uint32_t)strtoul(at + 6, NULL, 10) : NONE;
+		cr_expect(!at || last == NONE || chunk >= last, "%s", result->op[op].name);
+		last = at ? chunk : last;
+	}
+	cr_expect_eq(last, 4);
+	cr_expect_eq(result->repaired, 0);
+	graph_release(result);
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(loss_chunks, what_cannot_be_cut_stays_and_says_why)
+{
+	struct rules *rules = rules_new();
+	struct loss_chunks_report report;
+	struct graph *graph = tiny("vit", 1, false), *same = chunked(graph, rules, 4, &report);
+	cr_expect_eq(same, graph);
+	cr_expect(strstr(report.why, "one row"), "%s", report.why);
+	graph_release(same);
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(loss_chunks, every_failed_allocation_is_reported_and_nothing_leaks)
+{
+	struct rules *rules = rules_new();
+	struct graph *graph = tiny("gpt", 2, false);
+	struct factors factors;
+	cr_assert_eq(factors_find(graph, rules, &factors), OK);
+	struct graph *result = NULL;
+	for (long n = 0; !result; n += 1 + n / 8) {
+		struct loss_chunks_report report;
+		struct error error = { 0 };
+		long before = memory_blocks();
+		memory_allow(n);
+		result = loss_chunks_apply(graph, rules, &factors, 3, &report, &error);
+		memory_allow(-1);
+		cr_assert(result || error.status == NO_MEMORY);
+		cr_assert(result || memory_blocks() == before, "leak after %ld allocations", n);
+	}
+	graph_release(result);
+	factors_free(&factors);
+	graph_release(graph);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
