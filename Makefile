@@ -37,7 +37,7 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long lessons test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -157,6 +157,9 @@ torch-test: build ## test samples/torch against PyTorch (pip, in build/torch)
 	$(Q)test -x $(BUILD)/torch$(TORCH)/bin/python || python3 -m venv $(BUILD)/torch$(TORCH)
 	$(Q)$(BUILD)/torch$(TORCH)/bin/pip install -q "torch$(if $(TORCH),==$(TORCH))" ./samples/torch
 	$(Q)TORCH_PYTHON=$(BUILD)/torch$(TORCH)/bin/python tests/samples/torch_test
+
+pictures: build ## draw README's pictures from the program, in docs
+	$(Q)BUILD=$(BUILD) docs/screens
 
 # Each lesson's memory over the order, map of addresses and graph.
 LESSONS := $(wildcard samples/lessons/*.jsonl)
