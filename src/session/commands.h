@@ -37,6 +37,7 @@ enum context {
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
 	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, comma takes it back") \
 	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: which op to run next, and why") \
+	X(SCORE, "score", "T", "", IN_ORDER, "", "in the challenge: show time and score, or hide them") \
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory against work, the solver's log, or time over memory") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under the cursor") \
@@ -81,6 +82,7 @@ enum context {
 	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to be compared with") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
 	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or $EDITOR") \
+	X(SHELL, "shell", "!", "", IN_ANY & ~IN_PANEL, "COMMAND", "run a command of the shell: \"$1\" is the op under the cursor, \"$2\" the tensor, \"$3\" the op's place in the program; bind KEY shell COMMAND in the configuration file gives it a key") \
 	X(SAVE, "save", "", "", IN_ANY, "FILE", "save the session so that it can be replayed") \
 	X(PROMPT, "prompt", ":", "prompt", IN_ANY, "", "type a command") \
 	X(TOUR, "tour", "t", "tour", IN_ANY, "", "a guided tour: each t shows the next thing worth seeing") \

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "src/base/lines.h"
 
-#define FIELDS 8
+#define FIELDS 60
 
 struct place { const char *path; unsigned line; int warnings; };
 
@@ -64,7 +64,7 @@ static void read_set(struct user_config *config, char **field, int count, struct
 static void read_bind(struct user_config *config, char **field, int count, struct place *place)
 {
 	enum command_id command = count > 2 ? command_find(field[2]) : COMMAND_COUNT;
-	if (count != 3)
+	if (count < 3)
 		warn(place, "bind KEY COMMAND: expected two words");
 	else if (command == COMMAND_COUNT)
 		warn(place, "there is no command \"%.40s\"", field[2]);
@@ -74,6 +74,14 @@ static void read_bind(struct user_config *config, char **field, int count, struc
 		struct key_binding *binding = &config->binding[config->bindings++];
 		snprintf(binding->key, sizeof binding->key, "%s", field[1]);
 		binding->command = command;
+		size_t used = 0;
+		binding->arguments[0] = '\0';
+		for (int i = 3; i < count && used < sizeof binding->arguments; i++)
+			used += (size_t)snprintf(binding->arguments + used, sizeof binding->arguments - used, "%s%s", used ? " " : "", field[i]);
+		if (used >= sizeof binding->arguments) {
+			warn(place, "bind %s: more than %zu bytes", field[1], sizeof binding->arguments - 1);
+			config->bindings--;
+		}
 	}
 }
 

@@ -2,7 +2,8 @@
  *
  *   # a comment
  *   set KNOB VALUE           a knob's default, or an option of the explorer: theme, glyphs, mouse
- *   bind KEY COMMAND         KEY as `?` names it; COMMAND a word of the command table
+ *   bind KEY COMMAND [ARGUMENT...]   KEY as `?` names it; COMMAND a word of the command table, ARGUMENTs as at the prompt:
+ *                            bind w shell grep -n "$1" notes.txt
  *   color ROLE FG [BG] [ATTRIBUTE...]
  *
  * What is unknown is warned of, with file and line, and left out: it never stops the program.
@@ -16,7 +17,7 @@
 #define CONFIG_BINDINGS 100
 #define CONFIG_COLOURS 60
 
-struct key_binding { char key[16]; enum command_id command; };
+struct key_binding { char key[16]; enum command_id command; char arguments[300]; };
 struct colour { char role[24], foreground[16], background[16], attributes[40]; };
 
 struct user_config {

@@ -265,14 +265,27 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
-/* The command of a key: the user's binding first, then the table's. */
-static enum command_id command_bound(const struct app *app, const char *key)
+/* The user's binding of a key, or NULL. */
+static const struct key_binding *binding_of(const struct app *app, const char *key)
 {
 	const struct user_config *config = app->config;
 	for (int i = config ? config->bindings - 1 : -1; i >= 0; i--)
 		if (strcmp(config->binding[i].key, key) == 0 && (commands[config->binding[i].command].context & app_context(app)))
-			return config->binding[i].command;
-	return command_of_key(key, app_context(app));
+			return &config->binding[i];
+	return NULL;
+}
+
+/* The command of a key: the user's binding first, then the table's. */
+static enum command_id command_bound(const struct app *app, const char *key)
+{
+	const struct key_binding *binding = binding_of(app, key);
+	return binding ? binding->command : command_of_key(key, app_context(app));
+}
+
+static const char *arguments_bound(const struct app *app, const char *key)
+{
+	const struct key_binding *binding = binding_of(app, key);
+	return binding ? binding->arguments : "";
 }
 
 static bool contains(struct rect rect, const struct key_press *key)
@@ -309,7 +322,8 @@ static void click(struct app *app, const struct key_press *key)
 static void key_in_view(struct app *app, const struct key_press *key)
 {
 	enum command_id command = command_bound(app, key->name);
-	char line[64];
+	const char *arguments = arguments_bound(app, key->name);
+	char line[400];
 	if (strcmp(key->name, "^C") != 0)
 		app->interrupted = false;
 	if (command == COMMAND_COUNT) {
@@ -319,6 +333,11 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	if (command == COMMAND_CLICK && strcmp(key->name, "click") == 0) {
 		view_say(&app->model, "%s", "");
 		click(app, key);
+		return;
+	}
+	if (*arguments) {
+		snprintf(line, sizeof line, "%s %s", commands[command].word, arguments);
+		app_run_line(app, line);
 		return;
 	}
 	/* Some commands look at the key that ran them. */

@@ -30,7 +30,7 @@
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
 
 /* What only the owner of the terminal can do. */
-enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4, WISH_COPY = 8, WISH_EDIT = 16 };
+enum wish { WISH_REDRAW = 1, WISH_SUSPEND = 2, WISH_MOUSE = 4, WISH_COPY = 8, WISH_EDIT = 16, WISH_SHELL = 32 };
 
 struct app {
 	struct session *session;
@@ -66,6 +66,8 @@ struct app {
 	char confirm[LINE_SIZE];         /* the line that waits for a yes */
 	int tour;                        /* steps of the tour shown so far */
 	bool interrupted;                /* the last key was ^C with nothing to stop */
+	char shelled[600];               /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
+	char shell_word[3][1000];
 	bool mouse;                      /* wanted; WISH_MOUSE tells of a change */
 	unsigned wishes;                 /* enum wish; the owner of the terminal clears them */
 	bool running;

@@ -341,6 +341,23 @@ static void edit_source(struct app *app)
 		app->wishes |= WISH_EDIT;
 }
 
+/* Names go to the shell as arguments, never as a part of the command. */
+static void run_shell(struct app *app, const char *command)
+{
+	const struct model *model = &app->model;
+	const struct graph *graph = model->plan->graph;
+	const char *src = model->op < graph->ops ? graph->op[model->op].src : NULL;
+	if (!*command) {
+		app_open_line(app, MODE_PROMPT, "shell ");
+		return;
+	}
+	snprintf(app->shelled, sizeof app->shelled, "%s", command);
+	snprintf(app->shell_word[0], sizeof *app->shell_word, "%s", model->op < graph->ops ? graph->op[model->op].name : "");
+	snprintf(app->shell_word[1], sizeof *app->shell_word, "%s", model->storage < graph->storages ? storage_name(model->plan, model->storage) : "");
+	snprintf(app->shell_word[2], sizeof *app->shell_word, "%s", src ? src : "");
+	app->wishes |= WISH_SHELL;
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -407,6 +424,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_COLOURS: next_theme(app); return true;
 	case COMMAND_COPY: copy_name(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;
+	case COMMAND_SHELL: run_shell(app, arguments); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
 	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
 	default: return false;

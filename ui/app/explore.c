@@ -39,6 +39,14 @@ static void edit(struct loop *loop)
 	terminal_run(loop->terminal, words);
 }
 
+static void run_shell(struct loop *loop)
+{
+	const struct app *app = loop->app;
+	const char *const words[] = { "sh", "-c", "c=$1; shift; eval \"$c\"; printf '\\n[Enter goes back] '; read -r c", "sh", app->shelled, app->shell_word[0],
+		app->shell_word[1], app->shell_word[2], NULL };
+	terminal_run(loop->terminal, words);
+}
+
 static void grant_wishes(struct loop *loop)
 {
 	if (loop->app->wishes & WISH_REDRAW)
@@ -51,6 +59,8 @@ static void grant_wishes(struct loop *loop)
 		terminal_copy(loop->terminal, loop->app->copied);
 	if (loop->app->wishes & WISH_EDIT)
 		edit(loop);
+	if (loop->app->wishes & WISH_SHELL)
+		run_shell(loop);
 	loop->app->wishes = 0;
 }
 
@@ -69,6 +79,9 @@ static void handle_signals(struct loop *loop)
 static void handle_keys(struct loop *loop)
 {
 	struct key_press key;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	loop->app->model.clock = now.tv_sec;
 	while (loop->app->running && terminal_key(loop->terminal, &key)) {
 		app_key(loop->app, &key);
 		grant_wishes(loop);
@@ -93,12 +106,14 @@ static int since_drawn(const struct loop *loop)
 	return since(&loop->drawn, PROGRESS_MS);
 }
 
+/* Whether the screen must be drawn: a timer runs on it, or what was watched changed. */
 static bool watch(struct loop *loop)
 {
 	if (since(&loop->watched, WATCH_MS) < WATCH_MS)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &loop->watched);
-	return app_watch(loop->app);
+	loop->app->model.clock = loop->watched.tv_sec;
+	return app_watch(loop->app) || loop->app->model.ticks;
 }
 
 static void run(struct loop *loop)

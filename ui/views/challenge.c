@@ -100,7 +100,9 @@ static void begin(struct challenge *challenge, struct model *model)
 {
 	const struct plan *plan = model->plan;
 	struct error error;
+	bool scored = challenge->scored;
 	challenge_end(challenge);
+	challenge->scored = scored;
 	if (plan->graph->ops > CHALLENGE_MOST) {
 		view_say(model, "the challenge is for graphs of up to %u ops: try samples/diamond.jsonl", CHALLENGE_MOST);
 		return;
@@ -117,6 +119,9 @@ static void begin(struct challenge *challenge, struct model *model)
 		return;
 	}
 	challenge->on = true;
+	challenge->scored = scored;
+	challenge->begun = model->clock;
+	challenge->ended = -1;
 	challenge->graph = plan->graph->fingerprint;
 	if (!look(challenge, model))
 		return;
@@ -135,6 +140,8 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	if (schedule_run(&challenge->schedule, challenge->done, challenge->candidate[challenge->selected].op) != OK)
 		return;
 	challenge->done++;
+	if (challenge->done == challenge->problem.ops)
+		challenge->ended = model->clock;
 	if (look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
 		view_say(model, "from here the best you can reach is %s, before it was %s", bytes_text(challenge->reachable, now, sizeof now),
 			 bytes_text(before, was, sizeof was));
@@ -147,6 +154,8 @@ static void take_back(struct challenge *challenge, struct model *model)
 		return;
 	}
 	uint32_t op = challenge->schedule.order[--challenge->done];
+	challenge->undone++;
+	challenge->ended = -1;
 	if (!look(challenge, model))
 		return;
 	for (uint32_t i = 0; i < challenge->candidates; i++)
@@ -180,6 +189,10 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 	case COMMAND_STEP_BACK:
 	case COMMAND_LEFT: take_back(challenge, model); return true;
 	case COMMAND_HINT: hint(challenge); return true;
+	case COMMAND_SCORE:
+		challenge->scored = !challenge->scored;
+		model->ticks = challenge->scored;
+		return true;
 	case COMMAND_CLICK:
 		if (model->click_y >= challenge->first_row && model->click_y - challenge->first_row < (int)challenge->candidates)
 			challenge->selected = (uint32_t)(model->click_y - challenge->first_row);
@@ -193,6 +206,15 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
+/* 1000 for an order as good as the best known; what is above costs its share, a hint 50, an op taken back 20. */
+static int score_of(const struct challenge *challenge)
+{
+	int64_t peak = challenge->done == challenge->problem.ops ? challenge->peak : challenge->reachable;
+	double share = peak > 0 ? (double)challenge->optimum / (double)peak : 1;
+	int score = (int)(1000 * share) - 50 * (int)challenge->hints - 20 * (int)challenge->undone;
+	return score > 0 ? score : 0;
+}
+
 static void draw_score(struct frame *frame, const struct challenge *challenge)
 {
 	int x = 0, width = frame->window.width;
@@ -205,6 +227,15 @@ static void draw_score(struct frame *frame, const struct challenge *challenge)
 	snprintf(text, sizeof text, "reachable %s", bytes_text(challenge->reachable, bytes, sizeof bytes));
 	if (challenge->done < challenge->problem.ops)
 		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD, text);
+}
+
+/* At the right end of a line across. */
+static void draw_time(struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
+{
+	int64_t seconds = (challenge->ended >= 0 ? challenge->ended : model->clock) - challenge->begun;
+	char text[64];
+	snprintf(text, sizeof text, " score %d, %d:%02d ", score_of(challenge), (int)(seconds / 60), (int)(seconds % 60));
+	frame_right(frame, frame->window.width - 2, y, ROLE_TITLE, text);
 }
 
 static void draw_result(struct frame *frame, struct rect rect, const struct challenge *challenge)
@@ -231,6 +262,8 @@ static void draw_choice(struct frame *frame, struct rect rect, struct challenge 
 	const struct order_schedule *schedule = &challenge->schedule;
 	int rows = rect.height - 3;
 	frame_repeat(frame, 0, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	if (challenge->scored)
+		draw_time(frame, challenge, model, rect.y);
 	if (challenge->done == challenge->problem.ops) {
 		draw_result(frame, (struct rect){ 0, rect.y + 1, rect.width, rect.height - 1 }, challenge);
 		return;

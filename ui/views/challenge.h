@@ -14,7 +14,9 @@ struct challenge {
 	struct order_schedule schedule;    /* the ops that ran, then the rest in the best order from there */
 	struct candidate *candidate; /* [ops] those that can run, [candidates] */
 	uint32_t candidates, selected;
-	uint32_t done, hints;
+	uint32_t done, hints, undone;
+	bool scored;                 /* time and score are shown */
+	int64_t begun, ended;        /* seconds of the model's clock; ended < 0: not yet */
 	bool hinted;                 /* the hint of this step is shown */
 	int64_t peak;                /* of what ran */
 	int64_t reachable, bound;    /* the lowest peak found for any order that begins so, and that no such order beats */

@@ -170,6 +170,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_EARLIER: move_by_hand(view, model, -1); return true;
 	case COMMAND_LATER: move_by_hand(view, model, 1); return true;
 	case COMMAND_PLANNED: forget(view); return true;
+	case COMMAND_SCORE:
 	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); return true;
 	case COMMAND_PEAK: go(view, model, view->schedule.peak_position); return true;
 	case COMMAND_LEFT: go(view, model, (int64_t)position - 1); return true;

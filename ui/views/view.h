@@ -75,6 +75,9 @@ struct model {
 	char filter[100];                 /* rows that don't contain it are hidden; "" shows all */
 	char search[100];                 /* what n and N look for */
 
+	int64_t clock;                    /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
+	bool ticks;                       /* the view shows the time: draw again when a second is over */
+
 	int click_x, click_y;             /* the mouse, from the view's upper left corner, for COMMAND_CLICK */
 
 	char request[1000];               /* a line for the prompt's interpreter, "" for none */
