@@ -19,6 +19,24 @@ static bool waits(const struct modelling *modelling, uint32_t op)
 	return modelling->costs->stream[op] == 0 && modelling->costs->time[op] > 0;
 }
 
+/* A copy to the host that is waited for begins when what it copies is there: its memory is let go of by the wait. */
+static bool is_waited_for(const struct graph *graph, uint32_t op)
+{
+	bool waits = false;
+	if (graph->op[op].added == ADDED_OFFLOAD)
+		FOR_ROW(i, &graph->succ, op)
+			waits |= graph->op[graph->succ.item[i]].added == ADDED_OFFLOAD_WAIT;
+	return waits;
+}
+
+/* A fetch begins where the memory is that it fills. */
+static uint32_t place_of(const struct graph *graph, uint32_t op)
+{
+	uint32_t pair = graph->inplace_start[op];
+	uint32_t buffer = graph->op[op].added == ADDED_FETCH && pair < graph->inplace_start[op + 1] ? graph->tensor[graph->inplace[pair].in].writer : NONE;
+	return buffer != NONE && graph->op[buffer].added == ADDED_FETCH_BUFFER ? buffer : op;
+}
+
 static void find_early(struct modelling *modelling)
 {
 	const struct graph *graph = modelling->graph;
@@ -26,8 +44,9 @@ static void find_early(struct modelling *modelling)
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p];
 		modelling->position[op] = p;
+		modelling->use[op] = before;
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0)
-			modelling->model->release[op] = before;
+			modelling->model->release[op] = is_waited_for(graph, op) ? NONE : modelling->use[place_of(graph, op)];
 		else if (waits(modelling, op))
 			before = op;
 		modelling->early[op] = !waits(modelling, op) && csr_length(&graph->reads, op) > 0;

@@ -12,7 +12,7 @@
 #include "solver/graph/graph.h"
 #include "mesh.h"
 
-#define STREAMS_MAX (2 + MESH_AXES)
+#define STREAMS_MAX (3 + MESH_AXES)
 
 struct step_model {
 	uint32_t ops, streams;
@@ -38,7 +38,8 @@ struct step_costs {
 
 /* The model of a graph in an order. A collective has its place there: it begins no earlier than the last op that computes before it, so
  * that the plan's memory holds but for one op. Those whose operands are there from the start of the step (gathers of parameters, ZeRO 3)
- * run one layer ahead, as FSDP's do: they may begin when the first op that reads the layer before begins. OK or NO_MEMORY; free it in
+ * run one layer ahead, as FSDP's do: they may begin when the first op that reads the layer before begins. A copy to the host that a wait reads may begin
+ * when its operand is there, since the wait lets go of the memory; a copy back, where the memory is allocated that it fills. OK or NO_MEMORY; free it in
  * any case. O(size). */
 enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model);
 void step_model_free(struct step_model *model);

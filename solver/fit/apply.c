@@ -163,6 +163,21 @@ static void run_first(struct apply *apply, uint32_t op)
 	apply->op[op] = build_copy_op(&apply->build, graph, op, apply->tensor);
 }
 
+/* From here on what runs again finds the storage where it was fetched to. */
+static void follow_fetch(struct apply *apply, uint32_t op)
+{
+	const struct graph *graph = apply->graph;
+	uint32_t storage = apply->step->brings[op];
+	apply->instance[storage]++;
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t tensor = graph->members.item[i], writer = graph->tensor[tensor].writer;
+		if (writer != NONE && apply->step->view[writer])
+			continue;
+		apply->tensor[tensor] = apply->tensor[graph->writes.item[graph->writes.start[op]]];
+		apply->of[tensor] = apply->instance[storage];
+	}
+}
+
 static bool is_anew(const struct apply *apply, uint32_t storage)
 {
 	return apply->step->droppable[storage] && apply->state[storage] != FIT_KEEP;
@@ -263,6 +278,8 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 			run_again(&apply, replay->run[i] / 2, replay->stays[i]);
 		else
 			run_first(&apply, replay->run[i] / 2);
+		if (step->brings[replay->run[i] / 2] != NONE)
+			follow_fetch(&apply, replay->run[i] / 2);
 	}
 	if (fine)
 		build_copy_control(&apply.build, step->graph, apply.op);

@@ -214,9 +214,9 @@ static bool find_dominated(struct fit_base *base)
 
 static uint32_t find_window(const struct fit_base *base)
 {
-	uint32_t turn = 0;
-	while (turn < base->step->ops && base->step->forward[base->order[turn]])
-		turn++;
+	uint32_t turn = base->step->ops;
+	while (turn > 0 && !base->step->forward[base->order[turn - 1]])
+		turn--;
 	return (base->step->ops - turn) / base->step->layers;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bound.h"
+#include "solver/cost/mesh.h"
 
 __extension__ typedef __int128 wide;
 
@@ -17,6 +18,8 @@ const char *const fit_arc_names[FIT_ARC_COUNT] = { FIT_ARCS(X) };
 struct fit_turn {
 	uint32_t op;
 	int64_t there;             /* bytes that are there whatever is kept */
+	int64_t away;              /* bytes that may wait in the host then, at no time while the price is at most price_most */
+	int64_t price_most;
 	bool *needed;              /* [storages] droppable, read by an op that must run after */
 	bool *priced;              /* [storages] droppable, not touched by the op */
 	int64_t *time;             /* [ops] that a rerun after the moment costs */
@@ -77,7 +80,25 @@ static void look_at(const struct fit_step *loose, struct fit_turn *turn, const b
 		turn->time[op] = loose->forward[op] && before[op] ? loose->time[op] : 0;
 }
 
-static bool find_turn(struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
+/* Copies to the host take the link for bytes / rate before z, and what must run after z, z itself and all that runs again come on top of that. So a step of `total` + extra has
+ * extra >= bytes / rate + reruns - (total - time of z and of D), and extra >= reruns: the link is worth rate * (total - time of z and D) bytes while a byte's price is at most
+ * 1 / rate. So is the host's memory, at any price. */
+static void find_away(const struct fit_input *input, const struct fit_step *loose, struct fit_turn *turn, const bool *after)
+{
+	int64_t left = 0;
+	turn->price_most = PRICE_MOST;
+	if (!input->link || input->link->rate <= 0)
+		return;
+	for (uint32_t op = 0; op < loose->ops; op++)
+		left += (loose->view[op] ? 0 : input->time[op]) - (after[op] || op == turn->op ? loose->time[op] : 0);
+	wide carried = (wide)(left > 0 ? left : 0) * input->link->rate / PICOSECONDS + 1;
+	wide price = (wide)PICOSECONDS * FIT_PRICE_UNIT / input->link->rate;
+	turn->away = carried < input->link->memory ? (int64_t)carried : input->link->memory;
+	if (carried < input->link->memory && price < PRICE_MOST)
+		turn->price_most = (int64_t)price;
+}
+
+static bool find_turn(const struct fit_input *input, struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	struct fit_turn *turn = &bounds->turn[bounds->turns];
@@ -92,6 +113,7 @@ static bool find_turn(struct fit_bounds *bounds, uint32_t op, uint32_t *stack, b
 	reach(&loose->graph->pred, op, stack, before);
 	reach(&loose->graph->succ, op, stack, after);
 	look_at(loose, turn, before, after);
+	find_away(input, loose, turn, after);
 	bounds->turns++;
 	return true;
 }
@@ -114,11 +136,16 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 		&& fit_network_new(&bounds->loose, true, &bounds->network) == OK;
 	for (uint32_t i = 0; i < count && fine; i++)
 		if (!forward[op[i]])
-			fine = find_turn(bounds, op[i], stack, before, after);
+			fine = find_turn(input, bounds, op[i], stack, before, after);
 	mem_free(before);
 	mem_free(after);
 	mem_free(stack);
 	return fine ? OK : NO_MEMORY;
+}
+
+uint32_t fit_bounds_op(const struct fit_bounds *bounds, uint32_t i)
+{
+	return bounds->turn[i].op;
 }
 
 void fit_bounds_free(struct fit_bounds *bounds)
@@ -126,6 +153,12 @@ void fit_bounds_free(struct fit_bounds *bounds)
 	fit_network_free(&bounds->network);
 	fit_step_free(&bounds->loose);
 	arena_free(&bounds->arena);
+}
+
+/* Bytes for what is priced, on the device or in the host. */
+static int64_t room_of(const struct fit_turn *turn, int64_t cap)
+{
+	return cap - turn->there + turn->away;
 }
 
 /* ---- one moment ----------------------------------------------------------------------------------------------- */
@@ -172,16 +205,16 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	struct line low = { 0, turn->wanted - room }, high, now;
 	int64_t found = 0;
 	*best = 0;
-	enum status status = cut_at(bounds, turn, PRICE_MOST, room, control, &high);
+	enum status status = cut_at(bounds, turn, turn->price_most, room, control, &high);
 	if (status != OK)
 		return status;
 	if (turn->value > *best) {
 		*best = turn->value;
-		found = PRICE_MOST;
+		found = turn->price_most;
 	}
 	for (int round = 0; round < ROUNDS && high.over < 0; round++) {
 		wide next = (wide)(high.time - low.time) * FIT_PRICE_UNIT / ((wide)low.over - high.over);
-		int64_t trial = next < 1 ? 1 : next > PRICE_MOST ? PRICE_MOST : (int64_t)next;
+		int64_t trial = next < 1 ? 1 : next > turn->price_most ? turn->price_most : (int64_t)next;
 		status = cut_at(bounds, turn, trial, room, control, &now);
 		if (status != OK)
 			return status;
@@ -272,8 +305,8 @@ static enum status try_all(struct fit_bounds *bounds, int64_t cap, int64_t price
 		struct fit_turn *turn = &bounds->turn[i];
 		struct line line;
 		turn->value = 0;
-		if (i != bounds->best && turn->wanted > cap - turn->there)
-			status = cut_at(bounds, turn, price, cap - turn->there, control, &line);
+		if (i != bounds->best && turn->wanted > room_of(turn, cap))
+			status = cut_at(bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
 	}
 	return status;
 }
@@ -302,8 +335,8 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 		return OK;
 	if (impossible(bounds, cap, certificate))
 		return INFEASIBLE;
-	if (bounds->turn[at].wanted > cap - bounds->turn[at].there)
-		status = climb(bounds, &bounds->turn[at], cap - bounds->turn[at].there, control, &price, &best);
+	if (bounds->turn[at].wanted > room_of(&bounds->turn[at], cap))
+		status = climb(bounds, &bounds->turn[at], room_of(&bounds->turn[at], cap), control, &price, &best);
 	if (status == OK)
 		status = try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control);
 	for (int round = 0; round < REFINED && status == OK; round++) {
@@ -311,10 +344,10 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 		for (uint32_t i = 0; i < bounds->turns; i++)
 			if (i != at && bounds->turn[i].value > (next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
 				next = i;
-		if (next == NONE || bounds->turn[next].wanted <= cap - bounds->turn[next].there)
+		if (next == NONE || bounds->turn[next].wanted <= room_of(&bounds->turn[next], cap))
 			break;
 		int64_t other = 0, value = 0;
-		status = climb(bounds, &bounds->turn[next], cap - bounds->turn[next].there, control, &other, &value);
+		status = climb(bounds, &bounds->turn[next], room_of(&bounds->turn[next], cap), control, &other, &value);
 		bounds->turn[next].value = INT64_MIN;
 		if (value > best) {
 			best = value;
@@ -326,7 +359,7 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 	*slope = (double)price / (double)FIT_PRICE_UNIT;
 	if (status == OK && certificate && best > 0) {
 		struct fit_turn *turn = &bounds->turn[bounds->best];
-		status = prove(bounds, turn, price, cap - turn->there, control, certificate);
+		status = prove(bounds, turn, price, room_of(turn, cap), control, certificate);
 	}
 	return status;
 }
@@ -352,13 +385,23 @@ enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct cont
 	struct fit_turn *turn = bounds->turns > 0 ? &bounds->turn[bounds->best] : NULL;
 	struct line ignored;
 	*line = (struct fit_line){ 0 };
+	price = turn && price > turn->price_most ? turn->price_most : price;
 	enum status status = turn ? cut_at(bounds, turn, price, 0, control, &ignored) : OK;
 	if (turn && status == OK)
-		*line = (struct fit_line){ price, turn->value, turn->there };
+		*line = (struct fit_line){ price, turn->value, turn->there - turn->away };
 	return status;
 }
 
 int64_t fit_line_at(const struct fit_line *line, int64_t cap)
 {
 	return line->value - worth(line->price, cap - line->there);
+}
+
+enum status fit_bound_kept(struct fit_bounds *bounds, int64_t price, struct control *control, bool *kept)
+{
+	struct fit_line line;
+	enum status status = fit_bound_line(bounds, price, control, &line);
+	for (uint32_t s = 0; s < bounds->loose.storages; s++)
+		kept[s] = bounds->turns > 0 && status == OK && bounds->kept[s];
+	return status;
 }

@@ -8,7 +8,8 @@
  *
  *     extra time  >=  minimum cut - lambda * room,      room = cap - persistent - bytes of Q and N - workspace of z
  *
- * and a room below 0 proves that nothing fits. Ops of the backward pass that do not depend on the loss count to the forward pass.
+ * and a room below 0 proves that nothing fits. With a link to the host, what waits there at z is a third choice at the same price: the room grows by what the link carries in the
+ * time that the step leaves before z, and lambda stays at most 1 / rate, since above it waiting for the link is cheaper (find_away()). Ops of the backward pass that do not depend on the loss count to the forward pass.
  * The bound is over plans that rerun what struct fit_step calls droppable, and nothing else.
  */
 #ifndef TIDEMARK_FIT_BOUND_H
@@ -54,6 +55,9 @@ struct fit_bounds {
 enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, uint32_t count, struct fit_bounds *bounds);
 void fit_bounds_free(struct fit_bounds *bounds);
 
+/* The op of moment i. */
+uint32_t fit_bounds_op(const struct fit_bounds *bounds, uint32_t i);
+
 /* The best bound at the cap, in picoseconds, its slope (picoseconds that a byte more of cap is worth) and, where certificate is not NULL, the proof.
  * OK; INFEASIBLE: proved that nothing fits, certificate->op is the op whose own operands forbid it; CANCELLED, LIMIT, NO_MEMORY.
  * Some 20 to 50 cuts. */
@@ -61,6 +65,9 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 
 /* No order has a lower peak where these storages [storages] are kept, whatever else is done. O(turns * storages). */
 int64_t fit_bound_peak(const struct fit_bounds *bounds, const bool *kept);
+
+/* What the cut of the last bound's price keeps, on the device or in the host: kept [storages]. As fit_bound_line(). */
+enum status fit_bound_kept(struct fit_bounds *bounds, int64_t price, struct control *control, bool *kept);
 
 /* The bound at one price, for every cap at once: at least value - price * (cap - there), of the moment that was best at the last fit_bound(). */
 struct fit_line { int64_t price, value, there; };

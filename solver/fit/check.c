@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "solver/cost/mesh.h"
 
 __extension__ typedef __int128 wide;
 
@@ -282,6 +283,22 @@ static int64_t bytes_there(const struct proof *proof)
 	return there;
 }
 
+/* Bytes that may be in the host while z runs, for nothing at the certificate's price: what the link carries in the time that must not be spent on ops from z on, or what
+ * the host holds. */
+static int64_t bytes_away(const struct proof *proof)
+{
+	const struct fit_link *link = proof->input->link;
+	const int64_t *sure = proof->input->sure ? proof->input->sure : proof->input->time;
+	wide before = 0;
+	if (!link || link->rate <= 0)
+		return 0;
+	for (uint32_t op = 0; op < proof->graph->ops; op++)
+		before += proof->input->time[op] - (proof->after[op] || op == proof->certificate->op ? sure[op] : 0);
+	wide carried = (before > 0 ? before : 0) * link->rate / PICOSECONDS + 1;
+	bool dear = (wide)proof->certificate->price * link->rate > (wide)FIT_PRICE_UNIT * PICOSECONDS;
+	return carried < link->memory && !dear ? (int64_t)carried : link->memory;
+}
+
 enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound, const struct fit_certificate *certificate, struct error *error)
 {
 	struct proof proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
@@ -293,8 +310,9 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	enum status status = set_up(&proof);
 	status = status == OK ? check_flow(&proof, &value) : status;
 	if (status == OK) {
-		int64_t room = cap - bytes_there(&proof);
-		wide proved = (wide)value - ((wide)certificate->price * room + (room > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
+		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
+		wide worth = (wide)certificate->price * ((wide)room + away);
+		wide proved = (wide)value - (worth + (worth > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
 		if (certificate->impossible && room >= 0)
 			status = wrong(&proof, "the op's own operands fit the cap");
 		else if (!certificate->impossible && room >= 0 && proved < bound)

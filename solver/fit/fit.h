@@ -21,6 +21,7 @@
  *     baselines   what simple strategies choose
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
+ *     offload     what waits in the host's memory, and when
  *     bound       the bound under every plan, and its certificate
  *     check       checks a certificate without the solver
  *     apply       the step as a graph in which ops run again

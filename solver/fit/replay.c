@@ -141,6 +141,8 @@ static void run(struct play *play, uint32_t op, bool again)
 		replay->when[op] = now;
 	}
 	replay->stays[now] = make(play, op, again);
+	if (step->brings[op] != NONE)
+		replay->current[step->brings[op]] = replay->current[step->brought[op]];
 	replay->run[now] = 2 * op + again;
 	replay->at[now] = play->position;
 	replay->length++;

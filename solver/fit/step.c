@@ -39,7 +39,7 @@ enum status fit_early_ops(const struct graph *graph, bool *forward)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		any |= late[op] = graph->op[op].phase != PHASE_FORWARD && reads_output(graph, op);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool backward = graph->op[op].phase != PHASE_FORWARD;
+		bool backward = graph->op[op].phase == PHASE_BACKWARD;
 		late[op] |= !any && backward;          /* the first op after the pass */
 		any |= backward;
 		FOR_ROW(i, &graph->pred, op)
@@ -103,13 +103,29 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 	step->view = arena_alloc(arena, graph->ops, sizeof *step->view);
 	step->random = arena_alloc(arena, graph->ops, sizeof *step->random);
 	step->norm = arena_alloc(arena, graph->ops, sizeof *step->norm);
+	step->brings = arena_alloc(arena, graph->ops, sizeof *step->brings);
+	step->brought = arena_alloc(arena, graph->ops, sizeof *step->brought);
 	step->bytes = arena_alloc(arena, graph->storages, sizeof *step->bytes);
 	step->droppable = arena_alloc(arena, graph->storages, sizeof *step->droppable);
 	step->saved = arena_alloc(arena, graph->storages, sizeof *step->saved);
 	step->fixed = arena_alloc(arena, graph->storages, sizeof *step->fixed);
 	step->outer = arena_alloc(arena, graph->storages, sizeof *step->outer);
-	return step->time && step->workspace && step->forward && step->view && step->random && step->norm && step->bytes && step->droppable && step->saved
+	return step->time && step->workspace && step->forward && step->view && step->random && step->norm && step->brings && step->brought && step->bytes && step->droppable && step->saved
 		&& step->fixed && step->outer;
+}
+
+/* What a fetch fetches: the storage that was offloaded. */
+static void note_fetch(struct fit_step *step, uint32_t op)
+{
+	const struct graph *graph = step->graph;
+	step->brings[op] = step->brought[op] = NONE;
+	if (graph->op[op].added != ADDED_FETCH || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+		return;
+	uint32_t writer = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer;
+	if (writer == NONE || graph->op[writer].added != ADDED_OFFLOAD || csr_length(&graph->reads, writer) == 0)
+		return;
+	step->brings[op] = graph->tensor[graph->reads.item[graph->reads.start[writer]]].storage;
+	step->brought[op] = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
 }
 
 static void note_ops(const struct fit_input *input, struct fit_step *step)
@@ -118,6 +134,7 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
 		step->view[op] = is_view(graph, op);
+		note_fetch(step, op);
 		step->random[op] = input->traits[op] & TRAIT_RANDOM;
 		step->norm[op] = input->traits[op] & TRAIT_STATISTICS;
 		step->time[op] = step->view[op] ? 0 : input->time[op];
@@ -222,6 +239,9 @@ static bool find_touches(struct fit_step *step)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->touches, op)
 			step->outer[graph->touches.item[i]] &= !step->forward[op];
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (step->brought[op] != NONE)
+			step->outer[step->brought[op]] = false;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t storage = graph->touches.item[i];

@@ -29,6 +29,13 @@ enum fit_state {
 	FIT_STATES
 };
 
+/* The link to the host's memory: storages that could run again may wait there instead. */
+struct fit_link {
+	int64_t rate;              /* bytes a second, each way */
+	int64_t memory;            /* bytes that wait there at most */
+	const int64_t *time;       /* [storages] picoseconds of a copy; bounds don't read it */
+};
+
 /* What a caller decided already. */
 enum fit_fixed { FIT_FREE, FIT_KEPT, FIT_DROPPED };
 
@@ -42,6 +49,7 @@ struct fit_input {
 	enum fit_random random;
 	const uint8_t *fixed;      /* [storages] enum fit_fixed; NULL: all free */
 	const bool *forward;       /* [ops] counted to the forward pass; NULL: by their phase */
+	const struct fit_link *link; /* for bounds: over plans that use it, too; NULL: over those that don't */
 };
 
 struct fit_step {
@@ -54,6 +62,7 @@ struct fit_step {
 	int64_t persistent;        /* bytes that are always there */
 	int64_t total, forward_time; /* picoseconds of all ops, of those of the forward pass */
 	bool *forward, *view, *random; /* [ops] */
+	uint32_t *brings, *brought; /* [ops] of a copy back from the host: the storage that it was made of, and the one that it fills, which ops that run again read from then on; NONE */
 	bool *norm;                /* [ops] its result does not depend on the running statistics that it brings up to date */
 	bool *droppable;           /* [storages] */
 	bool *saved;               /* [storages] droppable, and an op after the pass reads it */

@@ -200,6 +200,8 @@ const struct rule rules_aten[] = {
 	{ "tidemark.cross_entropy_backward", ", n v^, n -> n v", COST_ELEMENT, "", "", NULL, TRAIT_MAXIMA_OF_ROWS },
 	{ "tidemark.offload", ANY, COST_ELEMENT, "", "", NULL, 0 }, /* every device moves its own piece */
 	{ "tidemark.fetch", ANY, COST_ELEMENT, "", "", NULL, 0 },
+	{ "tidemark.offload_wait", ANY, COST_NONE, "", "", NULL, 0 },
+	{ "tidemark.fetch_buffer", "@source", COST_NONE, "", "", NULL, 0 },
 	{ "tidemark.random_state", "@source", COST_NONE, "", "", NULL, 0 }, /* the generator's seed and offset, for an op that runs again */
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL, TRAIT_DISPATCH | TRAIT_ROUTES },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_ROUTES },

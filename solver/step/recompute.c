@@ -28,6 +28,9 @@ struct replay {
 	uint32_t *leaves;       /* [storages] the op after which it goes to the host (graph), or NONE */
 	uint32_t *host;         /* [storages] the draft's tensor while it waits there, else NONE */
 	bool *back;             /* [storages] has been fetched: views of it are made anew where they are needed */
+	const struct offload_window **window; /* [storages] when it is in the host, or NULL: from its last forward reader to the next one */
+	struct csr gone, come;  /* op -> storages whose windows begin or end there */
+	uint32_t *pinned, pins; /* [2 * windows] the draft's ops that the next op comes after */
 };
 
 static bool is_forward(const struct graph *graph, uint32_t op)
@@ -242,6 +245,15 @@ static bool wanted_anew(const struct replay *replay, uint32_t tensor)
 	return is_forward(replay->graph, writer) && !replay->done[writer] && !kept(replay, tensor);
 }
 
+/* An op that makes nothing but other names. */
+static bool names_only(const struct graph *graph, uint32_t op)
+{
+	bool only = csr_length(&graph->writes, op) > 0;
+	FOR_ROW(i, &graph->writes, op)
+		only &= is_view(graph, graph->writes.item[i]);
+	return only;
+}
+
 /* A copy of a tensor, called NAME.again; a view of what its root has become. */
 static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 {
@@ -364,6 +376,11 @@ static void run_again(struct replay *replay, uint32_t op)
 
 /* ---- offloading -------------------------------------------------------------------------------------------- */
 
+static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	return allocator_of(graph, storage) == op || writes_in_place(graph, op, storage);
+}
+
 static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
 {
 	const struct graph *graph = replay->graph;
@@ -372,9 +389,9 @@ static void note_offloads(struct replay *replay, const uint32_t *offload, uint32
 	for (uint32_t i = 0; i < offloads; i++) {
 		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
 		FOR_ROW(j, &graph->users, storage)
-			if (is_forward(graph, graph->users.item[j]))
+			if (is_forward(graph, graph->users.item[j]) && (!replay->window[storage] || writes_storage(graph, graph->users.item[j], storage)))
 				last = graph->users.item[j];
-		if (replay->activations->saved[storage])
+		if (replay->activations->saved[storage] || replay->window[storage])
 			replay->leaves[storage] = last;
 	}
 }
@@ -399,14 +416,60 @@ static void offload_storage(struct replay *replay, uint32_t storage)
 	replay->host[storage] = move(replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
 }
 
+/* What is put between two ops of the step stays there: behind the last op before it that computes, before the next. */
+static void pin(struct replay *replay, uint32_t op)
+{
+	const struct graph *graph = replay->graph;
+	uint32_t before = op;
+	while (before > 0 && (replay->op[before - 1] == NONE || names_only(graph, before - 1)))
+		before--;
+	if (replay->build.status == OK && before > 0 && draft_after(replay->build.draft, replay->build.op, replay->op[before - 1]) != OK)
+		replay->build.status = NO_MEMORY;
+	replay->pinned[replay->pins++] = replay->build.op;
+}
+
+/* The copy is out: from here on the memory is free. */
+static void let_go(struct replay *replay, uint32_t storage, uint32_t op)
+{
+	struct build *build = &replay->build;
+	if (replay->host[storage] == NONE)
+		return;
+	build->phase = PHASE_COMMUNICATION;
+	build->module = replay->graph->op[replay->leaves[storage]].module;
+	build_op(build, added_types[ADDED_OFFLOAD_WAIT], IN(replay->original[replay->graph->storage[storage].root], replay->host[storage]));
+	pin(replay, op);
+}
+
+/* Memory to come back to. */
+static uint32_t make_buffer(struct replay *replay, uint32_t storage, uint32_t op)
+{
+	struct build *build = &replay->build;
+	uint32_t root = replay->graph->storage[storage].root;
+	build->phase = PHASE_COMMUNICATION;
+	build->module = replay->graph->op[replay->leaves[storage]].module;
+	build_op(build, added_types[ADDED_FETCH_BUFFER], NULL, 0);
+	uint32_t buffer = build_output(build, replay->graph->tensor[root].dtype, build_shape(build, replay->original[root]));
+	if (buffer != NONE)
+		draft_tensor_at(build->draft, buffer)->bytes = replay->graph->tensor[root].bytes;
+	pin(replay, op);
+	return buffer;
+}
+
 /* Before the first reader after the pass: its way back. Views of it are made anew for their readers; what an op wrote in place is
  * another name of what was fetched. */
-static void fetch_storage(struct replay *replay, uint32_t storage)
+static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buffer)
 {
 	struct build *build = &replay->build;
 	const struct graph *graph = replay->graph;
 	uint32_t root = graph->storage[storage].root;
-	replay->tensor[root] = move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
+	if (buffer == NONE) {
+		replay->tensor[root] = move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
+	} else {
+		build_op(build, added_types[ADDED_FETCH], IN(replay->host[storage], buffer));
+		replay->tensor[root] = build_inplace(build, buffer);
+		if (replay->tensor[root] != NONE)
+			draft_tensor_at(build->draft, replay->tensor[root])->bytes = graph->tensor[root].bytes;
+	}
 	replay->host[storage] = NONE;
 	replay->back[storage] = true;
 	FOR_ROW(i, &graph->members, storage) {
@@ -447,7 +510,26 @@ static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *
 static void bring_back(struct replay *replay, uint32_t tensor)
 {
 	if (replay->host[storage_of(replay->graph, tensor)] != NONE && replay->build.status == OK)
-		fetch_storage(replay, storage_of(replay->graph, tensor));
+		fetch_storage(replay, storage_of(replay->graph, tensor), NONE);
+}
+
+/* What windows have before an op. */
+static void open_and_close(struct replay *replay, uint32_t op)
+{
+	if (!replay->pinned)
+		return;
+	FOR_ROW(i, &replay->gone, op)
+		let_go(replay, replay->gone.item[i], op);
+	FOR_ROW(i, &replay->come, op)
+		if (replay->host[replay->come.item[i]] != NONE && replay->build.status == OK)
+			fetch_storage(replay, replay->come.item[i], make_buffer(replay, replay->come.item[i], op));
+}
+
+static void keep_pins(struct replay *replay, uint32_t op)
+{
+	for (; replay->pins > 0 && replay->op[op] != NONE; replay->pins--)
+		if (replay->build.status == OK && draft_after(replay->build.draft, replay->op[op], replay->pinned[replay->pins - 1]) != OK)
+			replay->build.status = NO_MEMORY;
 }
 
 /* What must run before an op reads a tensor that is written anew: the op that writes it, and the last one before the
@@ -534,6 +616,25 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 		rename_arguments(replay, replay->op[op], op, false);
 }
 
+/* The windows by storage, and by the ops where they begin and end. */
+static bool note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
+{
+	struct arena *arena = &replay->arena;
+	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row), *item = arena_alloc(arena, windows, sizeof *item);
+	replay->window = arena_alloc(arena, replay->graph->storages, sizeof *replay->window);
+	replay->pinned = windows > 0 ? arena_alloc(arena, 2 * (size_t)windows, sizeof *replay->pinned) : NULL;
+	bool fine = row && item && replay->window && (windows == 0 || replay->pinned);
+	for (uint32_t i = 0; i < windows && fine; i++) {
+		replay->window[window[i].storage] = &window[i];
+		row[i] = window[i].gone;
+		item[i] = window[i].storage;
+	}
+	fine = fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->gone) == OK);
+	for (uint32_t i = 0; i < windows && fine; i++)
+		row[i] = window[i].back;
+	return fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->come) == OK);
+}
+
 static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
 	uint32_t capacity)
 {
@@ -559,18 +660,20 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 	return OK;
 }
 
-static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads)
+static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads, const struct offload_window *window, uint32_t windows)
 {
 	const struct graph *graph = replay->graph;
 	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
-	enum status status = prepare(replay, offload, offloads, drop, capacity);
+	enum status status = note_windows(replay, window, windows) ? prepare(replay, offload, offloads, drop, capacity) : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		open_and_close(replay, op);
 		if (is_forward(graph, op))
 			replay->op[op] = build_copy_op(&replay->build, graph, op, replay->original);
 		else
 			later_op(replay, op, capacity);
+		keep_pins(replay, op);
 		FOR_ROW(i, &graph->touches, op)
 			if (replay->leaves[graph->touches.item[i]] == op && replay->build.status == OK)
 				offload_storage(replay, graph->touches.item[i]);
@@ -583,15 +686,31 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);
 }
 
-struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
-	const uint32_t *offload, uint32_t offloads, struct error *error)
+static struct graph *apply(const struct graph *step, const struct activations *activations, const bool *drop, const uint32_t *offload, uint32_t offloads,
+	const struct offload_window *window, uint32_t windows, struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
-	enum status status = run(&replay, drop, offload, offloads);
+	enum status status = run(&replay, drop, offload, offloads, window, windows);
 	if (status != OK)
 		fail(error, status, "out of memory");
 	struct graph *result = status == OK ? graph_build(replay.build.draft, error) : NULL;
 	draft_free(replay.build.draft);
 	arena_free(&replay.arena);
+	return result;
+}
+
+struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
+	const uint32_t *offload, uint32_t offloads, struct error *error)
+{
+	return apply(step, activations, drop, offload, offloads, NULL, 0, error);
+}
+
+struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error)
+{
+	uint32_t *root = mem_alloc(windows, sizeof *root);
+	for (uint32_t i = 0; i < windows && root; i++)
+		root[i] = step->storage[window[i].storage].root;
+	struct graph *result = root ? apply(step, activations, NULL, root, windows, window, windows, error) : (fail_memory(error), NULL);
+	mem_free(root);
 	return result;
 }

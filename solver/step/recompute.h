@@ -79,4 +79,13 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
 	const uint32_t *offload, uint32_t offloads, struct error *error);
 
+/* A storage that waits in the host, with time for the copies: before op `gone` the memory is let go of (tidemark.offload_wait), before op `back` there is memory
+ * again and the way back begins (tidemark.fetch_buffer, tidemark.fetch). Ops that compute, in program order: gone behind the storage's last reader of the forward
+ * pass, back not behind its first one after it. */
+struct offload_window { uint32_t storage, gone, back; };
+
+/* The step with storages in the host. The copy out may begin when the storage's last writer of the pass has run. Control edges hold what lets go, and the memory to come back to,
+ * where the window says. NULL with *error. O(graph). */
+struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error);
+
 #endif

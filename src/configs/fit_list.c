@@ -31,6 +31,7 @@ enum form {
 #define FIT_CHANGES(X) \
 	X("devices", "devices=%u strategy=auto", DEVICES, 1, SPREAD) \
 	X("recompute", "recompute=auto", PLAIN, 1, SAME) \
+	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME) \
 	X("recompute", "recompute=selective", STRATEGY, 1, SAME) \
 	X("recompute", "recompute=full", STRATEGY, 1, SAME) \
 	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED) \

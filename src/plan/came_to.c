@@ -89,6 +89,7 @@ static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)
 	case K_memory: return machine.memory;
 	case K_intra_bandwidth: return machine.near.rate;
 	case K_inter_bandwidth: return machine.far.rate;
+	case K_host_bandwidth: return machine.host.rate;
 	case K_intra_latency: return machine.near.latency / 1000;
 	case K_inter_latency: return machine.far.latency / 1000;
 	case K_reserve: return scenario_reserve(scenario);
@@ -114,7 +115,7 @@ static int64_t knob_came_to(enum knob_id knob, const struct scenario *scenario, 
 	case K_optimizer: return word && *word && knob_parse(knob, word, &value, &error) == OK ? value : KNOB_GIVEN;
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
 	case K_rank: return answers(plan, scenario) && plan->transformed->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
-	case K_memory: case K_intra_bandwidth: case K_inter_bandwidth: case K_intra_latency: case K_inter_latency: case K_reserve: case K_group_buffers:
+	case K_memory: case K_intra_bandwidth: case K_inter_bandwidth: case K_host_bandwidth: case K_intra_latency: case K_inter_latency: case K_reserve: case K_group_buffers:
 		return machine_value(knob, scenario);
 	default: return KNOB_GIVEN;
 	}

@@ -2,12 +2,14 @@
 #include <string.h>
 
 #include "fit_stage.h"
+#include "offload_stage.h"
 #include "plan_time.h"
 #include "strategy_stage.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/scenario/devices.h"
 
+#define AGAIN 2            /* tries of windows for copies to the host */
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along */
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
@@ -28,6 +30,7 @@ void fitted_release(void *pointer)
 	mem_free(fitted->time);
 	mem_free(fitted->sure);
 	mem_free(fitted->traits);
+	mem_free((void *)(uintptr_t)fitted->link.time);
 	mem_free((void *)(uintptr_t)fitted->input.fixed);
 	mem_free(fitted->certificate.arc);
 	mem_free(fitted);
@@ -65,7 +68,7 @@ int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 		uint32_t of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(fitted->step, graph->op[op].of) : NONE;
 		extra += of == NONE ? 0 : fitted->time[of];
 	}
-	return extra;
+	return extra + fitted->stall;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------------------- */
@@ -173,6 +176,148 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	return graph;
 }
 
+/* The options that are left where the rest of them is in the step already: its tensors have their names. resident: [options->residents]. */
+static struct recompute_options rest_of(const struct recompute_options *options, const struct graph *from, const struct graph *step, uint32_t *resident)
+{
+	struct recompute_options rest = *options;
+	for (uint32_t i = 0; i < options->residents; i++)
+		resident[i] = graph_find_tensor(step, from->tensor[options->resident[i]].name);
+	rest.resident = resident;
+	rest.offloads = 0;
+	return rest;
+}
+
+struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
+	const struct recompute_options *options, struct error *error)
+{
+	struct activations activations = { 0 };
+	struct fitted *fitted = new_fitted(step, scenario, sharded, stage->rules);
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error) : fail_memory(error);
+	if (status == OK) {
+		struct recompute_options rest = rest_of(options, other, step, resident);
+		fix_storages(step, &activations, &rest, drop, (uint8_t *)(uintptr_t)fitted->input.fixed);
+	}
+	activations_free(&activations);
+	mem_free(drop);
+	mem_free(resident);
+	if (status == OK)
+		return fitted;
+	fitted_release(fitted);
+	return NULL;
+}
+
+/* What the host took, and what computation waits for it. */
+static enum status note_away(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct graph *graph, struct fitted *fitted)
+{
+	fitted->away = 0;
+	fitted->moved = 0;
+	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules), before = stall > 0 ? host_stall(fitted->step, scenario, sharded, stage->rules) : 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE && plan_time_host(graph, op, &bytes)) {
+			fitted->away++;
+			fitted->moved += bytes;
+		}
+	fitted->stall = stall > before ? stall - before : 0;
+	return stall < 0 || before < 0 ? NO_MEMORY : OK;
+}
+
+/* The bound of plans that use the link, at the moments that a solver of the step without it looks at. */
+static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver, struct fitted *fitted, struct error *error)
+{
+	struct fit_bounds bounds = { 0 };
+	uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
+		op[i] = fit_bounds_op(&solver->bounds, i);
+	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
+	if (status == OK)
+		status = fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	fitted->impossible = status == INFEASIBLE;
+	fit_bounds_free(&bounds);
+	mem_free(op);
+	return fitted->impossible ? OK : error_set(error, status);
+}
+
+/* A plan with storages in the host. */
+struct both {
+	struct stage_context *stage;
+	const struct scenario *scenario;
+	const struct sharded *sharded;
+	const struct activations *activations;
+	const struct recompute_options *options;
+	int64_t cap;
+	struct fitted *fitted;     /* of the step; what is found stands there */
+	struct graph *graph;       /* the best so far, or NULL */
+	struct error *error;
+};
+
+/* Recomputation of a step whose storages wait in the host; what is better stays. */
+static enum status try_away(struct both *both, struct graph *away)
+{
+	struct fitted *fitted = both->fitted;
+	struct activations activations = { 0 };
+	struct graph *graph = NULL;
+	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
+	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
+		graph = solve(both->stage, both->scenario, &activations, both->cap, sub, both->error);
+	activations_free(&activations);
+	struct fitted before = *fitted;
+	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
+	bool fits = status == OK && sub->replayed <= both->cap, did = both->graph && before.replayed <= both->cap;
+	int64_t extra = status == OK ? fitted_extra(fitted, graph) : 0;
+	bool better = status == OK && (!both->graph || (fits != did ? fits : fits ? extra < before.extra : sub->replayed < before.replayed));
+	if (better) {
+		fitted->replayed = sub->replayed;
+		fitted->extra = extra;
+		graph_release(both->graph);
+		both->graph = graph_retain(graph);
+	} else {
+		fitted->stall = before.stall;
+		fitted->away = before.away;
+		fitted->moved = before.moved;
+	}
+	graph_release(graph);
+	fitted_release(sub);
+	return status;
+}
+
+/* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
+static enum status find_both(struct both *both, struct fit_solver *solver)
+{
+	struct fitted *fitted = both->fitted;
+	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
+	for (int round = 0; round < AGAIN && status == OK; round++) {
+		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
+			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, round == 1 ? NONE : fitted->certificate.op, both->error);
+		status = away ? try_away(both, away) : both->error->status;
+		graph_release(away);
+		if (fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
+			break;
+	}
+	return status;
+}
+
+static struct graph *solve_both(struct both *both)
+{
+	struct fit_solver solver = { 0 };
+	struct fitted *fitted = both->fitted;
+	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
+	status = error_set(both->error, status == OK ? fit_solver_new(&fitted->input, &solver) : status);
+	fitted->input.link = &fitted->link;
+	if (status == OK)
+		status = find_both(both, &solver);
+	fit_solver_free(&solver);
+	if (status != OK) {
+		graph_release(both->graph);
+		return NULL;
+	}
+	fitted->capped = true;
+	fitted->cap = both->cap;
+	fitted->proved = fitted->extra <= fitted->bound;
+	return both->graph;
+}
+
 static struct graph *apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
 {
 	recompute_choose(step, activations, options, drop);
@@ -189,7 +334,10 @@ static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin,
 		fail_memory(error);
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
-		graph = solve(stage, scenario, activations, scenario_budget(scenario) - margin, *fitted, error);
+		int64_t cap = scenario_budget(scenario) - margin;
+		struct both both = { stage, scenario, sharded, activations, options, cap, *fitted, NULL, error };
+		graph = scenario->value[K_offload] ? solve_both(&both)
+			: solve(stage, scenario, activations, cap, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)
 			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
@@ -213,17 +361,14 @@ static struct graph *fit_rest(struct stage_context *stage, int64_t margin, struc
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
-	struct recompute_options rest = *options;
 	struct activations now = { 0 };
 	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
-	for (uint32_t i = 0; i < options->residents && away && resident; i++)
-		resident[i] = graph_find_tensor(away, step->tensor[options->resident[i]].name);
-	rest.resident = resident;
-	rest.offloads = 0;
 	if (!resident)
 		fail_memory(error);
-	else if (away && activations_find(away, stage->rules, &now, error) == OK)
+	else if (away && activations_find(away, stage->rules, &now, error) == OK) {
+		struct recompute_options rest = rest_of(options, step, away, resident);
 		graph = fit_step_graph(stage, margin, away, scenario, sharded, &now, &rest, fitted, error);
+	}
 	activations_free(&now);
 	mem_free(resident);
 	graph_release(away);
@@ -251,13 +396,13 @@ static void add_knobs(struct key *key, const struct scenario *scenario, const en
 void fit_times_key_add(struct key *key, const struct scenario *scenario)
 {
 	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency };
+		K_inter_latency, K_host_bandwidth };
 	add_knobs(key, scenario, read, sizeof read / sizeof *read);
 }
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random };
+	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random, K_offload, K_host_memory };
 	fit_times_key_add(key, scenario);
 	add_knobs(key, scenario, read, sizeof read / sizeof *read);
 	for (uint32_t i = 0; i < scenario->pins; i++)

@@ -12,7 +12,11 @@ struct fitted {
 	struct fit_input input;        /* of the step; its times are below */
 	int64_t *time, *sure;          /* [ops] picoseconds; sure: 0 for what may hide behind computation */
 	uint32_t *traits;              /* [ops] */
-	int64_t total, extra;          /* picoseconds of the step, and of what runs again */
+	int64_t total, extra;          /* picoseconds of the step, and of what runs again, with waits for the host */
+	struct fit_link link;          /* offload=on: input.link is this */
+	int64_t stall;                 /* picoseconds of extra that computation waits for the host */
+	uint32_t away;                 /* storages that wait in the host */
+	int64_t moved;                 /* bytes of them */
 	bool capped;                   /* recompute=auto: the rest is known */
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
@@ -25,6 +29,9 @@ struct fitted {
 
 /* Of a step, with times, before anything is decided: nothing is pinned. A new reference, or NULL when out of memory. */
 struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
+/* Of a step with what pins of another step say of it, whose tensors it has under their names; options: of that other step. A new reference, or NULL with *error. */
+struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
+	const struct recompute_options *options, struct error *error);
 struct fitted *fitted_retain(struct fitted *fitted);
 void fitted_release(void *fitted);
 

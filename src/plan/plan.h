@@ -24,6 +24,7 @@
  *     pipeline_times  times of ops, as configurations count them
  *     stages          order and layout
  *     group_pins      tensors kept next to each other
+ *     offload_stage   what recomputation leaves to the host
  *     host_pool       host memory of offloaded tensors
  *     plan_time       the simulated time of a step
  *     speed           samples and tokens a second, and what is reached of the peak

@@ -41,7 +41,7 @@ static enum status time_op(struct timing *timing, uint32_t op)
 		return OK;
 	}
 	if (plan_time_host(timing->graph, op, &bytes)) {
-		costs->stream[op] = 1 + mesh->axes;
+		costs->stream[op] = 1 + mesh->axes + (timing->graph->op[op].added == ADDED_FETCH);
 		costs->time[op] = machine_host_time(&timing->machine, bytes);
 		return OK;
 	}
@@ -84,7 +84,7 @@ static bool find_costs(struct timing *timing)
 	bool host = false;
 	for (uint32_t op = 0; op < ops; op++)
 		host |= plan_time_host(timing->graph, op, &ignored);
-	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + host;
+	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
 	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
 	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
 	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
@@ -180,6 +180,6 @@ void plan_time_free(struct plan_time *time)
 
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
 {
-	const struct mesh *mesh = &sharded->sharding.mesh;
-	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : "host";
+	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
+	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : stream == 1 + mesh->axes ? "host" : "host back";
 }

@@ -33,7 +33,7 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
  * O(arguments). */
 enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
 	int64_t *sure);
-/* "computation", an axis of the mesh, or "host": the link over which tensors are offloaded and fetched. */
+/* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);

@@ -313,9 +313,14 @@ static void note_fitted(struct job *job)
 		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap", fitted->step->op[fitted->certificate.op].name);
 	else if (fitted->replayed > fitted->cap)
 		note(job->notes, "no recomputation was found that meets the memory cap");
-	if (fitted->extra > 0)
-		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)fitted->extra / step, (double)fitted->extra / 1e9,
-			fitted->proved ? ", proved least" : "");
+	if (fitted->away > 0)
+		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes%s", fitted->away, fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin),
+			fitted->away == 1 ? "s" : "", fitted->stall > 0 ? "; computation waits for some of the copies" : "; no copy is waited for");
+	if (fitted->stall > 0)
+		note(job->notes, "waits for copies: %.4g %% of the step's time more, %.4g ms", 100 * (double)fitted->stall / step, (double)fitted->stall / 1e9);
+	if (fitted->extra > fitted->stall)
+		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
+			(double)(fitted->extra - fitted->stall) / 1e9, fitted->proved ? ", proved least" : "");
 	if (fitted->bound > 0 && !fitted->proved)
 		note(job->notes, "any order with any recomputation takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", 100 * (double)fitted->bound / step, giga);
 	if (job->wish->margin && fitted->replayed <= fitted->cap)

@@ -161,6 +161,8 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 		machine->near.rate = value[K_intra_bandwidth];
 	if (value[K_inter_bandwidth] != KNOB_GIVEN)
 		machine->far.rate = value[K_inter_bandwidth];
+	if (value[K_host_bandwidth] != KNOB_GIVEN)
+		machine->host.rate = value[K_host_bandwidth];
 	if (value[K_intra_latency] != KNOB_GIVEN)
 		machine->near.latency = value[K_intra_latency] * 1000;
 	if (value[K_inter_latency] != KNOB_GIVEN)

@@ -47,6 +47,11 @@ static bool is_not_fitted(const struct scenario *scenario)
 	return scenario->value[K_recompute] != RECOMPUTE_AUTO;
 }
 
+static bool offloads_nothing(const struct scenario *scenario)
+{
+	return is_not_fitted(scenario) || !scenario->value[K_offload];
+}
+
 static bool has_no_time(const struct scenario *scenario)
 {
 	return scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario));
@@ -84,6 +89,8 @@ static const struct row {
 	{ K_reserve, has_no_cap, "there is no memory cap" },
 	{ K_group_buffers, has_no_cap, "there is no memory cap" },
 	{ K_random, is_not_fitted, "only recompute=auto chooses what runs again" },
+	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
+	{ K_host_memory, offloads_nothing, "only offload=on fills it" },
 	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
 	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=best" },
 };

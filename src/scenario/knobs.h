@@ -54,6 +54,8 @@ enum knob_type {
 	X(group_buffers, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of NCCL's buffers for each group of devices that a device talks with; auto: the device preset's, nothing where memory is set") \
 	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \
 	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
+	X(host_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "bandwidth to the memory of the node's processors, each way") \
+	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
 	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
@@ -83,6 +85,7 @@ enum knob_type {
 	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the projection before it and their gradients are computed one after the other, so that one chunk's logits are in memory") \
 	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
 	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, or never") \
+	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's memory, where copies hide behind computation") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
 	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order; one more is about four times the work") \

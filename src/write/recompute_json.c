@@ -53,6 +53,11 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 	json_write_text(json, "strategy", knob_text(K_recompute, plan->scenario.value[K_recompute], word, sizeof word));
 	json_write_decimal(json, "step_seconds", fitted->total, 12);
 	json_write_decimal(json, "extra_seconds", fitted->extra, 12);
+	if (fitted->away > 0) {
+		json_write_decimal(json, "stall_seconds", fitted->stall, 12);
+		json_write_integer(json, "offloaded", fitted->away);
+		json_write_integer(json, "offloaded_bytes", fitted->moved);
+	}
 	if (fitted->capped) {
 		json_write_integer(json, "cap_bytes", fitted->cap);
 		if (fitted->impossible)

@@ -144,6 +144,37 @@ static void check_cap(struct fit_solver *solver, const struct fit_input *input, 
 	fit_plan_free(&twice);
 }
 
+/* With a link to the host that carries a quarter of what can be kept, and a host that may hold less than that: the bound is lower, and proved as well. */
+static void check_link(const struct fit_solver *solver, const struct fit_input *input, int64_t cap, int64_t range, int64_t without)
+{
+	for (int small = 0; small < 2; small++) {
+		struct fit_link link = { .rate = (int64_t)((double)range / 2 * (double)PICOSECONDS / (double)solver->step.total), .memory = small ? range / 8 : BYTES_MAX };
+		struct fit_input linked = *input;
+		struct fit_bounds bounds;
+		struct fit_plan plan = { 0 };
+		struct control control = { 0 };
+		struct error error = { 0 };
+		uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+		for (uint32_t i = 0; i < solver->bounds.turns; i++)
+			op[i] = fit_bounds_op(&solver->bounds, i);
+		linked.link = &link;
+		cr_assert_eq(fit_bounds_new(&linked, op, solver->bounds.turns, &bounds), OK);
+		enum status status = fit_bound(&bounds, cap, &control, &plan.bound, &plan.slope, &plan.certificate);
+		plan.impossible = status == INFEASIBLE;
+		cr_assert(status == OK || plan.impossible);
+		cr_assert_leq(plan.bound, without);
+		cr_assert_eq(fit_check(&linked, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "%s", error.text);
+		if (plan.bound > 0)
+			spoil(&linked, cap, &plan, test_seed() + (uint64_t)cap);
+		link.rate *= 8;
+		link.memory = BYTES_MAX;
+		cr_assert(plan.bound <= 2 || plan.impossible || fit_check(&linked, cap, plan.bound, &plan.certificate, &error) != OK, "a faster link");
+		mem_free(plan.certificate.arc);
+		fit_bounds_free(&bounds);
+		mem_free(op);
+	}
+}
+
 Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 {
 	for (size_t i = 0; i < 6; i++) {
@@ -154,8 +185,10 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 		int64_t top = whole_program_peak(graph), floor = 0, bound = 0;
 		for (uint32_t k = 0; k < solver.step.ops; k++)
 			floor = solver.base[0].fixed[k] > floor ? solver.base[0].fixed[k] : floor;
-		for (int k = 0; k <= 5; k += (int)test_rounds(2, 1))   /* of six caps every second */
+		for (int k = 0; k <= 5; k += (int)test_rounds(2, 1)) {   /* of six caps every second */
 			check_cap(&solver, &input, top - (top - floor) * k / 5, &bound);
+			check_link(&solver, &input, top - (top - floor) * k / 5, top - floor, bound);
+		}
 		fit_solver_free(&solver);
 		fit_input_free(&input);
 		graph_release(graph);
