@@ -13,7 +13,6 @@
 #include "options.h"
 
 #define TOP 10
-#define PLANNED 3
 #define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
@@ -446,7 +445,7 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	struct graph *graph = planner.store ? model_source_whole(&search->source, batch, error) : NULL;
 	enum status status = !planner.store ? fail_memory(error) : !graph ? error->status : model_source_scenario(&search->source, batch, &scenario);
 	if (status == OK)
-		status = config_plan_best(&planner, graph, &scenario, 0, search->planned, list, error);
+		status = config_plan_best(&planner, graph, &scenario, 0, search->planned, NULL, list, error);
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);
@@ -489,7 +488,7 @@ static int run(struct search *search)
 
 int search_command(int argc, char **argv)
 {
-	struct search search = { .top = TOP, .planned = PLANNED, .overheads = overheads_all };
+	struct search search = { .top = TOP, .planned = CONFIGS_PLANNED, .overheads = overheads_all };
 	scenario_init(&search.scenario);
 	int code = parse(&search, argc, argv);
 	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {

@@ -550,6 +550,19 @@ enum status config_search(const struct config_request *request, struct control *
 	return status;
 }
 
+enum status config_list_copy(struct config_list *to, const struct config_list *from)
+{
+	*to = *from;
+	to->entry = mem_alloc(from->entries, sizeof *to->entry);
+	if (!to->entry) {
+		*to = (struct config_list) { 0 };
+		return NO_MEMORY;
+	}
+	if (from->entries > 0)
+		memcpy(to->entry, from->entry, from->entries * sizeof *to->entry);
+	return OK;
+}
+
 void config_list_free(struct config_list *list)
 {
 	mem_free(list->entry);

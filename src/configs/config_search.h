@@ -65,6 +65,8 @@ struct config_list {
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
 /* Ranks entries anew, after what fits was changed. */
 void config_rank(struct config_list *list);
+/* OK or NO_MEMORY. */
+enum status config_list_copy(struct config_list *to, const struct config_list *from);
 void config_list_free(struct config_list *list);
 
 /* One configuration, kept ready to be evaluated on other machines. */

@@ -82,7 +82,7 @@ static void sort_planned(struct config_list *list, uint32_t rows)
 }
 
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
-	struct config_list *list, struct error *error)
+	const struct config_watch *watch, struct config_list *list, struct error *error)
 {
 	bool near = list->fitting == 0;
 	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
@@ -95,6 +95,8 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 		fitting += entry->planned.known && entry->planned.fits;
 		if (near && entry->planned.known && entry->planned.fits)
 			entry->fits = true;
+		if (watch && status == OK)
+			watch->found(watch->context, list);
 	}
 	if (near && fitting > 0)
 		config_rank(list);

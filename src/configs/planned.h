@@ -13,10 +13,18 @@ void config_knobs(const struct config *config, struct scenario *scenario);
 /* " --set devices=8 --set tp=2 ...": every knob that isn't at its default. Returns text. */
 char *config_set_text(const struct scenario *scenario, char *text, size_t size);
 
+#define CONFIGS_PLANNED 3    /* rows, where nobody says how many */
+
+/* Told of the list after every row that was tried; the list is lent for the call. */
+struct config_watch {
+	void (*found)(void *context, const struct config_list *list);
+	void *context;
+};
+
 /* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned. batch: samples of a step, 0: as the
  * graph has them. A configuration that can't be planned has the reason there. Where none fits by the estimates, those that need the least are tried, and what
- * fits counts as fitting: the list is ranked anew. Rows tried are then in the order of their planned times. OK, CANCELLED or NO_MEMORY. */
+ * fits counts as fitting: the list is ranked anew. Rows tried are then in the order of their planned times. watch may be NULL. OK, CANCELLED or NO_MEMORY. */
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
-	struct config_list *list, struct error *error);
+	const struct config_watch *watch, struct config_list *list, struct error *error);
 
 #endif

@@ -1,9 +1,12 @@
 /* configurations.c: outlooks and searches on threads of their own. */
 #include "configurations.h"
 
+#include <pthread.h>
+
 #include "src/base/background.h"
 #include "src/scenario/devices.h"
 #include "src/configs/model_source.h"
+#include "src/configs/planned.h"
 #include "src/plan/plan.h"
 #include "src/read/rules_file.h"
 #include "src/plan/stages.h"
@@ -23,7 +26,10 @@ struct search_job {
 	struct background *background;
 	struct plan *plan;
 	const char *rules_file;
-	struct config_ranking ranking;
+	struct config_ranking ranking; /* as it will be */
+	pthread_mutex_t lock;          /* of what follows: rows come while the screen draws */
+	struct config_list list;
+	bool changed;
 };
 
 /* ---- outlooks ------------------------------------------------------------------------------------------------------------- */
@@ -84,15 +90,22 @@ const struct outlook *configurations_outlook(struct configurations *kept, const 
 
 /* ---- all configurations ------------------------------------------------------------------------------------------------------ */
 
+static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks, K_recompute, K_slack, K_curve };
+
+/* The scenario without what configurations choose. OK or NO_MEMORY. */
+static enum status open_scenario(const struct plan *plan, struct scenario *scenario)
+{
+	enum status status = scenario_copy(scenario, &plan->scenario);
+	for (size_t i = 0; i < sizeof chosen / sizeof *chosen && status == OK; i++)
+		scenario->value[chosen[i]] = knobs[chosen[i]].normal;
+	return status;
+}
+
 uint64_t configurations_fingerprint(const struct plan *plan)
 {
-	static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks, K_recompute, K_slack,
-		K_curve };
 	struct scenario scenario;
-	if (scenario_copy(&scenario, &plan->scenario) != OK)
+	if (open_scenario(plan, &scenario) != OK)
 		return 0;
-	for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
-		scenario.value[chosen[i]] = knobs[chosen[i]].normal;
 	uint64_t fingerprint = outlook_fingerprint(plan->input, &scenario);
 	scenario_done(&scenario);
 	return fingerprint;
@@ -115,6 +128,33 @@ static void search_in(struct search_job *job, struct stage_context *stage, struc
 	config_search(&request, control, &ranking->list, error);
 }
 
+/* What the screen takes over when it draws next. */
+static void publish(void *context, const struct config_list *list)
+{
+	struct search_job *job = context;
+	pthread_mutex_lock(&job->lock);
+	config_list_free(&job->list);
+	job->changed = config_list_copy(&job->list, list) == OK;
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* The best rows, or where nothing fits by the estimates the nearest. */
+static void plan_rows(struct search_job *job, const atomic_bool *cancel)
+{
+	struct planner planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
+	struct config_watch watch = { publish, job };
+	struct scenario scenario;
+	struct error error = { 0 };
+	if (planner.store && open_scenario(job->plan, &scenario) == OK) {
+		scenario.value[K_rank] = KNOB_GIVEN;
+		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store] : (int64_t)STORE_BYTES;
+		config_plan_best(&planner, job->plan->input, &scenario, 0, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
+		publish(job, &job->ranking.list);
+		scenario_done(&scenario);
+	}
+	planner_done(&planner);
+}
+
 static void search(void *context, const atomic_bool *cancel)
 {
 	struct search_job *job = context;
@@ -129,22 +169,66 @@ static void search(void *context, const atomic_bool *cancel)
 	} else if (rules) {
 		fail_memory(&error);
 	}
-	if (job->ranking.list.entries == 0)
-		job->ranking.error = error;
-	if (atomic_load(cancel))
-		fail(&job->ranking.error, CANCELLED, "the search was stopped");
 	store_free(store);
 	rules_free(rules);
+	if (job->ranking.list.entries == 0)
+		job->ranking.error = error;
+	if (job->ranking.list.entries == 0 && atomic_load(cancel))
+		fail(&job->ranking.error, CANCELLED, "the search was stopped");
+	if (job->ranking.list.entries == 0)
+		return;
+	publish(job, &job->ranking.list);
+	plan_rows(job, cancel);
+}
+
+/* Takes over the rows that have come. */
+static void take_rows(struct configurations *kept)
+{
+	struct search_job *job = kept->search;
+	struct config_ranking *ranking = &kept->ranking;
+	pthread_mutex_lock(&job->lock);
+	if (job->changed) {
+		uint64_t serial = ranking->serial + 1;
+		config_list_free(&ranking->list);
+		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint, .planning = true, .serial = serial, .list = job->list,
+			.devices = job->ranking.devices, .batch = job->ranking.batch, .memory = job->ranking.memory };
+		job->list = (struct config_list){ 0 };
+		job->changed = false;
+	}
+	pthread_mutex_unlock(&job->lock);
+}
+
+static void end_search(struct configurations *kept)
+{
+	struct search_job *job = kept->search;
+	struct config_ranking *ranking = &kept->ranking;
+	background_end(job->background);
+	take_rows(kept);
+	if (job->ranking.list.entries == 0) {
+		config_list_free(&ranking->list);
+		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error };
+	}
+	ranking->searching = ranking->planning = false;
+	kept->search = NULL;
+	config_list_free(&job->ranking.list);
+	config_list_free(&job->list);
+	pthread_mutex_destroy(&job->lock);
+	plan_release(job->plan);
+	mem_free(job);
 }
 
 void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file)
 {
-	struct search_job *job = kept->search ? NULL : mem_alloc(1, sizeof *job);
-	if (kept->search)
+	uint64_t fingerprint = configurations_fingerprint(plan);
+	if (kept->search && kept->search->ranking.fingerprint == fingerprint)
 		return;
+	if (configurations_cancel(kept))
+		end_search(kept);
+	struct search_job *job = mem_alloc(1, sizeof *job);
 	if (job) {
 		*job = (struct search_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file };
-		job->ranking.fingerprint = configurations_fingerprint(plan);
+		job->ranking.fingerprint = fingerprint;
+		pthread_mutex_init(&job->lock, NULL);
 		job->background = background_start(search, job);
 	}
 	if (job && job->background) {
@@ -152,21 +236,12 @@ void configurations_search(struct configurations *kept, const struct plan *plan,
 		kept->ranking.searching = true;
 		return;
 	}
-	if (job)
+	if (job) {
+		pthread_mutex_destroy(&job->lock);
 		plan_release(job->plan);
+	}
 	mem_free(job);
 	fail_memory(&kept->ranking.error);
-}
-
-static void end_search(struct configurations *kept)
-{
-	struct search_job *job = kept->search;
-	background_end(job->background);
-	config_list_free(&kept->ranking.list);
-	kept->ranking = job->ranking;
-	kept->search = NULL;
-	plan_release(job->plan);
-	mem_free(job);
 }
 
 bool configurations_cancel(struct configurations *kept)
@@ -178,6 +253,8 @@ bool configurations_cancel(struct configurations *kept)
 
 const struct config_ranking *configurations_ranking(struct configurations *kept)
 {
+	if (kept->search)
+		take_rows(kept);
 	if (kept->search && background_done(kept->search->background))
 		end_search(kept);
 	return &kept->ranking;

@@ -11,6 +11,8 @@
 struct config_ranking {
 	uint64_t fingerprint;          /* of what it was searched for */
 	bool searching;                /* it isn't there yet */
+	bool planning;                 /* it is; its best rows are planned one after the other */
+	uint64_t serial;               /* another one with every change of the list */
 	struct config_list list;       /* empty with error where nothing can be evaluated */
 	uint32_t devices;
 	int64_t batch, memory;         /* bytes of a device, < 0: any */
@@ -28,10 +30,10 @@ struct configurations {
 
 /* The outlook of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is looked for. */
 const struct outlook *configurations_outlook(struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem);
-/* Looks for all configurations of a plan's step on its devices; the last list stays until the new one is there. Out of memory: the list's error
- * says so. */
+/* Looks for all configurations of a plan's step on its devices, then plans the best of them; the last list stays until the estimates of the new one are
+ * there, and planned rows come one by one. A search that is under way for another scenario is given up. Out of memory: the list's error says so. */
 void configurations_search(struct configurations *kept, const struct plan *plan, const char *rules_file);
-/* Gives up a search that is under way; false where there is none. */
+/* Gives up a search that is under way, which keeps what it has found and planned; false where there is none. */
 bool configurations_cancel(struct configurations *kept);
 /* The list as far as it is there. */
 const struct config_ranking *configurations_ranking(struct configurations *kept);

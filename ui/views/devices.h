@@ -44,7 +44,8 @@ void places_free(struct place_list *list);
 
 /* All configurations of the step on its devices. */
 struct config_rows {
-	const struct config_entry *of;  /* the list's, for which the rows were made */
+	uint64_t of;                 /* serial of the list for which the rows were made; 0: none */
+	struct config chosen;        /* the selected one, which stays so when the list is ranked anew */
 	uint32_t *row;               /* [rows] entries that contain the filter */
 	uint32_t rows, selected, top;
 	int page, first_row;         /* of the rows when they were drawn last */

@@ -3,31 +3,39 @@
  */
 #include "devices.h"
 
-enum { BUBBLE_FROM = 84, TIME = 10, MEMORY = 20, BUBBLE = 28, TEXT = 31, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
+enum { PLANNED_FROM = 84, BUBBLE_FROM = 100, TIME = 10, MEMORY = 20, PLANNED_TIME = 31, PLANNED_MEMORY = 41, BUBBLE = 49, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
 
 void configs_free(struct config_rows *list)
 {
 	mem_free(list->row);
 	list->row = NULL;
-	list->of = NULL;
+	list->of = 0;
 }
 
+/* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the best one's. */
 static bool make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
 	char text[200];
-	if (list->row && list->of == all->entry && strcmp(list->filter, model->filter) == 0)
+	bool known = list->row && strcmp(list->filter, model->filter) == 0, first = !known || list->selected == 0;
+	if (known && list->of == model->ranking->serial)
 		return true;
 	configs_free(list);
 	list->row = mem_alloc(all->entries ? all->entries : 1, sizeof *list->row);
 	if (!list->row)
 		return false;
 	snprintf(list->filter, sizeof list->filter, "%s", model->filter);
-	list->of = all->entry;
-	list->rows = list->selected = list->top = 0;
-	for (uint32_t i = 0; i < all->entries; i++)
-		if (!*list->filter || text_contains(config_text(&all->entry[i].config, text, sizeof text), list->filter))
-			list->row[list->rows++] = i;
+	list->of = model->ranking->serial;
+	list->rows = list->selected = 0;
+	list->top = first ? 0 : list->top;
+	for (uint32_t i = 0; i < all->entries; i++) {
+		const struct config *config = &all->entry[i].config;
+		if (*list->filter && !text_contains(config_text(config, text, sizeof text), list->filter))
+			continue;
+		if (!first && config_equal(config, &list->chosen))
+			list->selected = list->rows;
+		list->row[list->rows++] = i;
+	}
 	return true;
 }
 
@@ -44,19 +52,38 @@ static bool is_present(const struct model *model, const struct config *config)
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
+/* What the row's plan comes to; nothing where it wasn't tried. */
+static void draw_planned(struct frame *frame, int y, const struct config_planned *planned)
+{
+	char text[32];
+	if (planned->known) {
+		frame_right(frame, PLANNED_TIME, y, planned->fits ? ROLE_TEXT : ROLE_FAINT, time_text(planned->time, text, sizeof text));
+		frame_right(frame, PLANNED_MEMORY, y, planned->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(planned->needs, text, sizeof text));
+	} else if (planned->tried) {
+		frame_right(frame, PLANNED_TIME, y, ROLE_FAINT, "no plan");
+	}
+}
+
+/* Where the names of configurations begin. */
+static int names_at(int width)
+{
+	return (width >= BUBBLE_FROM ? BUBBLE : width >= PLANNED_FROM ? PLANNED_MEMORY : MEMORY) + 3;
+}
+
 static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
 {
 	const struct config_entry *entry = &model->ranking->list.entry[number];
 	const struct config_result *result = &entry->result;
-	int width = frame->window.width;
+	int width = frame->window.width, at = names_at(width);
 	char text[200];
 	bool present = is_present(model, &entry->config);
 	frame_text(frame, 0, y, 1, ROLE_KEY, present ? ">" : " ");
 	frame_right(frame, TIME, y, entry->fits ? ROLE_TEXT : ROLE_FAINT, time_text(result->time, text, sizeof text));
 	frame_right(frame, MEMORY, y, entry->fits ? ROLE_TEXT : ROLE_BAD, bytes_text(result->worst.total, text, sizeof text));
-	int at = width >= BUBBLE_FROM ? TEXT : MEMORY + 3;
+	if (width >= PLANNED_FROM)
+		draw_planned(frame, y, &entry->planned);
 	snprintf(text, sizeof text, "%.1f %%", result->time ? 100.0 * (double)result->bubble / (double)result->time : 0.0);
-	if (at == TEXT)
+	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
 	if (entry->front)
 		frame_glyph(frame, at - 2, y, GLYPH_BULLET, ROLE_GOOD);
@@ -68,15 +95,30 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 
 static void draw_header(struct frame *frame, int y)
 {
-	bool wide = frame->window.width >= BUBBLE_FROM;
-	frame_right(frame, TIME, y, ROLE_LABEL, "step");
+	int width = frame->window.width;
+	frame_right(frame, TIME, y, ROLE_LABEL, "estimated");
 	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
-	if (wide)
+	if (width >= PLANNED_FROM) {
+		frame_right(frame, PLANNED_TIME, y, ROLE_LABEL, "planned");
+		frame_right(frame, PLANNED_MEMORY, y, ROLE_LABEL, "memory");
+	}
+	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, wide ? TEXT : MEMORY + 3, y, frame->window.width, ROLE_LABEL, "estimated; configuration (> on the screen)");
+	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> on the screen)");
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------------------------ */
+
+/* "planned: 9.76 ms, 164 MiB. ", why it can't be, or nothing. Returns what it wrote. */
+static size_t planned_words(const struct config_planned *planned, char *text, size_t size)
+{
+	char needs[32], time[32];
+	int used = !planned->tried ? 0 : !planned->known ? snprintf(text, size, "can't be planned: %s. ", planned->reason)
+		: snprintf(text, size, "planned: %s, %s%s. ", time_text(planned->time, time, sizeof time), bytes_text(planned->needs, needs, sizeof needs),
+			planned->fits ? "" : ", which doesn't fit");
+	text[used > 0 ? used : 0] = '\0';
+	return used < 0 ? 0 : (size_t)used < size ? (size_t)used : size - 1;
+}
 
 /* What the selected one holds; of one that doesn't fit what is in the way, and the nearest that fits. */
 static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
@@ -84,23 +126,26 @@ static void draw_why(struct frame *frame, int y, const struct model *model, uint
 	const struct config_ranking *ranking = model->ranking;
 	const struct config_entry *entry = &ranking->list.entry[number];
 	const struct rank_memory *worst = &entry->result.worst;
-	char text[400], changes[200], amount[32], total[32];
+	char text[700], changes[200], amount[32], total[32];
 	int64_t bytes;
 	int width = frame->window.width;
 	const char *part = config_biggest(worst, &bytes);
+	size_t used = planned_words(&entry->planned, text, sizeof text);
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (entry->fits) {
 		char first[32], last[32];
-		snprintf(text, sizeof text, "rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, in one step",
+		snprintf(text + used, sizeof text - used, "rank %u holds the most, %s; the largest part are %s, %s; first rank %s, last %s. Enter sets the knobs so, in one step",
 			 entry->result.worst_rank, bytes_text(worst->total, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount),
 			 bytes_text(entry->result.first.total, first, sizeof first), bytes_text(entry->result.last.total, last, sizeof last));
 		frame_wrapped(frame, (struct rect){ 0, y + 1, width, WHY - 1 }, ROLE_FAINT, text);
 		return;
 	}
 	uint32_t nearest = config_nearest(&ranking->list, &entry->config);
-	size_t used = (size_t)snprintf(text, sizeof text, "rank %u needs %s too much; the most are %s, %s. ", entry->result.worst_rank,
+	used += (size_t)snprintf(text + used, sizeof text - used, "rank %u needs %s too much; the most are %s, %s. ", entry->result.worst_rank,
 		bytes_text(worst->total - ranking->memory, total, sizeof total), part, bytes_text(bytes, amount, sizeof amount));
-	if (nearest == NONE)
+	if (nearest == NONE && ranking->planning)
+		snprintf(text + used, sizeof text - used, "Nothing fits by the estimates; those that need least are being planned");
+	else if (nearest == NONE)
 		snprintf(text + used, sizeof text - used, "Nothing fits %u devices: D doubles them, then f searches again", ranking->devices);
 	else
 		snprintf(text + used, sizeof text - used, "The smallest change that fits: %s (%s, %s)",
@@ -189,6 +234,8 @@ static void draw_title(struct frame *frame, const struct model *model)
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	if (ranking->searching)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "searching");
+	else if (ranking->planning)
+		frame_part(frame, &x, 0, end, ROLE_WARN, ranking->list.fitting ? "planning the best" : "planning the nearest");
 	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
 		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: f searches again");
 }
@@ -219,6 +266,8 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 	draw_header(frame, 1 + plot);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
 		draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
+	if (list->rows > 0)
+		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
 	if (list->rows == 0)
 		frame_print(frame, 1, 2 + plot, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
 	else if (why)
