@@ -98,7 +98,10 @@ $(UNITS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/common/support.o $(LIB)
 
 $(FUZZES): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/replay_corpus.o $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS) $(LIBS)
+
+$(BUILD)/tests/fuzz/fuzz_dot: $(filter-out %/main.o,$(call objects,$(DOT)))
+$(BUILD)/tests/fuzz/fuzz_dot: FUZZ_LIBS := $(DOT_LIBS)
 
 # What makes calls fail, for tests/faults/faults_test.
 $(BUILD)/tests/faults/%.o: EXTRA := -D_GNU_SOURCE -fPIC
@@ -130,13 +133,13 @@ test-programs:
 	$(Q)./.ci/setup test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build $(BUILD)/tests/faults/inject $(BUILD)/tests/faults/refuse.so DEV=1
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build/tsan/tests/src/session/stress_session build/tsan/tests/ui/app/stress_app $(TSAN)
 
 asan: ## both programs with address and undefined behaviour sanitizers, in build/asan
 	$(Q)$(MAKE) --no-print-directory $(JOBS) build units $(ASAN)
 
 tsan: ## both programs with the thread sanitizer, in build/tsan
-	$(Q)$(MAKE) --no-print-directory $(JOBS) build build/tsan/tests/src/session/stress_session $(TSAN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) build build/tsan/tests/src/session/stress_session build/tsan/tests/ui/app/stress_app $(TSAN)
 
 check-layers: ## dependencies run down only
 	$(Q)tests/check_layers

@@ -1,7 +1,7 @@
 /* recompute.c: verifies what a plan file says of recomputation.
  *
  * That copies compute what they stand for is shown by running both steps on symbols: a storage holds a symbol, an op's results are symbols of the op and of what it
- * reads, a copy counts as the op it repeats. Every op of the step must then read the same symbols in both.
+ * reads and through which views, a copy counts as the op it repeats. Every op of the step must then read the same symbols in both.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,6 +28,27 @@ static bool renames(const struct graph *graph, uint32_t op, uint32_t tensor)
 	return graph->tensor[tensor].alias != NONE;
 }
 
+/* The op that a copy repeats, by name; else the op itself. */
+static const char *op_repeated(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].recomputed && graph->op[op].of ? graph->op[op].of : graph->op[op].name;
+}
+
+/* Which part of its storage a tensor is: the views on the way to it. */
+static uint64_t view_symbol(const struct graph *graph, uint32_t tensor)
+{
+	uint64_t symbol = 3;
+	for (; graph->tensor[tensor].alias != NONE; tensor = graph->tensor[tensor].alias) {
+		uint32_t writer = graph->tensor[tensor].writer;
+		if (writer == NONE || !renames(graph, writer, tensor))
+			continue;
+		symbol = hash_join(symbol, text_symbol(op_repeated(graph, writer)));
+		for (uint32_t i = graph->writes.start[writer]; graph->writes.item[i] != tensor; i++)
+			symbol = hash_join(symbol, 1);
+	}
+	return symbol;
+}
+
 /* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
 static uint64_t read_symbols(const struct graph *graph, uint32_t op, const uint64_t *content)
 {
@@ -36,7 +57,7 @@ static uint64_t read_symbols(const struct graph *graph, uint32_t op, const uint6
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
 		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
 		if (graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER && !state)
-			read = hash_join(read, content[graph->tensor[tensor].storage]);
+			read = hash_join(read, hash_join(content[graph->tensor[tensor].storage], view_symbol(graph, tensor)));
 	}
 	return read;
 }
@@ -45,9 +66,8 @@ static void run_op(const struct graph *graph, uint32_t op, uint64_t *content, ui
 {
 	const struct op *record = &graph->op[op];
 	bool moves = (record->added == ADDED_OFFLOAD || record->added == ADDED_FETCH) && csr_length(&graph->reads, op) > 0;
-	const char *own = record->recomputed && record->of ? record->of : record->name;
 	uint64_t result = moves ? content[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage]
-		: hash_join(read, text_symbol(own)), position = 0;
+		: hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i];
 		if (!renames(graph, op, tensor))
@@ -84,10 +104,15 @@ static enum status check_values(struct check *check, const struct graph *step, c
 		if (other == NONE || before[op] != after[other])
 			status = check_wrong(check, "with what is computed again, op \"%.100s\" %s", step->op[op].name, other == NONE ? "is gone" : "reads other values");
 	}
+	for (uint32_t op = 0; op < recomputed->ops && status == OK; op++) {
+		uint32_t of = recomputed->op[op].recomputed && recomputed->op[op].of ? graph_find_op(step, recomputed->op[op].of) : NONE;
+		if (of != NONE && after[op] != before[of])
+			status = check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", recomputed->op[op].name, step->op[of].name);
+	}
 	mem_free(before);
 	mem_free(after);
 	if (status == OK)
-		check_passed(check, "what is computed again: every op reads the values that it reads without");
+		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
 	return status;
 }
 

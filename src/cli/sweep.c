@@ -66,7 +66,7 @@ static int vary(struct sweep *sweep, const char *text)
 		return usage_error("sweep", "%s", unknown.text);
 	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
 	if (!varied->value)
-		return EXIT_LIMIT;
+		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 	sweep->count++;
 	do {
 		struct scenario probe;
@@ -218,7 +218,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 static int work(const struct sweep *sweep, struct shared *shared)
 {
 	struct planner planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
-	int code = planner.store ? EXIT_FINE : EXIT_LIMIT;
+	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);
 		if (first >= sweep->total)

@@ -39,6 +39,20 @@ static void on_signal(int number)
 		"Graphviz failed: out of memory (--memory), or a graph that it can't handle");
 }
 
+static bool end_expected;
+
+/* Scanners and libraries that call exit() where they have no memory, with a status of theirs. */
+static void on_exit_of_others(void)
+{
+	if (!end_expected)
+		guard_end(EXIT_LIMIT, "Graphviz failed: out of memory (--memory), or a graph that it can't handle");
+}
+
+void guard_expect_end(void)
+{
+	end_expected = true;
+}
+
 static void set_limit(int resource, int64_t limit)
 {
 	struct rlimit now;
@@ -53,6 +67,7 @@ void guard_start(const struct limits *limits, const char *name)
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGXCPU };   /* SIGTRAP: GLib without memory */
 	static char stack[1 << 16];   /* the handler must run after a stack overflow, too */
 	input_name = name;
+	atexit(on_exit_of_others);
 	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
 		struct sigaction old, action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };

@@ -19,6 +19,8 @@ struct limits {
 
 /* Sets the limits and the handlers. name is used in messages. */
 void guard_start(const struct limits *limits, const char *name);
+/* From here on the end is wanted. Before, an exit() inside a library is a failure like a crash. */
+void guard_expect_end(void);
 /* Ends this process when its parent ends (Linux). */
 void guard_with_parent(void);
 /* Prints "tidemark-dot: NAME: text" and ends the process without running exit handlers. */

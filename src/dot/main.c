@@ -260,5 +260,6 @@ int main(int argc, char **argv)
 	if (status == OK)
 		status = deliver(&options, data, length, &error);
 	free(data);
+	guard_expect_end();
 	return report(&options, status, &error);
 }

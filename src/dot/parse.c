@@ -54,7 +54,8 @@ static int read_text(void *channel, char *buffer, int size)
 {
 	(void)channel;
 	size_t count = reading.left < (size_t)size ? reading.left : (size_t)size;
-	memcpy(buffer, reading.text, count);
+	if (count > 0)
+		memcpy(buffer, reading.text, count);
 	reading.text += count;
 	reading.left -= count;
 	return (int)count;
@@ -79,12 +80,13 @@ static void explain(struct error *error)
 	if (quote)
 		snprintf(near, sizeof near, " near %.80s", quote + strlen("near "));
 	near[strcspn(near, "\n")] = '\0';
+	const char *message = *reading.message && *reading.message != '\n' ? reading.message : "there is no graph in it";
 	if (strstr(reading.message, "syntax error"))
 		fail(error, BAD_INPUT, "syntax error%s", near);
 	else if (strstr(reading.message, "memory exhausted"))
 		fail(error, BAD_INPUT, "a chain of subgraphs that is too long, or braces nested too deeply");
 	else
-		fail(error, BAD_INPUT, "%.*s", (int)strcspn(reading.message, "\n"), *reading.message ? reading.message : "there is no graph in it");
+		fail(error, BAD_INPUT, "%.*s", (int)strcspn(message, "\n"), message);
 }
 
 Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error)

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PLANS 4
+#define PLANS 8
 static struct { struct graph *graph; char *text; size_t size; } base[PLANS];
 
 static struct graph *tiny_model(void)
@@ -28,16 +28,18 @@ static struct graph *tiny_model(void)
 
 static void make_plans(void)
 {
-	static const char *const words[PLANS][4] = { { "order=program" }, { "devices=4", "strategy=zero" },
-		{ "devices=4", "strategy=data", "pp=2", "microbatches=4" }, { "recompute=full", "batch=16" } };
+	static const char *const words[PLANS][5] = { { "order=program" }, { "devices=4", "strategy=zero" },
+		{ "devices=4", "strategy=data", "pp=2", "microbatches=4" }, { "recompute=full", "batch=16" },
+		{ "recompute=auto", "memory=200KiB", "order=list" }, { "devices=2", "strategy=data", "pp=2", "microbatches=4", "schedule=zbv" },
+		{ "devices=4", "strategy=auto", "order=fast", "curve=on" }, { "offload conv1.out", "in_place=off" } };
 	struct error error = { 0 };
 	for (int i = 0; i < PLANS; i++) {
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		scenario_init(&scenario);
-		for (int k = 0; k < 4 && words[i][k]; k++)
-			must(scenario_set(&scenario, words[i][k], &error) == OK);
-		base[i].graph = i == 0 ? graph_open("samples/diamond.jsonl", NULL, &error) : tiny_model();
+		for (int k = 0; k < 5 && words[i][k]; k++)
+			must((strchr(words[i][k], ' ') ? scenario_pin : scenario_set)(&scenario, words[i][k], &error) == OK);
+		base[i].graph = i == 0 || i == 7 ? graph_open(i ? "samples/chain.jsonl" : "samples/diamond.jsonl", NULL, &error) : tiny_model();
 		struct plan *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
 		if (!plan)
 			fprintf(stderr, "%s\n", error.text);
@@ -73,7 +75,7 @@ static bool find(json_t *tree, uint32_t *n, struct found *found)
 
 static void edit(json_t *plan, const uint8_t bytes[10])
 {
-	uint32_t n = (uint32_t)(bytes[0] | bytes[1] << 8) % 600;
+	uint32_t n = (uint32_t)(bytes[0] | bytes[1] << 8) % 5000;
 	int64_t number;
 	struct found at;
 	json_t *value = NULL;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "src/check/check.h"
+#include "src/check/recompute.h"
+#include "src/plan/fit_stage.h"
 #include "src/models/models.h"
 #include "src/plan/planner.h"
 #include "src/read/input.h"
@@ -345,6 +347,113 @@ static void try_all(struct forgery *forgery, const char *path, const struct plac
 	json_decref(old);
 }
 
+/* ---- steps that run things again ------------------------------------------------------------------------------------------------ */
+
+/* Which value a tensor holds, if nothing is written in place: its own, or the one that a copy's op stands for. */
+static uint64_t value_of(const struct graph *graph, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	const char *name = writer == NONE ? graph->tensor[tensor].name : graph->op[writer].recomputed && graph->op[writer].of ? graph->op[writer].of : graph->op[writer].name;
+	uint64_t hash = 1;
+	for (; *name; name++)
+		hash = hash_join(hash, (uint64_t)*name);
+	for (uint32_t k = 0; writer != NONE && k < csr_length(&graph->writes, writer); k++)
+		hash = graph->writes.item[graph->writes.start[writer] + k] == tensor ? hash_join(hash, k) : hash;
+	return hash;
+}
+
+/* Whether the value of a tensor is looked at: running statistics and saved random states are not. */
+static bool counts(const struct graph *graph, uint32_t tensor)
+{
+	uint32_t writer = graph->tensor[tensor].writer;
+	return graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER && (writer == NONE || graph->op[writer].added != ADDED_RANDOM_STATE);
+}
+
+static bool is_read(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->writes, op)
+		for (uint32_t k = 0; k < graph->reads.start[graph->ops]; k++)
+			if (graph->reads.item[k] == graph->writes.item[i])
+				return true;
+	return false;
+}
+
+static void refused(const struct plan *plan, const json_t *file, const char *what, const char *op, const char *tensor)
+{
+	struct error error = { 0 };
+	struct check check = { .plan = (json_t *)(uintptr_t)file, .error = &error };
+	const struct fitted *fitted = plan->transformed->fitted;
+	enum status status = check_recompute(&check, fitted, fitted->recomputed);
+	arena_free(&check.arena);
+	cr_assert_eq(status, INFEASIBLE, "%s: %s %s is accepted (SEED=%llu)", what, op, tensor, (unsigned long long)test_seed());
+}
+
+/* An op that reads something else, a copy that stands for another op, or for none. */
+static void break_step(const struct plan *plan, const json_t *file, uint32_t rounds)
+{
+	struct graph *graph = plan->transformed->fitted->recomputed;
+	uint64_t random = test_seed();
+	uint32_t tried[3] = { 0 };
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint32_t op = (uint32_t)(random_next(&random) % graph->ops), reads = csr_length(&graph->reads, op), other = (uint32_t)(random_next(&random) % graph->tensors);
+		uint32_t *read = &graph->reads.item[graph->reads.start[op] + (reads ? random_next(&random) % reads : 0)], old = reads ? *read : other;
+		struct op *copy = &graph->op[op], kept = *copy;
+		bool writes = csr_length(&graph->writes, op) > 0 && graph->tensor[graph->writes.item[graph->writes.start[op]]].storage == graph->tensor[other].storage;
+		if (value_of(graph, old) != value_of(graph, other) && counts(graph, old) && counts(graph, other) && !writes
+			&& copy->added != ADDED_RANDOM_STATE) {
+			*read = other;
+			refused(plan, file, "another tensor is read", copy->name, graph->tensor[other].name);
+			*read = old;
+			tried[0]++;
+		}
+		if (copy->recomputed && copy->of) {
+			copy->of = graph->op[random_next(&random) % graph->ops].name;
+			if (strcmp(copy->of, kept.of) != 0 && is_read(graph, op))
+				refused(plan, file, "a copy of another op", copy->name, copy->of), tried[1]++;
+			copy->of = kept.of;
+			copy->recomputed = false;
+			if (is_read(graph, op))
+				refused(plan, file, "a copy of no op", copy->name, ""), tried[2]++;
+			copy->recomputed = true;
+		}
+	}
+	printf("    %u other reads, %u copies of other ops, %u of none: all refused\n", tried[0], tried[1], tried[2]);
+	cr_assert(tried[0] > 10 && (tried[1] + tried[2] > 0 || plan->scenario.pins));
+}
+
+static void break_steps(const char *name, const char *words)
+{
+	struct scenario scenario;
+	struct error error;
+	scenario_of(words, &scenario);
+	struct graph *graph = graph_of(name);
+	struct planner planner = { .store = store_new() };
+	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert(plan && plan->transformed->fitted, "%s", error.text);
+	char *text = plan_text(plan);
+	json_t *file = json_loads(text, 0, NULL);
+	struct check check = { .plan = file, .error = &error };
+	cr_assert_eq(check_recompute(&check, plan->transformed->fitted, plan->transformed->fitted->recomputed), OK, "%s", error.text);
+	arena_free(&check.arena);
+	printf("%s %s:\n", name, words);
+	break_step(plan, file, test_rounds(150, 20000));
+	json_decref(file);
+	free(text);
+	plan_release(plan);
+	planner_done(&planner);
+	graph_release(graph);
+	scenario_done(&scenario);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(forged, a_step_that_computes_something_else_is_refused)
+{
+	break_steps("gpt", "recompute=full order=list layout=bestfit");
+	break_steps("gpt", "recompute=selective order=list layout=bestfit");
+	break_steps("gpt", "recompute=auto memory=32MiB order=list layout=bestfit");
+	break_steps("chain.jsonl", "recompute=full layout=bestfit;offload conv1.out");
+}
+
 /* ---- the tests ------------------------------------------------------------------------------------------------------------------ */
 
 static void forge(const char *name, const char *words, uint32_t part)
@@ -382,4 +491,6 @@ Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=fast l
 Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(60, 3)); }
 Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(160, 8)); }
 Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(160, 8)); }
+Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
+Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(60, 3)); }
 Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(60, 3)); }

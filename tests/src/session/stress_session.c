@@ -1,11 +1,14 @@
-/* stress_session.c: random use of sessions, for the thread sanitizer (Criterion doesn't run under it).
+/* stress_session.c: random use of sessions, for the thread sanitizer (Criterion doesn't run under it), and what memory many plans of a large graph take.
  *
- *   stress_session [ROUNDS]     SEED= sets the seed; aborts where something is inconsistent
+ *   stress_session [ROUNDS]           SEED= sets the seed; aborts where something is inconsistent
+ *   stress_session GRAPH CHANGES      so many random changes of knobs, each planned to its end; aborts where the program is above what `store` allows
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "src/read/input.h"
 #include "tests/common/random_graph.h"
 #include "src/session/session.h"
 
@@ -43,10 +46,56 @@ static void use(struct session *session, uint64_t *random)
 		must(session_run(session, i)->complete, "an unfinished plan among the runs");
 }
 
+/* Bytes of this process in memory. */
+static int64_t resident(void)
+{
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	if (!file || fscanf(file, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Kept results and kept runs are within `store` each; the step that is planned at the moment, with its graphs, comes on top: as much again and what it took at first. */
+static int many_changes(const char *path, long changes, uint64_t random)
+{
+	static const char *const knob[] = { "order=program", "order=list", "order=lpmf", "order=best", "layout=bestfit", "layout=llfb", "layout=best", "layout=caching", "alignment=1",
+		"alignment=256", "alignment=512", "in_place=on", "in_place=off", "batch=1", "batch=2", "batch=4", "batch=8", "precision=given", "precision=bf16", "precision=mixed",
+		"recompute=none", "recompute=selective", "recompute=full", "optimizer=given", "optimizer=sgd", "workspace=on", "workspace=off" };
+	struct session_options options = { .interactive = false };
+	struct scenario scenario;
+	struct error error;
+	char line[100];
+	int64_t first = 0, most = 0, store;
+	scenario_init(&scenario);
+	store = scenario.value[K_store];
+	struct graph *graph = graph_open(path, NULL, &error);
+	struct session *session = graph ? session_new(graph, path, &scenario, &options, &error) : NULL;
+	must(session != NULL, "no session");
+	for (long i = 0; i <= changes; i++) {
+		session_wait(session);
+		int64_t now = resident();
+		first = i == 0 ? now : first;
+		most = now > most ? now : most;
+		if (i % 100 == 0 || i == changes)
+			printf("%ld changes: %lld MiB resident, %lld at most, %u runs kept\n", i, (long long)(now >> 20), (long long)(most >> 20), session_runs(session)), fflush(stdout);
+		must(most < 3 * store + 2 * first, "more memory than the store may take");
+		snprintf(line, sizeof line, "set %s", knob[random_next(&random) % (sizeof knob / sizeof *knob)]);
+		session_command(session, line, NULL);
+	}
+	session_free(session);
+	scenario_done(&scenario);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *seed = getenv("SEED");
 	uint64_t random = seed ? strtoull(seed, NULL, 0) : 20261121;
+	if (argc > 2)
+		return many_changes(argv[1], strtol(argv[2], NULL, 10), random);
 	long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 20;
 	printf("%ld sessions, SEED=%llu\n", rounds, (unsigned long long)random);
 	for (long round = 0; round < rounds; round++) {

@@ -6,6 +6,7 @@
 
 #include "src/read/input.h"
 #include "src/plan/stages.h"
+#include "tests/common/random_keys.h"
 #include "tests/common/support.h"
 #include "ui/app/history_file.h"
 #include "ui/app/key_script.h"
@@ -480,27 +481,6 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 	cr_assert_eq(chdir(place), 0);
 	rmdir(directory);
 	close_app(app);
-}
-
-/* Keys that do something, most of them often. */
-static void random_key(uint64_t *random, struct key_press *key)
-{
-	static const char *const names[] = {
-		"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "Enter", "Enter", "Esc", "Backspace", "^U", "^W", "^L", "^R",
-		"space", "F1", "click", "click", "click", "wheel-up", "wheel-down", "^C",
-	};
-	*key = (struct key_press){ .code = 0 };
-	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	uint32_t pick = (uint32_t)(*random >> 33);
-	if (pick % 3 == 0) {
-		snprintf(key->name, sizeof key->name, "%s", names[pick / 3 % (sizeof names / sizeof *names)]);
-		key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
-	} else {
-		key->code = '!' + pick / 3 % 94;
-		text_encode(key->code, key->name);
-	}
-	key->x = (int)(pick / 7 % 120);
-	key->y = (int)(pick / 840 % 40);
 }
 
 /* The user leaves now and then; then the screen is opened anew. */
