@@ -29,6 +29,7 @@ enum context {
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(ALIASES, "aliases", "v", "views", IN_TENSORS, "", "show or hide tensors that share another tensor's memory") \
 	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and phase, in turn; Enter lists those of a row") \
+	X(GROUP_OPS, "group-ops", "O", "", IN_TENSORS, "", "count ops instead of tensors: by type of number, module, operator and phase (o), with what they make; Enter lists that") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line has the sum of what is marked") \
 	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op; see what it allocates, what it frees and why it comes next") \
 	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \

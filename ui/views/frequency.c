@@ -49,7 +49,7 @@ static void join_equal(struct frequency *frequency)
 	for (uint32_t i = 0; i < frequency->rows; i++) {
 		struct frequency_row *last = rows ? &frequency->row[rows - 1] : NULL, *next = &frequency->row[i];
 		if (last && by_value(last, next) == 0) {
-			last->tensors += next->tensors;
+			last->count += next->count;
 			last->bytes += next->bytes;
 			last->at_peak += next->at_peak;
 		} else
@@ -59,24 +59,61 @@ static void join_equal(struct frequency *frequency)
 	qsort(frequency->row, rows, sizeof *frequency->row, by_bytes);
 }
 
+/* Of storage s: its bytes, and how many of them are alive at the peak. */
+static int64_t storage_bytes(const struct plan *plan, uint32_t s, int64_t *at_peak)
+{
+	bool there = plan->laid_out->first[s] != NONE, peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
+	int64_t bytes = there ? plan->laid_out->bytes[s] : plan->graph->storage[s].bytes;
+	*at_peak = peak ? bytes : 0;
+	return bytes;
+}
+
+static void add_tensors(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
+{
+	const struct graph *graph = plan->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const char *value[ROW_FIELD_COUNT];
+		tensor_fields(graph, graph->storage[s].root, value);
+		if (!row_filter_passes(filter, value))
+			continue;
+		struct frequency_row *row = &frequency->row[frequency->rows++];
+		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency->field, value[frequency->field]), .count = 1 };
+		row->bytes = storage_bytes(plan, s, &row->at_peak);
+	}
+}
+
+/* An op's type of number is that of its first result. */
+static void add_ops(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
+{
+	const struct graph *graph = plan->graph;
+	for (uint32_t o = 0; o < graph->ops; o++) {
+		const struct op *op = &graph->op[o];
+		const struct tensor *result = csr_length(&graph->writes, o) ? &graph->tensor[graph->writes.item[graph->writes.start[o]]] : NULL;
+		const char *value[ROW_FIELD_COUNT] = { [ROW_NAME] = op->name, [ROW_KIND] = "", [ROW_DTYPE] = result && result->has_dtype ? dtype_names[result->dtype] : "",
+			[ROW_MODULE] = op->module, [ROW_TYPE] = op->type, [ROW_PHASE] = phase_names[op->phase] };
+		if (!row_filter_passes(filter, value))
+			continue;
+		struct frequency_row *row = &frequency->row[frequency->rows++];
+		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency->field, value[frequency->field]), .count = 1 };
+		FOR_ROW(i, &graph->touches, o)
+			if (graph->storage[graph->touches.item[i]].allocator == o) {
+				int64_t at_peak;
+				row->bytes += storage_bytes(plan, graph->touches.item[i], &at_peak);
+				row->at_peak += at_peak;
+			}
+	}
+}
+
 bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
 {
 	const struct graph *graph = plan->graph;
 	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
 		return true;
 	frequency_free(frequency);
-	frequency->row = mem_alloc(graph->storages ? graph->storages : 1, sizeof *frequency->row);
+	frequency->row = mem_alloc((frequency->ops ? graph->ops : graph->storages) + 1, sizeof *frequency->row);
 	if (!frequency->row)
 		return false;
-	for (uint32_t s = 0; s < graph->storages; s++) {
-		const char *value[ROW_FIELD_COUNT];
-		tensor_fields(graph, graph->storage[s].root, value);
-		if (!row_filter_passes(filter, value))
-			continue;
-		bool there = plan->laid_out->first[s] != NONE, peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
-		int64_t bytes = there ? plan->laid_out->bytes[s] : graph->storage[s].bytes;
-		frequency->row[frequency->rows++] = (struct frequency_row){ value[frequency->field], value_length(frequency->field, value[frequency->field]), 1, bytes, peak ? bytes : 0 };
-	}
+	(frequency->ops ? add_ops : add_tensors)(frequency, plan, filter);
 	join_equal(frequency);
 	frequency->serial = plan->serial;
 	snprintf(frequency->filter, sizeof frequency->filter, "%s", text);
@@ -89,7 +126,7 @@ static void draw_row(struct frame *frame, int y, const struct frequency_row *row
 {
 	char text[300], count[32];
 	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
-	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->tensors, count));
+	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->count, count));
 	frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
 	frame_right(frame, 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
 	snprintf(text, sizeof text, "%.1f %%", 100 * share);
@@ -105,8 +142,8 @@ static void draw_row(struct frame *frame, int y, const struct frequency_row *row
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
 {
 	int width = frame->window.width, page = frame->window.height - HEAD - 1;
-	frame_right(frame, 8, 0, ROLE_LABEL, "tensors");
-	frame_right(frame, 18, 0, ROLE_LABEL, "bytes");
+	frame_right(frame, 8, 0, ROLE_LABEL, frequency->ops ? "ops" : "tensors");
+	frame_right(frame, 18, 0, ROLE_LABEL, frequency->ops ? "they make" : "bytes");
 	frame_right(frame, 28, 0, ROLE_TITLE, "at peak v");
 	frame_right(frame, 36, 0, ROLE_LABEL, "share");
 	frame_text(frame, width >= 70 ? 40 + BAR : 38, 0, width, ROLE_LABEL, row_field_names[frequency->field]);
@@ -116,7 +153,7 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 		if (frequency->top + (uint32_t)i == frequency->selected)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
-	frame_text(frame, 0, frame->window.height - 1, width, ROLE_FAINT, "Enter lists the tensors of a row, o counts by the next field");
+	frame_text(frame, 0, frame->window.height - 1, width, ROLE_FAINT, frequency->ops ? "Enter lists what they make, o counts by the next field, O counts tensors" : "Enter lists the tensors of a row, o counts by the next field, O counts ops");
 }
 
 /* "module:/^h\.1(\.|$)/": h.1 and what is in it, but not h.10. */

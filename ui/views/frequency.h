@@ -1,4 +1,4 @@
-/* frequency.h: the tensors of a plan counted by what they are: kind, type of number, module, operator, phase. */
+/* frequency.h: the tensors or the ops of a plan counted by what they are: kind, type of number, module, operator, phase. */
 #ifndef TIDEMARK_VIEWS_FREQUENCY_H
 #define TIDEMARK_VIEWS_FREQUENCY_H
 
@@ -7,12 +7,13 @@
 struct frequency_row {
 	const char *value;      /* of the field; the graph's */
 	uint32_t length;        /* bytes of the value that count: of a module its first parts */
-	uint32_t tensors;       /* that are storages of their own */
-	int64_t bytes, at_peak; /* of these; of those that are alive at the peak */
+	uint32_t count;         /* of ops, or of tensors that are storages of their own */
+	int64_t bytes, at_peak; /* of these tensors, or of what these ops make; of what of it is alive at the peak */
 };
 
 struct frequency {
 	enum row_field field;   /* counted by; ROW_NAME: off */
+	bool ops;               /* ops are counted */
 	struct frequency_row *row;  /* [rows] most bytes at the peak first */
 	uint32_t rows, selected, top;
 	uint64_t serial;        /* of the plan counted */
@@ -20,7 +21,7 @@ struct frequency {
 };
 
 void frequency_free(struct frequency *frequency);
-/* Counts the tensors that pass; kept until plan, field or filter change. False when out of memory. O(tensors log tensors). */
+/* Counts what passes; kept until plan, field or filter change. False when out of memory. O(n log n) of tensors or ops. */
 bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text);
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame);
 /* The word for row_filter.h that shows the selected row's tensors, into text; "" where there is none. Returns text. */
