@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autoparallel.h"
+#include "places.h"
 #include "solver/graph/collective.h"
 #include "solver/rules/rules.h"
 #include "src/base/json_memory.h"
@@ -65,31 +66,10 @@ static enum status take_mesh(struct reading *reading, const json_t *file)
 	return OK;
 }
 
-/* "S(0)RP(sum)", of several results the first: "(S(0)R, R)"; "_S(1, 4)" is cut in blocks. False where it is something else. */
+/* Of several results the first: "(S(0)R, R)". False where it is something else. */
 static bool take_places(const struct reading *reading, const char *text, struct axis_places *places)
 {
-	*places = (struct axis_places){ 0 };
-	for (text += text && *text == '('; text && *text && places->axes < reading->about.axes; places->axes++) {
-		struct axis_place *place = &places->on[places->axes];
-		char *end;
-		text += *text == '_';
-		*place = (struct axis_place){ *text == 'P' ? PLACE_PARTIAL : PLACE_WHOLE, 1 };
-		if (*text != 'R' && *text != 'P' && *text != 'S')
-			break;
-		bool shard = *text++ == 'S';
-		if (shard && *text != '(')
-			break;
-		long dim = *text == '(' ? strtol(text + 1, &end, 10) : 0;
-		if (shard && (dim < 0 || dim >= DIMS_MAX))
-			break;
-		if (shard)
-			place->dim = (int8_t)dim;
-		if (shard && *end == ',')
-			place->blocks = strtol(end + 1, NULL, 10) > 1 ? strtol(end + 1, NULL, 10) : 1;
-		text += *text == '(' ? strcspn(text, ")") : 0;
-		text += *text == ')';
-	}
-	bool all = places->axes == reading->about.axes;
+	bool all = places_read(text ? text + (*text == '(') : "", reading->about.axes, places) == reading->about.axes;
 	places->axes = all ? places->axes : 0;
 	return all;
 }

@@ -20,6 +20,7 @@ struct fx_value {
 	bool input;
 	uint32_t node;                /* that makes it, of its graph; NONE for an input */
 	unsigned line;
+	struct axis_places places;    /* of a DTensor; dim has one device's sizes where the mesh is known, else the whole tensor's */
 };
 
 struct fx_node {
@@ -45,6 +46,7 @@ struct fx_log {
 	struct fx_graph *graph;
 	uint32_t graphs;
 	size_t room;
+	uint32_t axes, mesh[MESH_AXES];  /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
 };
 
 /* Finds the graphs in a text. dim: "s0=8" for symbolic sizes. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */

@@ -12,6 +12,7 @@ struct making {
 	struct rules *rules;
 	struct error *error;
 	struct arena arena;
+	const struct fx_log *log;
 	const struct fx_graph *forward;   /* with a backward graph: the forward one */
 	uint32_t *of_forward;             /* [its values]: tensors */
 	uint32_t missing, unknown, tangents;
@@ -74,10 +75,21 @@ static bool prefixed(const char *name, const char *prefix)
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
+/* Of every axis of the DTensors' mesh. */
+static bool mesh_known(const struct fx_log *log)
+{
+	for (uint32_t a = 0; a < log->axes; a++)
+		if (log->mesh[a] == 0)
+			return false;
+	return log->axes > 0;
+}
+
 static uint32_t add_tensor(struct making *making, const struct fx_value *value, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
 		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
+	if (mesh_known(making->log))
+		tensor.places = value->places.axes == making->log->axes && value->places.axes ? &value->places : NULL;
 	int64_t bits = value->typed ? dtype_bits[value->dtype] : 0;
 	for (int i = 0; i < value->dims; i++)
 		if (__builtin_mul_overflow(bits, value->dim[i], &bits) || bits > BYTES_MAX) {
@@ -286,6 +298,15 @@ static enum status describe(struct making *making, const struct offer *offers, u
 	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
 	struct about about = { .intake = { .said = true, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
 		.advice = making->missing ? "give symbolic sizes: --dim s0=8" : NULL } };
+	if (mesh_known(making->log)) {
+		about.axes = making->log->axes;
+		for (uint32_t a = 0; a < about.axes; a++) {
+			snprintf(about.axis[a].name, sizeof about.axis[a].name, "mesh%u", a % 10);
+			about.axis[a].size = making->log->mesh[a];
+		}
+	} else if (making->log->axes) {
+		about.intake.advice = "DTensors count whole: --dim mesh0=8 (mesh1, ...) gives the devices on each axis of their mesh";
+	}
 	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
 }
 
@@ -315,7 +336,7 @@ static enum status make(struct making *making, const struct offer *offer)
 
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error)
 {
-	struct making making = { .error = error, .draft = draft_new(), .rules = rules_new() };
+	struct making making = { .error = error, .log = log, .draft = draft_new(), .rules = rules_new() };
 	struct offer *offer = arena_alloc(&making.arena, (size_t)log->graphs + 1, sizeof *offer);
 	enum status status = making.draft && making.rules && offer ? OK : out_of_memory(&making);
 	struct graph *graph = NULL;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fx.h"
+#include "places.h"
 
 struct span { const char *at, *end; };
 
@@ -180,8 +181,21 @@ static bool size_of(const struct reader *reader, struct span text, int64_t *size
 	return false;
 }
 
+/* The sizes of one device's piece. */
+static bool cut(const struct fx_log *log, struct fx_value *value)
+{
+	for (uint32_t a = 0; a < value->places.axes; a++) {
+		int dim = value->places.on[a].dim;
+		if (dim >= value->dims)
+			return false;
+		if (dim >= 0 && log->mesh[a] > 1)
+			value->dim[dim] = value->dim[dim] / log->mesh[a] + (value->dim[dim] % log->mesh[a] != 0);
+	}
+	return true;
+}
+
 /* "f32[4, 12][12, 1]cpu": dtype and shape; false for what is no tensor. */
-static bool read_type(const struct reader *reader, struct span type, struct fx_value *value)
+static bool read_plain_type(const struct reader *reader, struct span type, struct fx_value *value)
 {
 	struct span dtype = identifier(&type);
 	int index = dtype_of(dtype);
@@ -200,6 +214,28 @@ static bool read_type(const struct reader *reader, struct span type, struct fx_v
 			return false;
 		value->unsized |= !size_of(reader, dim, &value->dim[value->dims++]);
 	}
+	return true;
+}
+
+/* The same, and "DTensor(f32[4, 12][12, 1]cpu, S(0)R)" or another class around it. */
+static bool read_type(const struct reader *reader, struct span type, struct fx_value *value)
+{
+	struct fx_log *log = reader->log;
+	struct span rest = type, name = identifier(&rest);
+	if (!starts(rest, "(") || length_of(name) == 0)
+		return read_plain_type(reader, type, value);
+	rest.at++;
+	bool fine = read_plain_type(reader, rest, value);
+	if (!fine || !starts(name, "DTensor"))
+		return fine;
+	/* Behind shape and strides. */
+	const char *close = memchr(rest.at, ']', length_of(rest));
+	if (close && close + 1 < rest.end && close[1] == '[')
+		close = memchr(close + 1, ']', (size_t)(rest.end - close - 1));
+	const char *places = close ? find((struct span){ close, rest.end }, ", ") : NULL;
+	if (places && places_read(places + 2, MESH_AXES, &value->places) && !cut(log, value))
+		value->places.axes = 0;
+	log->axes = value->places.axes > log->axes ? value->places.axes : log->axes;
 	return true;
 }
 
@@ -485,12 +521,14 @@ static enum status take_line(struct reader *reader, struct span line)
 	if (reader->state == OUTSIDE)
 		note(reader, line);
 	/* A module in a module: what one of its ops calls. */
-	if (starts(line, "    class ") && find(line, "(torch.nn.Module):")) {
+	if (reader->state == OUTSIDE && starts(line, "    class ") && find(line, "(torch.nn.Module):")) {
 		reader->kind = FX_OTHER;
 		reader->kind_said = true;
 	}
 	line = trim(line);
 	if (starts(line, "def forward(")) {
+		if (reader->state != OUTSIDE)   /* the one before has lost its end */
+			end_graph(reader, false);
 		enum status status = begin_graph(reader);
 		const char *end = find(line, "):");
 		reader->state = end ? BODY : ARGUMENTS;
@@ -525,6 +563,12 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 	*error = (struct error){ 0 };
 	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size, .origin = origin, .kind = origin->kind,
 		.kind_said = origin->kind != FX_OTHER };
+	for (uint32_t a = 0; a < MESH_AXES; a++) {
+		int64_t devices;
+		char name[16];
+		int length = snprintf(name, sizeof name, "mesh%u", a);
+		log->mesh[a] = size_of(&reader, (struct span){ name, name + length }, &devices) && devices < 1 << 20 ? (uint32_t)devices : 0;
+	}
 	enum status status = OK;
 	while (reader.at < reader.end && status == OK) {
 		const char *newline = memchr(reader.at, '\n', (size_t)(reader.end - reader.at));

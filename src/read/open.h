@@ -21,6 +21,7 @@
  *     fx_text       finds them in logs
  *     fx_folder     collects them from a folder
  *     fx_step       joins forward and backward
+ *     places        placements as DTensor writes them
  *     autoparallel  reads what AutoParallel writes of a sharded step
  *     inductor      reads Inductor's memory graphs
  *     onnx_values   attributes of ONNX nodes, numbers of small tensors

@@ -8,6 +8,8 @@
 #define NUMBERS_MOST (UINT32_C(1) << 28)
 #define ITEMS_MOST   (UINT32_C(1) << 26)   /* frames of all stacks: one list could be many, each a frame longer */
 
+#define STACK_FRAMES_SINGLE 64           /* nobody writes longer ones frame by frame, which takes time by the square */
+
 /* ---- tables ----------------------------------------------------------------------------- */
 
 static size_t slot_of(const struct stack_table *table, uint64_t hash)
@@ -95,6 +97,8 @@ static uint32_t add_last(struct stacks *stacks, uint32_t count)
 uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame, uint32_t count)
 {
 	uint32_t before = inner ? stacks->stack[inner - 1].count : 0;
+	if (before == STACK_FRAMES_MOST || (before >= STACK_FRAMES_SINGLE && count == 1))
+		return inner;
 	count = count > STACK_FRAMES_MOST - before ? STACK_FRAMES_MOST - before : count;
 	if (!grow(&stacks->by_stack) || stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST
 		|| !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)

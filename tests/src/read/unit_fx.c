@@ -119,3 +119,25 @@ Test(fx, a_folder_says_by_its_names_what_belongs_together)
 	cr_expect_eq(error.status, BAD_INPUT);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+Test(fx, placements_of_dtensors_need_the_mesh)
+{
+	struct error error = { 0 };
+	struct graph *graph = graph_open("tests/corpus/fx/dtensor.py", NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(tensor_named(graph, "mm")->bytes, 6 * 8 * 4, "whole, as long as nobody says the mesh");
+	cr_expect_null(tensor_named(graph, "mm")->places);
+	cr_expect(strstr(graph->about.intake.advice, "--dim mesh0"));
+	graph_release(graph);
+	graph = graph_open("tests/corpus/fx/dtensor.py", &(struct read_options){ .dims = 2, .dim = { "mesh0=4", "mesh1=2" } }, &error);
+	cr_assert(graph, "%s", error.text);
+	const struct tensor *mm = tensor_named(graph, "mm"), *sum = tensor_named(graph, "sum_1");
+	cr_expect_eq(mm->bytes, 2 * 4 * 4, "6 rows over 4 devices are 2");
+	cr_assert(mm->places && sum->places);
+	cr_expect(mm->places->on[0].dim == 0 && mm->places->on[1].dim == 1);
+	cr_expect(sum->places->on[0].dim == PLACE_PARTIAL && sum->places->on[1].dim == PLACE_PARTIAL);
+	cr_expect_eq(tensor_named(graph, "primals_1")->places->on[0].dim, PLACE_WHOLE);
+	cr_expect_eq(graph->about.axis[0].size, 4);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}

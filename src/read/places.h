@@ -1,0 +1,11 @@
+/* places.h: placements as PyTorch's DTensor writes them. */
+#ifndef TIDEMARK_READ_PLACES_H
+#define TIDEMARK_READ_PLACES_H
+
+#include "solver/graph/collective.h"
+
+/* "S(0)RP(sum)", a word for each axis of the mesh: at most that many, up to what is no such word. "_S(1, 4)" is cut in blocks; of "S(1)[0]" the order
+ * of several cuts of a dim is left out. Returns how many there were. O(length). */
+uint32_t places_read(const char *text, uint32_t most, struct axis_places *places);
+
+#endif
