@@ -324,3 +324,43 @@ Test(session, memory_is_bounded_by_the_store)
 	session_free(session);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+static void copy_to(const char *path, const char *from)
+{
+	static char text[1 << 16];
+	FILE *in = fopen(from, "rb"), *out = fopen(path, "wb");
+	cr_assert(in && out);
+	size_t size = fread(text, 1, sizeof text, in);
+	cr_assert_eq(fwrite(text, 1, size, out), size);
+	fclose(in);
+	fclose(out);
+}
+
+Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
+{
+	char path[] = "/tmp/tidemark-reload-XXXXXX";
+	struct error error = { 0 };
+	int descriptor = mkstemp(path);
+	cr_assert(descriptor >= 0);
+	close(descriptor);
+	copy_to(path, "samples/diamond.jsonl");
+	struct session *session = new_session(path, &(struct session_options){ .interactive = false });
+	cr_assert(settled(session, true));
+	int64_t peak = plan_peak(session_plan(session));
+	cr_assert_eq(session_command(session, "baseline", &error), OK);
+	cr_expect(!session_file_changed(session));
+	copy_to(path, "tests/corpus/fx/dtensor.py");
+	cr_expect(session_file_changed(session));
+	cr_expect(!session_file_changed(session), "it is said once");
+	cr_assert_eq(session_command(session, "reload", &error), OK, "%s", error.text);
+	cr_assert(settled(session, true));
+	cr_expect_eq(session_plan(session)->graph->ops, 3);
+	cr_assert_not_null(session_baseline(session));
+	cr_expect_eq(plan_peak(session_baseline(session)), peak);
+	cr_assert_eq(unlink(path), 0);
+	cr_expect(!session_file_changed(session));
+	cr_expect_eq(session_command(session, "reload", &error), BAD_INPUT);
+	cr_expect_eq(session_plan(session)->graph->ops, 3, "what was open stays");
+	session_free(session);
+	cr_assert_eq(memory_blocks(), 0);
+}
