@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "assemble.h"
+#include "fit_stage.h"
 #include "verdict.h"
 
 static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
@@ -138,6 +139,29 @@ static struct plan *plan_fast(const struct planning *planning, struct plan *plan
 	return NULL;
 }
 
+/* Copies to the host have their windows along the program order, so that computation may wait for them in an order of a slightly lower peak: then that of the program, where it keeps
+ * the cap. Takes the plan over. */
+static struct plan *plan_for_copies(const struct planning *planning, struct plan *plan)
+{
+	const struct ordered *ordered = plan->ordered;
+	struct ordered *program = ordered_again(ordered, planning->scenario, ordered->problem.program, "program", planning->error);
+	struct plan *next = program ? plan_ordered(planning, plan->transformed, program, false) : NULL;
+	ordered_release(program);
+	if (!next) {
+		plan_release(plan);
+		return NULL;
+	}
+	bool better = plan_needs(next) <= scenario_budget(&plan->scenario) && next->speed.time >= 0 && next->speed.time < plan->speed.time;
+	if (better) {
+		next->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
+		next->fit_margin = plan->fit_margin;
+		next->complete = plan->complete;
+		next->limited |= plan->limited;
+	}
+	plan_release(better ? plan : next);
+	return better ? next : plan;
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
 {
@@ -152,6 +176,9 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 		plan->complete = !quick;
 	}
 	ordered_release(ordered);
+	const struct fitted *fitted = transformed->fitted;
+	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
+		return plan_for_copies(planning, plan);
 	return plan && !quick && plan->time && scenario->value[K_order] == ORDER_FAST ? plan_fast(planning, plan) : plan;
 }
 
