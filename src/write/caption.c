@@ -144,8 +144,8 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 		return fail_memory(error);
 	if (shows(options, "timeline"))
 		words_add(&words, "Live memory over the order of %d plans, a line each; a square is a plan's peak: ", paths);
-	else
-		words_add(&words, "%c%s: ", *help - 'a' + 'A', help + 1);
+	else if ((help = strstr(help, ": ")))   /* what is drawn stands behind of what */
+		words_add(&words, "%c%s: ", help[2] - 'a' + 'A', help + 3);
 	for (int i = 0; i < paths; i++) {
 		words_add(&words, i ? ", " : "");
 		words_add_quoted(&words, path[i]);

@@ -3,8 +3,8 @@
 
 #include <ctype.h>
 
-/* So many parts of a module's path tell it: "h.0" of "h.0.attn.c_proj". */
-enum { MODULE_PARTS = 2, HEAD = 1, BAR = 12 };
+/* So many parts of a module's path tell it, "h.0" of "h.0.attn.c_proj", and more where one row would have most of all. */
+enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, BAR = 12 };
 
 void frequency_free(struct frequency *frequency)
 {
@@ -13,11 +13,11 @@ void frequency_free(struct frequency *frequency)
 	frequency->rows = 0;
 }
 
-static uint32_t value_length(enum row_field field, const char *value)
+static uint32_t value_length(const struct frequency *frequency, const char *value)
 {
 	size_t length = strlen(value);
 	const char *at = value;
-	for (int part = 0; field == ROW_MODULE && part < MODULE_PARTS && at; part++) {
+	for (int part = 0; frequency->field == ROW_MODULE && part < frequency->parts && at; part++) {
 		at = strchr(at, '.');
 		length = at ? (size_t)(at - value) : strlen(value);
 		at = at ? at + 1 : NULL;
@@ -77,7 +77,7 @@ static void add_tensors(struct frequency *frequency, const struct plan *plan, co
 		if (!row_filter_passes(filter, value))
 			continue;
 		struct frequency_row *row = &frequency->row[frequency->rows++];
-		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency->field, value[frequency->field]), .count = 1 };
+		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1 };
 		row->bytes = storage_bytes(plan, s, &row->at_peak);
 	}
 }
@@ -94,7 +94,7 @@ static void add_ops(struct frequency *frequency, const struct plan *plan, const 
 		if (!row_filter_passes(filter, value))
 			continue;
 		struct frequency_row *row = &frequency->row[frequency->rows++];
-		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency->field, value[frequency->field]), .count = 1 };
+		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1 };
 		FOR_ROW(i, &graph->touches, o)
 			if (graph->storage[graph->touches.item[i]].allocator == o) {
 				int64_t at_peak;
@@ -102,6 +102,17 @@ static void add_ops(struct frequency *frequency, const struct plan *plan, const 
 				row->at_peak += at_peak;
 			}
 	}
+}
+
+/* Whether one module has more than half of all that is counted. */
+static bool has_most(const struct frequency *frequency)
+{
+	uint32_t all = 0, most = 0;
+	for (uint32_t i = 0; i < frequency->rows; i++) {
+		all += frequency->row[i].count;
+		most = frequency->row[i].length > 0 && frequency->row[i].count > most ? frequency->row[i].count : most;
+	}
+	return most > all / 2;
 }
 
 bool frequency_count(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
@@ -113,8 +124,13 @@ bool frequency_count(struct frequency *frequency, const struct plan *plan, const
 	frequency->row = mem_alloc((frequency->ops ? graph->ops : graph->storages) + 1, sizeof *frequency->row);
 	if (!frequency->row)
 		return false;
-	(frequency->ops ? add_ops : add_tensors)(frequency, plan, filter);
-	join_equal(frequency);
+	for (frequency->parts = MODULE_PARTS; ; frequency->parts++) {
+		frequency->rows = 0;
+		(frequency->ops ? add_ops : add_tensors)(frequency, plan, filter);
+		join_equal(frequency);
+		if (frequency->field != ROW_MODULE || frequency->parts == MODULE_PARTS_MOST || !has_most(frequency))
+			break;
+	}
 	frequency->serial = plan->serial;
 	snprintf(frequency->filter, sizeof frequency->filter, "%s", text);
 	if (frequency->selected >= frequency->rows)

@@ -14,6 +14,7 @@ struct frequency_row {
 struct frequency {
 	enum row_field field;   /* counted by; ROW_NAME: off */
 	bool ops;               /* ops are counted */
+	int parts;              /* of a module's path that count */
 	struct frequency_row *row;  /* [rows] most bytes at the peak first */
 	uint32_t rows, selected, top;
 	uint64_t serial;        /* of the plan counted */
