@@ -1,5 +1,6 @@
 /* fit_command.c: `tidemark fit`: what makes a step fit into so much memory, every answer planned. */
 #include <string.h>
+#include <unistd.h>
 
 #include "batch.h"
 #include "fit_most_command.h"
@@ -214,11 +215,34 @@ static int write_list(const struct request *request, const struct fit_list *list
 	return list->fits || list->fitting ? EXIT_FINE : EXIT_CONSTRAINT;
 }
 
+#define SHOWN_MOST 64
+
+struct shown { uint32_t count; char set[SHOWN_MOST][FIT_SET_SIZE]; };
+
+/* On a terminal every change is told of as soon as it is planned; the sorted list comes in the end. */
+static void show_planned(void *context, const struct fit_list *list)
+{
+	struct shown *shown = context;
+	for (uint32_t i = 0; i < list->ways; i++) {
+		uint32_t k = 0;
+		while (k < shown->count && strcmp(shown->set[k], list->way[i].set) != 0)
+			k++;
+		if (k < shown->count || shown->count == SHOWN_MOST || !list->way[i].planned)
+			continue;
+		snprintf(shown->set[shown->count++], FIT_SET_SIZE, "%s", list->way[i].set);
+		fputs("\r\033[K", stderr);
+		print_row(stderr, list, &list->way[i], 40);
+	}
+}
+
 static int serve(const struct request *request)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
 	struct fit_list list = { 0 };
+	struct shown shown = { 0 };
+	const struct fit_watch watch = { show_planned, &shown };
+	bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && !request->line.output;
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
@@ -232,7 +256,7 @@ static int serve(const struct request *request)
 		graph_release(graph);
 		return code;
 	}
-	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, NULL, &list, &error) : fail_memory(&error);
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, terminal ? &watch : NULL, &list, &error) : fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
 		code = write_list(request, &list);
