@@ -8,6 +8,7 @@
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line
  *     output       a file is written whole or not at all
+ *     picture_file whether a picture is not cut short
  *     text_stream  a stream into memory
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print

@@ -8,6 +8,7 @@
 #include "figure.h"
 #include "src/base/json_memory.h"
 #include "src/base/output.h"
+#include "src/base/picture_file.h"
 #include "src/base/safe_text.h"
 #include "src/base/text_stream.h"
 #include "guard.h"
@@ -257,6 +258,8 @@ int main(int argc, char **argv)
 	enum status status = stream ? convert(&options, stream, &error) : fail_memory(&error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(&error);
+	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
+		status = fail(&error, LIMIT, "Graphviz failed: its picture is not whole, most likely for want of memory (--memory)");
 	if (status == OK)
 		status = deliver(&options, data, length, &error);
 	free(data);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "src/base/child.h"
+#include "src/base/picture_file.h"
 #include "dot_child.h"
 #include "native.h"
 
@@ -105,24 +106,6 @@ struct graph *dot_child_read(const char *text, size_t size, const struct dot_lim
 	return graph;
 }
 
-/* How pictures begin and end, but for blanks and line ends. */
-static const struct { const char *format, *begin, *end; } pictures[] = {
-	{ "svg", "<", "</svg>" }, { "pdf", "%PDF-", "%%EOF" }, { "png", "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82" },
-};
-
-/* Whether it is one, and not cut short. */
-static bool is_picture(const char *format, const char *text, size_t length)
-{
-	while (length > 0 && strchr(" \r\n", text[length - 1]))
-		length--;
-	for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
-		size_t begin = strlen(pictures[i].begin), end = strlen(pictures[i].end);
-		if (strcmp(format, pictures[i].format) == 0)
-			return length >= begin + end && memcmp(text, pictures[i].begin, begin) == 0 && memcmp(text + length - end, pictures[i].end, end) == 0;
-	}
-	return true;
-}
-
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
 	char **picture, size_t *length, struct error *error)
 {
@@ -130,7 +113,7 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
 	enum status status = run(format, positions, text, size, limits, &result, error);
 	if (status == BAD_INPUT)   /* the text is ours: it is not at fault */
 		status = error_set(error, LIMIT);
-	if (status == OK && !is_picture(format, result.output, result.length)) {
+	if (status == OK && !picture_whole(format, result.output, result.length)) {
 		status = fail(error, LIMIT, PROGRAM " answered with something else than a whole picture");
 		mem_free(result.output);
 	}
