@@ -104,7 +104,11 @@ static enum status look(const struct choosing *choosing, const bool *wanted, int
 		status = waits < 0 ? NO_MEMORY : OK;
 	}
 	fitted_release(fitted);
-	return error_set(choosing->error, status);
+	if (error_set(choosing->error, status) == OK)
+		return OK;
+	graph_release(away->graph);
+	away->graph = NULL;
+	return choosing->error->status;
 }
 
 static bool is_better(const struct away *a, const struct away *b)
