@@ -402,12 +402,32 @@ static enum status check_groups(struct analysis *analysis, const struct optimize
 	return OK;
 }
 
+/* What the step does besides its optimizer: parameters below 32 bits are written from copies that it keeps, and gradients are unscaled. */
+static void keep_practice(const struct graph *step, const struct rules *rules, struct update_options *update)
+{
+	for (uint32_t op = 0; op < step->ops; op++) {
+		update->loss_scaling |= (rules_traits(rules, step->op[op].type) & TRAIT_UNSCALES) != 0;
+		for (uint32_t i = step->inplace_start[op]; i < step->inplace_start[op + 1]; i++) {
+			const struct tensor *written = &step->tensor[step->inplace[i].in];
+			if (step->storage[written->storage].kind != KIND_PARAMETER || dtype_bits[written->dtype] >= 32)
+				continue;
+			FOR_ROW(j, &step->reads, op) {
+				const struct tensor *read = &step->tensor[step->reads.item[j]];
+				update->master |= step->storage[read->storage].kind == KIND_OPTIMIZER && read->dtype == DTYPE_F32 && csr_length(&step->reads, op) == 2
+					&& read->dims == written->dims && read->bytes * dtype_bits[written->dtype] == written->bytes * 32;
+			}
+		}
+	}
+}
+
 struct graph *optimizer_replace(const struct graph *step, const struct rules *rules, const struct optimizer_change *change,
 	struct error *error)
 {
 	struct analysis analysis = { .step = step, .rules = rules };
 	struct update_options update = change->update;
 	struct graph *graph = NULL;
+	if (change->precision == PRECISION_GIVEN)
+		keep_practice(step, rules, &update);
 	enum status status = find_groups(&analysis, error);
 	if (status == OK)
 		status = check_groups(&analysis, change, &update.optimizer, error);

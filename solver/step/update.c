@@ -12,16 +12,22 @@ struct step {
 	struct build *build;
 	const char *name;      /* the parameter's */
 	uint32_t weight, gradient, found_inf;
-	enum dtype dtype;
+	enum dtype dtype, moments;
 	struct shape shape;
 };
 
 /* A tensor that the optimizer keeps from step to step: "wte.weight.exp_avg". */
-static uint32_t state(const struct step *step, const char *word, struct shape shape)
+static uint32_t state_of(const struct step *step, const char *word, enum dtype dtype, struct shape shape)
 {
 	char name[512];
 	snprintf(name, sizeof name, "%.480s.%s", step->name, word);
-	return build_leaf(step->build, name, KIND_OPTIMIZER, step->dtype, shape);
+	return build_leaf(step->build, name, KIND_OPTIMIZER, dtype, shape);
+}
+
+/* A moment. */
+static uint32_t state(const struct step *step, const char *word, struct shape shape)
+{
+	return state_of(step, word, step->moments, shape);
 }
 
 static void add_to_weight(const struct step *step, uint32_t change)
@@ -99,9 +105,10 @@ static void update_one(struct build *build, const struct update_options *options
 		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build,
 			parameter),
 	};
+	step.moments = options->narrow_moments && dtype_bits[step.dtype] > 16 ? DTYPE_BF16 : step.dtype;
 	uint32_t copy = NONE;
 	if (master)
-		step.weight = copy = state(&step, "master", step.shape);
+		step.weight = copy = state_of(&step, "master", step.dtype, step.shape);
 	if (options->optimizer == OPTIMIZER_ADAMW)
 		step.weight = build_map_inplace(build, "aten.mul_.Tensor", IN(step.weight));
 	switch (options->optimizer) {

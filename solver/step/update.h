@@ -14,6 +14,8 @@ struct update_options {
 	enum optimizer optimizer;
 	/* Parameters below 32 bits are updated through copies in f32 that the optimizer keeps; their gradients become f32. */
 	bool master;
+	/* Moments are kept in 16 bits (bf16) whatever is updated; the copies in f32 stay. */
+	bool narrow_moments;
 	/* Dynamic loss scaling: all gradients are checked and unscaled before the first update. */
 	bool loss_scaling;
 	/* Gradients are added to buffers that live from step to step: the step is one of several microbatches. */
@@ -25,7 +27,7 @@ struct update_options {
 uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient);
 
 /* Writes the updates of all parameters from what update_gradient() returned: the state tensors that an optimizer
- * keeps from step to step (kind optimizer, in the dtype of what is updated) and the ops that write the parameters in
+ * keeps from step to step (kind optimizer, in the dtype of what is updated unless narrow_moments) and the ops that write the parameters in
  * place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step instead.
  * Sequences as in PyTorch's single-tensor optimizers; adafactor after Shazeer and Stern (2018), section 4: factored
  * second moment of matrices, no first moment. O(count). */

@@ -23,6 +23,7 @@ static struct model_training training_of(const struct model_source *source)
 		training.optimizer = (enum optimizer)value[K_optimizer];
 	training.float8 = value[K_float8];
 	training.loss_chunks = (uint32_t)value[K_loss_chunks];
+	training.narrow_moments = value[K_moments] != 0;
 	return training;
 }
 

@@ -131,6 +131,7 @@ struct model_training {
 	enum precision precision;
 	enum recompute recompute;      /* not auto */
 	bool accumulate;
+	bool narrow_moments;           /* the optimizer's, in bf16 */
 	bool float8;                   /* float8_apply() */
 	uint32_t loss_chunks;          /* loss_chunks_apply(); 0 or 1: the loss is whole */
 };

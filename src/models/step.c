@@ -69,7 +69,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 	}
 	bool mixed = training->precision == PRECISION_MIXED;
 	struct train_options options = { .rules = rules, .policy = training->policy, .update = { .optimizer = training->optimizer,
-		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate } };
+		.master = mixed, .loss_scaling = mixed, .accumulate = training->accumulate, .narrow_moments = training->narrow_moments } };
 	struct graph *graph = model_build(name, config, error);
 	if (graph && training->precision != PRECISION_GIVEN)
 		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));

@@ -84,6 +84,7 @@ static struct update_options update_options(const struct job *job, enum optimize
 		.optimizer = value(job, K_optimizer) ? (enum optimizer)value(job, K_optimizer) : given,
 		.master = mixed,
 		.loss_scaling = mixed,
+		.narrow_moments = value(job, K_moments) != 0,
 		.accumulate = value(job, K_accumulation) > 1,
 	};
 }
@@ -213,13 +214,13 @@ static struct graph *run_scale(struct job *job)
 
 static bool wants_optimizer(const struct job *job)
 {
-	return value(job, K_train) == 0 && (value(job, K_precision) || value(job, K_optimizer) || value(job, K_accumulation) > 1);
+	return value(job, K_train) == 0 && (value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
 static struct graph *run_optimizer(struct job *job)
 {
 	enum optimizer own = optimizer_of(job->graph, job->stage->rules);
-	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1)
+	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1 && (value(job, K_precision) || !value(job, K_moments)))
 		return precision_apply(job->graph, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
 		.precision = (enum precision)value(job, K_precision) };
@@ -494,9 +495,9 @@ static const struct step {
 	struct graph *(*run)(struct job *job);
 	int knobs[7];               /* what the result depends on besides the graph; ends with -1 */
 } steps[] = {
-	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
-	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_accumulation, -1 } },
+	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
 	{ "loss chunks", wants_loss_chunks, run_loss_chunks, { K_loss_chunks, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },

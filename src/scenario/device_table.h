@@ -34,6 +34,8 @@
 	X(MI250X_64, "mi250x-64gb", 64, 1638.4, 47.9, 47.9, 191.5, 191.5, 191.5, 23.9, 200, 2000, 12.5, 5000, 544, 8, COMMON, "AMD Instinct MI250X data sheet: one of the two dies, which are devices to frameworks; 4 x 200 Gb/s for 8") \
 	X(MI300X_192, "mi300x-192gb", 192, 5300, 163.4, 163.4, 1307.4, 1307.4, 2614.9, 163.4, 448, 2000, 50, 5000, 544, 14, COMMON, "AMD Instinct MI300X data sheet (dense; 7 links of 128 GB/s both ways); 8 x 400 Gb/s for 8") \
 	X(MI325X_256, "mi325x-256gb", 256, 6000, 163.4, 163.4, 1307.4, 1307.4, 2614.9, 163.4, 448, 2000, 50, 5000, 544, 14, COMMON, "AMD Instinct MI325X data sheet (dense; 7 links of 128 GB/s both ways); 8 x 400 Gb/s for 8") \
+	X(TPU_V5P_95, "tpu-v5p-95gb", 95, 2765, 14.3, 14.3, 459, 459, 459, 14.3, 600, 1000, 6.25, 5000, 544, 0, COMMON, "Google Cloud TPU v5p documentation (ICI 1,200 GB/s both ways: set devices_per_node to the slice; 50 Gb/s per device between slices); f32 and vectors are not on the sheet, 1/32 of bf16 is assumed") \
+	X(TPU_V6E_32, "tpu-v6e-32gb", 32, 1600, 28.7, 28.7, 918, 918, 918, 28.7, 400, 1000, 12.5, 5000, 544, 0, COMMON, "Google Cloud TPU v6e documentation (ICI 3,200 Gb/s: set devices_per_node to the slice; 4 x 200 Gb/s for 8 between slices); f32 and vectors are not on the sheet, 1/32 of bf16 is assumed") \
 	X(CPU, "cpu", 256, 307, 3.6, 7.2, 229, 229, 229, 7.2, 48, 1000, 12.5, 5000, 0, 0, CPU, "Intel Xeon Platinum 8480+ at 2 GHz, AVX-512 and AMX; 8 channels of DDR5-4800; 3 UPI links")
 #define X(id, ...) DEVICE_##id,
 enum device { DEVICE_NONE, DEVICES(X) DEVICE_COUNT };

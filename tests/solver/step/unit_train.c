@@ -272,6 +272,46 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 	rules_free(rules);
 }
 
+/* Bytes of the optimizer's tensors whose names have that end. */
+static int64_t named_state(const struct graph *step, const char *end)
+{
+	int64_t sum = 0;
+	for (uint32_t t = 0; t < step->tensors; t++) {
+		size_t length = strlen(step->tensor[t].name), ends = strlen(end);
+		if (step->tensor[t].kind == KIND_OPTIMIZER && step->tensor[t].writer == NONE && length > ends && strcmp(step->tensor[t].name + length - ends, end) == 0)
+			sum += step->tensor[t].bytes;
+	}
+	return sum;
+}
+
+Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
+{
+	struct rules *rules = rules_new();
+	struct model_config config = model_find("gpt")->config;
+	struct model_training training = model_training_default;
+	struct optimizer_change change = { .same_optimizer = true, .update = { .narrow_moments = true } };
+	struct error error = { 0 };
+	config.layers = 2;
+	struct graph *step = model_step("gpt", &config, &training, &error);
+	cr_assert_not_null(step, "%s", error.text);
+	struct graph *narrow = optimizer_replace(step, rules, &change, &error);
+	cr_assert_not_null(narrow, "%s", error.text);
+	cr_expect_gt(named_state(step, ".master"), 0);
+	cr_expect_eq(named_state(narrow, ".master"), named_state(step, ".master"), "the copies stay");
+	cr_expect_eq(2 * named_state(narrow, ".exp_avg"), named_state(step, ".exp_avg"));
+	cr_expect_eq(2 * named_state(narrow, ".exp_avg_sq"), named_state(step, ".exp_avg_sq"));
+	cr_expect_neq(graph_find_tensor(narrow, "loss_scale"), NONE, "and so does the scaling of the loss");
+	graph_release(narrow);
+	change.update.narrow_moments = false;
+	struct graph *same = optimizer_replace(step, rules, &change, &error);
+	cr_assert_not_null(same, "%s", error.text);
+	cr_expect_eq(same->persistent_bytes, step->persistent_bytes);
+	graph_release(same);
+	graph_release(step);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(train, an_update_that_mixes_parameters_is_not_replaced)
 {
 	struct rules *rules = rules_new();
