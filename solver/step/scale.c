@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scale_values.h"
+#include "scale_flat.h"
 #include "solver/rules/strides.h"
 
 struct scaling {
@@ -20,6 +20,7 @@ struct scaling {
 	struct scale_values values;
 	struct binding binding;
 	struct arena arena;
+	int64_t flat;              /* samples of a graph whose shapes are flat, before; 0: it has dims */
 	bool *copied;              /* op: a clone goes before it */
 	int64_t *flops;            /* op */
 	uint32_t *sum;             /* tensor: its sum over the batch, which readers marked in `sums` take; NONE: none */
@@ -175,6 +176,11 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	scaling->flops[op] = from->flops;
 	if (!touches_changed(scaling, op))
 		return OK;
+	if (scaling->flat > 0) {
+		scaling->flops[op] = ratio(from->flops, scaling->request->batch, scaling->flat);
+		scaling->report->workspaces += from->workspace > 0;
+		return OK;
+	}
 	if (!rule || (rule->traits & TRAIT_OPAQUE))
 		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s", from->name, from->type);
 	struct error reason = { 0 };
@@ -409,7 +415,7 @@ static enum status write_graph(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	struct about about = graph->about;
-	if (about.batch > 0 && scaling->request->batch > 0)
+	if ((about.batch > 0 || scaling->flat > 0) && scaling->request->batch > 0)
 		about.batch = scaling->request->batch;
 	if (about.sequence > 0 && scaling->request->sequence > 0)
 		about.sequence = scaling->request->sequence;
@@ -438,20 +444,25 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 {
 	const struct graph *graph = scaling->graph;
 	enum status status = check_shapes_known(graph, scaling->error);
+	if (scaling->request->batch > 0 && scaling->request->sequence == 0 && scale_flat(graph, scaling->factors))
+		scaling->flat = scale_given_batch(graph, scaling->factors);
 	if (status == OK)
-		status = scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
+		status = scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
+			: scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
 	if (status == OK)
-		status = allocate(scaling) ? find_sums(scaling) : NO_MEMORY;
+		status = !allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : find_sums(scaling);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = check_op(scaling, op);
-	if (status == OK)
+	if (status == OK && scaling->flat == 0)
 		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
 	if (status != OK)
 		return status;
 	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
-	count_whole_slices(scaling);
+	if (scaling->flat == 0)
+		count_whole_slices(scaling);
+	scaling->report->flat = scaling->flat > 0;
 	scaling->report->capacities = scaling->values.capacities;
 	scaling->tensors = graph->tensors;
 	plan_tensors(scaling);

@@ -16,12 +16,13 @@ struct scale_report {
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
 	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
+	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
 };
 
 /* The graph with its batch and sequence changed by rule: shapes, bytes, FLOPs and workspaces of everything that
  * carries them; names and order stay. Where memory layout makes PyTorch copy at the new size what was a view at
- * the old one, the copy is inserted, as `reshape` does.
+ * the old one, the copy is inserted, as `reshape` does. Where shapes are flat, the batch multiplies whole tensors (scale_flat.h).
  * BAD_INPUT, with the reason, where it can't be done honestly: no input has that dim, an op without a rule
  * touches it, two dims that must agree don't, a parameter would have to change.
  * graph and factors must belong together. Release *scaled with graph_release(). O(ops + dims). */

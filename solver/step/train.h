@@ -9,6 +9,7 @@
  *     precision       another number format
  *     scale           another batch or sequence length
  *     scale_values    how far a new batch or sequence reaches
+ *     scale_flat      another batch where shapes are flat
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads

@@ -9,6 +9,7 @@
 #include "src/plan/fit_stage.h"
 #include "src/plan/verdict.h"
 #include "solver/rules/factors.h"
+#include "solver/step/scale_flat.h"
 
 #define X(id, name, text) name,
 const char *const fit_meaning_names[FIT_MEANING_COUNT] = { FIT_MEANINGS(X) };
@@ -344,10 +345,10 @@ static enum status find_sizes(struct finding *finding)
 		return finding->error->status;
 	for (uint32_t i = 0; i < factors.factors; i++) {
 		const struct factor *factor = &factors.factor[i];
-		int64_t *size = factor->role == ROLE_BATCH ? &finding->batch : factor->role == ROLE_SEQUENCE && !factor->fixed ? &finding->sequence : NULL;
-		if (size && factor->size > *size)
-			*size = factor->size;
+		if (factor->role == ROLE_SEQUENCE && !factor->fixed && factor->size > finding->sequence)
+			finding->sequence = factor->size;
 	}
+	finding->batch = scale_given_batch(finding->graph, &factors);
 	factors_free(&factors);
 	const int64_t *value = finding->scenario->value;
 	finding->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : finding->batch;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
+#include "solver/step/scale_flat.h"
 #include "model_source.h"
 #include "outlook.h"
 #include "src/plan/pipeline_stage.h"
@@ -35,13 +36,8 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 
 static int64_t batch_of(const struct units *units)
 {
-	int64_t batch = 1;
-	for (uint32_t i = 0; i < units->factors.factors; i++) {
-		const struct factor *factor = &units->factors.factor[i];
-		if (factor->role == ROLE_BATCH && factor->size > batch)
-			batch = factor->size;
-	}
-	return batch;
+	int64_t batch = scale_given_batch(units->graph, &units->factors);
+	return batch > 0 ? batch : 1;
 }
 
 /* What a plan has decided stands where the knobs leave it open. */

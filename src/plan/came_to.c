@@ -5,6 +5,7 @@
 
 #include "solver/rules/factors.h"
 #include "solver/step/optimizer.h"
+#include "solver/step/scale_flat.h"
 #include "solver/step/train.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/devices.h"
@@ -48,25 +49,13 @@ static int64_t extent_of(const struct factors *factors, enum factor_role role)
 	return 0;
 }
 
-/* Small graphs for teaching have flat shapes: one dim of all elements is no batch. */
-static bool is_flat(const struct graph *graph)
-{
-	bool input = false;
-	for (uint32_t t = 0; t < graph->tensors; t++) {
-		if (graph->tensor[t].kind == KIND_INPUT && graph->tensor[t].dims > 1)
-			return false;
-		input |= graph->tensor[t].kind == KIND_INPUT;
-	}
-	return input;
-}
-
 void given_find(const struct graph *graph, const struct factors *factors, const char *rules_file, struct given *given)
 {
 	struct error error;
 	/* Standard input was read already. */
 	struct rules *rules = rules_load(rules_file && strcmp(rules_file, "-") == 0 ? NULL : rules_file, &error);
 	enum optimizer optimizer = rules ? optimizer_of(graph, rules) : OPTIMIZER_COUNT;
-	*given = (struct given){ is_flat(graph) ? 0 : extent_of(factors, ROLE_BATCH), extent_of(factors, ROLE_SEQUENCE), precision_of(graph),
+	*given = (struct given){ factors ? scale_given_batch(graph, factors) : 0, extent_of(factors, ROLE_SEQUENCE), precision_of(graph),
 		optimizer < OPTIMIZER_COUNT ? optimizer_names[optimizer] : "", train_has_step(graph) ? "a step" : "forward" };
 	if (rules)
 		rules_free(rules);

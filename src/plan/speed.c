@@ -43,6 +43,15 @@ static double ideal_time(const struct graph *graph, const struct rules *rules, c
 	return time;
 }
 
+/* Samples of a pass: of flat shapes, one dim of all elements, no input says how many there are. */
+static int64_t samples_of(const struct graph *graph, const struct tensor *input)
+{
+	bool flat = true;
+	for (uint32_t t = 0; t < graph->tensors && flat; t++)
+		flat = graph->tensor[t].dims < 2;
+	return !input ? 0 : !flat ? input->shape[0] : graph->about.batch > 0 ? graph->about.batch : 1;
+}
+
 struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario, int64_t passes, uint32_t devices,
 	int64_t time)
 {
@@ -52,7 +61,7 @@ struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *r
 	const struct tensor *input = telling_input(graph, &tokens);
 	scenario_machine(scenario, &machine);
 	double ideal = ideal_time(graph, rules, &machine, passes, &speed.model_flops);
-	speed.samples = input ? input->shape[0] * passes : 0;
+	speed.samples = samples_of(graph, input) * passes;
 	speed.tokens = tokens ? input->shape[0] * input->shape[1] * passes : 0;
 	speed.mfu = ideal > 0 && time > 0 ? ideal / ((double)time * devices) : -1;
 	return speed;

@@ -12,7 +12,7 @@
 #include "solver/step/grouped_heads.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/scale.h"
+#include "solver/step/scale_flat.h"
 #include "solver/step/shared_views.h"
 #include "solver/step/train.h"
 #include "transform.h"
@@ -143,6 +143,8 @@ static void note_scale(struct job *job, const struct scale_report *report)
 	if (report->workspaces)
 		note(job->notes, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
 			report->workspaces == 1 ? "its" : "their");
+	if (report->flat)
+		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)
 		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous, report->ambiguous == 1 ? " has" : "s have");
 }
@@ -180,8 +182,8 @@ static struct factors *find_factors(struct job *job, bool *owned)
 static int64_t microbatch(struct job *job, const struct factors *factors)
 {
 	int64_t batch = value(job, K_batch) == KNOB_GIVEN ? 0 : value(job, K_batch), count = value(job, K_microbatches);
-	for (uint32_t i = 0; i < factors->factors && batch == 0 && count > 1; i++)
-		batch = factors->factor[i].role == ROLE_BATCH ? factors->factor[i].size : 0;
+	if (batch == 0 && count > 1)
+		batch = scale_given_batch(job->graph, factors);
 	if (batch % count == 0 && (batch > 0 || count == 1))
 		return batch / count;
 	if (batch == 0)

@@ -136,6 +136,42 @@ static void convolution_backward(const struct call *call)
 		result(call, 2)->value[i / (g->shape[2] * g->shape[3]) % g->shape[1]] += g->value[i];
 }
 
+static void convolution_to_input(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1, *w = g + 2;
+	struct taps to_input = { g->value, w->value, result(call, 0)->value, 2, 1, 0 };
+	each_tap(x, w, g, add_tap, &to_input);
+}
+
+static void convolution_to_weight(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1;
+	struct taps to_weight = { g->value, x->value, result(call, 0)->value, 2, 0, 1 };
+	each_tap(x, result(call, 0), g, add_tap, &to_weight);
+}
+
+/* g[.. m, n] w[k, n] */
+static void product_to_left(const struct call *call)
+{
+	const struct array *g = call->tensor, *w = g + 1;
+	struct array *y = result(call, 0);
+	int64_t n = w->shape[1], k = w->shape[0];
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < n; j++)
+			y->value[i] += g->value[i / k * n + j] * w->value[i % k * n + j];
+}
+
+/* x[m, k] g[m, n] */
+static void product_to_right(const struct call *call)
+{
+	const struct array *x = call->tensor, *g = x + 1;
+	struct array *y = result(call, 0);
+	int64_t n = g->shape[1], k = x->shape[1];
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < x->shape[0]; j++)
+			y->value[i] += x->value[j * k + i / n] * g->value[j * n + i % n];
+}
+
 static void transposed_convolution(const struct call *call)
 {
 	struct array *y = result(call, 0);
