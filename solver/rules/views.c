@@ -285,8 +285,8 @@ static enum status bind_expand(struct binding *binding)
 	return done(fine);
 }
 
-/* part's dims equal whole's or are cut from them. */
-static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part)
+/* part's dims equal whole's or are cut from them; with either, each may be cut from the other (padding by negative widths cuts). */
+static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part, bool either)
 {
 	struct side from = side_of(binding, whole), to = side_of(binding, part);
 	if (from.dims != to.dims)
@@ -295,11 +295,12 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 	for (uint32_t i = 0; i < from.dims && fine; i++) {
 		if (size_at(binding, from, i) == size_at(binding, to, i)) {
 			fine = share(binding, from.start + i, to.start + i);
-		} else if (size_at(binding, from, i) < size_at(binding, to, i)) {
+		} else if (size_at(binding, from, i) < size_at(binding, to, i) && !either) {
 			return BAD_INPUT;
 		} else {
 			uint32_t a = own(binding, from.start + i, FACTOR_WHOLE), b = a == NONE ? NONE : own(binding, to.start + i, FACTOR_WHOLE);
-			fine = b != NONE && binding_link(binding, LINK_CUT, a, b);
+			bool grows = size_at(binding, from, i) < size_at(binding, to, i);
+			fine = b != NONE && binding_link(binding, LINK_CUT, grows ? b : a, grows ? a : b);
 		}
 	}
 	for (uint32_t t = 0; t < binding->tensors && fine; t++)
@@ -503,8 +504,8 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	case RESHAPE: return bind_reshape(binding);
 	case PERMUTE: return bind_permute(binding);
 	case EXPAND: return bind_expand(binding);
-	case SLICE: return bind_cut(binding, 0, operands);
-	case PAD: return bind_cut(binding, operands, 0);
+	case SLICE: return bind_cut(binding, 0, operands, false);
+	case PAD: return bind_cut(binding, operands, 0, true);
 	case SELECT: return bind_drop(binding, 0, operands, operands + 1, false);
 	case PLACE: return bind_drop(binding, operands, 0, 1, false);
 	case UNBIND: return bind_drop(binding, 0, operands, tensors, true);

@@ -467,15 +467,17 @@ static int64_t label_here(const struct call *call, int classes, int labels, int6
 	return label >= 0 && label < here ? label : -1;
 }
 
+/* Classes are dim 1; a sample may have places: samples x classes x places, with labels samples x places. */
 static void nll_loss(const struct call *call)
 {
 	const struct array *x = call->tensor;
-	double samples = (double)call->whole[0].shape[0];
-	for (int64_t i = 0; i < x->shape[0]; i++) {
+	int64_t classes = x->shape[1], places = count(&call->tensor[1]) / x->shape[0];
+	double samples = (double)count(&call->whole[1]);
+	for (int64_t i = 0; i < x->shape[0] * places; i++) {
 		int64_t label = label_here(call, 0, 1, i);
 		if (label < 0)
 			continue;
-		result(call, 0)->value[0] -= x->value[i * x->shape[1] + label] / samples;
+		result(call, 0)->value[0] -= x->value[(i / places * classes + label) * places + i % places] / samples;
 		if (call->results > 1)
 			result(call, 1)->value[0] += 1;
 	}
@@ -484,10 +486,11 @@ static void nll_loss(const struct call *call)
 static void nll_loss_backward(const struct call *call)
 {
 	const struct array *x = &call->tensor[1];
-	for (int64_t i = 0; i < x->shape[0]; i++) {
+	int64_t classes = x->shape[1], places = count(&call->tensor[2]) / x->shape[0];
+	for (int64_t i = 0; i < x->shape[0] * places; i++) {
 		int64_t label = label_here(call, 1, 2, i);
 		if (label >= 0)
-			result(call, 0)->value[i * x->shape[1] + label] = -call->tensor[0].value[0] / (double)call->whole[1].shape[0];
+			result(call, 0)->value[(i / places * classes + label) * places + i % places] = -call->tensor[0].value[0] / (double)count(&call->whole[2]);
 	}
 }
 

@@ -58,7 +58,8 @@ static const struct soundness_case cases[] = {
 	{ "aten.native_batch_norm_backward", "2444 2444 4 4 4 4 4 > 2444 4 4", batch_norm },
 	{ "aten.native_group_norm", "2644 6 6 > 2644 22 22", group_norm },
 	{ "aten.nll_loss_forward", "46 4 > - -", nll_loss }, { "aten.cross_entropy_loss onnx.NegativeLogLikelihoodLoss onnx.SoftmaxCrossEntropyLoss", "46 4 > -", nll_loss },
-	{ "aten.nll_loss_backward", "- 46 4 - > 46", nll_loss_backward },
+	{ "aten.nll_loss_backward", "- 46 4 - > 46", nll_loss_backward }, { "aten.nll_loss2d_forward aten.nll_loss_forward", "4622 422 > - -", nll_loss },
+	{ "aten.nll_loss2d_backward aten.nll_loss_backward", "- 4622 422 - > 4622", nll_loss_backward },
 	{ "tidemark.cross_entropy", "46 4 > -", cross_entropy }, { "tidemark.cross_entropy_backward", "- 46 4 > 46", cross_entropy_backward },
 	{ "aten.mse_loss mse_loss aten.smooth_l1_loss aten.binary_cross_entropy_with_logits", "46 46 > -", mean_loss },
 	{ "aten.mse_loss_backward aten.smooth_l1_loss_backward aten.binary_cross_entropy_with_logits_backward", "- 46 46 > 46", mean_loss_backward },
@@ -86,7 +87,7 @@ static const struct soundness_case cases[] = {
 	{ "m n -> n m | m -> m", "46 > 64", permute },
 	{ "@permute", "246 > 264", permute }, { "@permute", "2468 > 8246", permute }, { "@expand", "216 > 246", expand }, { "@expand", "46 > 246", expand },
 	{ "@slice", "286 > 246", cut }, { "@select", "286 > 26", cut }, { "@split", "286 > 246 226 226", cut }, { "@unbind", "236 > 26 26 26", cut },
-	{ "@pad", "246 > 286", join }, { "@place", "26 > 286", join }, { "@cat", "246 226 > 266", join }, { "@stack", "26 26 26 > 236", join },
+	{ "@pad", "246 > 286", join }, { "@pad", "286 > 246", cut }, { "@place", "26 > 286", join }, { "@cat", "246 226 > 266", join }, { "@stack", "26 26 26 > 236", join },
 };
 
 /* ---- the machinery ------------------------------------------------------------------------------------------------------------------ */
