@@ -74,20 +74,42 @@ struct invocation {
 	struct command_line line;
 	const char *resume;
 	struct explore_options options;
+	struct { bool pins; const char *text; } *asked;   /* --set and --pin, in their order */
+	int asks;
 };
 
-/* Runs the explorer on a session, from a session file or from the graph alone. */
-static int explore_graph(struct graph *graph, const char *path, struct input *log, struct invocation *invocation)
+/* Puts what --set and --pin ask for into a scenario: over the configuration file's. */
+static int take_asked(const struct invocation *invocation, struct scenario *scenario)
+{
+	int code = EXIT_FINE;
+	for (int i = 0; i < invocation->asks && code == EXIT_FINE; i++)
+		code = (invocation->asked[i].pins ? batch_pin : batch_set)(scenario, invocation->asked[i].text);
+	return code;
+}
+
+/* Where no explorer is possible: what `plan` prints, without the configuration file, as there. */
+static int report(struct invocation *invocation, const char *path)
+{
+	struct scenario scenario;
+	scenario_init(&scenario);
+	invocation->line.scenario = &scenario;
+	int code = take_asked(invocation, &scenario);
+	if (code == EXIT_FINE)
+		code = plan_report(&invocation->line, path);
+	scenario_done(&scenario);
+	return code;
+}
+
+/* Runs the explorer on a session, from a session file or from the graph alone. Takes over graph and config. */
+static int explore_graph(struct graph *graph, const char *path, struct input *log, struct user_config *config, struct invocation *invocation)
 {
 	struct error error = { 0 };
-	struct user_config config;
-	config_load(&config);
-	if (!invocation->options.theme && *config.theme)
-		invocation->options.theme = config.theme;
-	invocation->options.ascii |= strcmp(config.glyphs, "ascii") == 0;
-	invocation->options.no_mouse |= config.no_mouse;
-	invocation->options.config = &config;
-	struct session *session = session_new(graph, path, &config.scenario, 
+	if (!invocation->options.theme && *config->theme)
+		invocation->options.theme = config->theme;
+	invocation->options.ascii |= strcmp(config->glyphs, "ascii") == 0;
+	invocation->options.no_mouse |= config->no_mouse;
+	invocation->options.config = config;
+	struct session *session = session_new(graph, path, &config->scenario, 
 		&(struct session_options){ .interactive = true, .rules_file = invocation->line.rules_file, .reading = &invocation->line.reading }, &error);
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
@@ -98,7 +120,7 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	if (code == EXIT_FINE)
 		code = explore(session, &invocation->options);
 	session_free(session);
-	scenario_done(&config.scenario);
+	scenario_done(&config->scenario);
 	return code;
 }
 
@@ -106,13 +128,18 @@ static int resume(struct invocation *invocation)
 {
 	struct error error = { 0 };
 	bool ended;
+	if (invocation->asks > 0)
+		return usage_error("", "--set and --pin don't go with --resume: the session has its own");
 	char *newest = *invocation->resume ? NULL : log_newest(&ended);
 	if (newest)
 		invocation->resume = newest;
 	else if (!*invocation->resume)
 		return complain(NULL, &(struct error){ .text = "there is no session to take up" }, BAD_INPUT);
+	struct user_config config;
 	struct input *log = input_open(invocation->resume, &error);
-	int code = log ? explore_graph(NULL, NULL, log, invocation) : complain(invocation->resume, &error, BAD_INPUT);
+	if (log)
+		config_load(&config);
+	int code = log ? explore_graph(NULL, NULL, log, &config, invocation) : complain(invocation->resume, &error, BAD_INPUT);
 	input_close(log);
 	mem_free(newest);
 	return code;
@@ -141,19 +168,23 @@ static int open_graph(struct invocation *invocation)
 	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(sample, sizeof sample);
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
-	char *arguments[] = { (char[]){ "plan" }, (char *)(uintptr_t)path, NULL };
 	if (!explore_possible())
-		return plan_command(2, arguments);
+		return report(invocation, path);
 	int code;
 	bool ended;
-	struct graph *graph = batch_open(path, &invocation->line.reading, &code);
-	if (!graph)
+	struct user_config config;
+	config_load(&config);
+	code = take_asked(invocation, &config.scenario);
+	struct graph *graph = code == EXIT_FINE ? batch_open(path, &invocation->line.reading, &code) : NULL;
+	if (!graph) {
+		scenario_done(&config.scenario);
 		return code;
+	}
 	char *newest = log_newest(&ended);
 	if (newest && !ended)
 		fprintf(stderr, "tidemark: the last session broke off: tidemark --resume takes it up\n");
 	mem_free(newest);
-	return explore_graph(graph, path, NULL, invocation);
+	return explore_graph(graph, path, NULL, &config, invocation);
 }
 
 static int take_option(void *context, int row, const char *value)
@@ -167,6 +198,10 @@ static int take_option(void *context, int row, const char *value)
 		return option_word(&invocation->line, row, value, theme_names, THEME_COUNT, &theme);
 	case OPTION_ascii: invocation->options.ascii = true; return EXIT_FINE;
 	case OPTION_no_mouse: invocation->options.no_mouse = true; return EXIT_FINE;
+	case OPTION_set: case OPTION_pin:
+		invocation->asked[invocation->asks].pins = row == OPTION_pin;
+		invocation->asked[invocation->asks++].text = value;
+		return EXIT_FINE;
 	}
 	invocation->line.helped = true;
 	if (row == OPTION_version)
@@ -181,6 +216,17 @@ static bool is_misspelt_command(const char *word)
 	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, text, sizeof text);
 }
 
+static int start(struct invocation *invocation, int argc, char **argv)
+{
+	int code = command_line_parse(&invocation->line, argc, argv);
+	if (code != EXIT_FINE || invocation->line.helped)
+		return code;
+	char **word = invocation->line.operand;
+	if (*word && (word[1] || is_misspelt_command(*word)))
+		return no_command(*word);
+	return invocation->resume ? resume(invocation) : open_graph(invocation);
+}
+
 static int run(int argc, char **argv)
 {
 	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = take_option, .context = &invocation, .help = print_help } };
@@ -191,13 +237,10 @@ static int run(int argc, char **argv)
 	for (int i = 0; argc > 1 && i < SUBCOMMAND_COUNT; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
-	int code = command_line_parse(&invocation.line, argc, argv);
-	if (code != EXIT_FINE || invocation.line.helped)
-		return code;
-	char **word = invocation.line.operand;
-	if (*word && (word[1] || is_misspelt_command(*word)))
-		return no_command(*word);
-	return invocation.resume ? resume(&invocation) : open_graph(&invocation);
+	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
+	int code = invocation.asked ? start(&invocation, argc, argv) : complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+	mem_free(invocation.asked);
+	return code;
 }
 
 /* What was printed and is not yet written: a full disk must not pass for success. */

@@ -14,8 +14,8 @@
 
 /* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of different commands. */
 #define OPTIONS(X) \
-	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search), "set a knob; @FILE: those in a file, one a line") \
-	X(pin, "pin", 'p', "PIN", BY_PLANNERS, "add a constraint: \"pin op A before B\"") \
+	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line") \
+	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
 	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep), "try these values of a knob, with all values of the others that vary") \
 	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
 	X(devices, "devices", 'n', "N", BY(search) | BY(fit), "as --set devices=N; of fit: the most that changes may use") \

@@ -211,6 +211,16 @@ static int run(struct request *request, int argc, char **argv)
 	return code;
 }
 
+int plan_report(const struct command_line *line, const char *path)
+{
+	char *operand[] = { (char *)(uintptr_t)path, NULL };
+	struct request request = { .line = *line, .scenario = *line->scenario, .kind = "text",
+		.options = { .with_run = true, .rules_file = line->rules_file, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 } };
+	request.line.command = SUBCOMMAND_plan;
+	request.line.operand = operand;
+	return serve(&request, EXPORT_text);
+}
+
 int plan_command(int argc, char **argv)
 {
 	struct request request = { .line = { .command = SUBCOMMAND_plan, .help = print_kinds }, .kind = "text", .options.with_run = true };

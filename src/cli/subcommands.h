@@ -42,6 +42,10 @@ enum subcommand_id { SUBCOMMANDS(X) SUBCOMMAND_COUNT, SUBCOMMAND_screen = SUBCOM
 SUBCOMMANDS(X)
 #undef X
 
+/* The report of plan, of a graph and the scenario of a line that is not plan's own. An exit status. */
+struct command_line;
+int plan_report(const struct command_line *line, const char *path);
+
 struct subcommand {
 	const char *name, *operands, *help;
 	int (*run)(int argc, char **argv);

@@ -485,12 +485,12 @@ Test(forged, segments_and_branches) { forge("weight_update.jsonl", "order=roam",
 Test(forged, a_layout_proved_by_search) { forge("fragmentation.jsonl", "order=program", test_rounds(16, 1)); }
 Test(forged, pins) { forge("chain.jsonl", ";pin tensor loss at 20MiB", test_rounds(16, 1)); }
 Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(16, 1)); }
-Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(60, 3)); }
-Test(forged, recomputed_to_a_cap) { forge("gpt", "recompute=auto memory=64MiB order=list layout=bestfit", test_rounds(60, 3)); }
-Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=fast layout=bestfit", test_rounds(60, 3)); }
-Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(60, 3)); }
-Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(160, 8)); }
-Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(160, 8)); }
+Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(100, 3)); }
+Test(forged, recomputed_to_a_cap) { forge("gpt", "recompute=auto memory=64MiB order=list layout=bestfit", test_rounds(100, 3)); }
+Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=fast layout=bestfit", test_rounds(100, 3)); }
+Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(100, 3)); }
+Test(forged, searched) { forge("gpt", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(320, 8)); }
+Test(forged, searched_under_a_cap) { forge("gpt", "devices=2 strategy=auto memory=47MiB order=list layout=bestfit", test_rounds(320, 8)); }
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
-Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(60, 3)); }
-Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(60, 3)); }
+Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(100, 3)); }
+Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(100, 3)); }
