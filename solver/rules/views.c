@@ -1,8 +1,11 @@
-/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes alone.
+/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes, and of permutations from arguments where they are told.
  *
  * Extents of 1 need care: at batch 1 they may carry the batch. Wherever one appears or vanishes it is kept as a
  * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "binding.h"
 #include "form.h"
 
@@ -246,11 +249,56 @@ static bool find_permutation(struct binding *binding, struct side in, struct sid
 	return true;
 }
 
+/* The integers that follow at a text, blanks and commas between them: at most `room` into list[]. */
+static uint32_t read_integers(const char *at, long *list, uint32_t room)
+{
+	uint32_t count = 0;
+	for (char *end; count < room; at = end + strspn(end, ", "), count++) {
+		list[count] = strtol(at, &end, 10);
+		if (end == at)
+			break;
+	}
+	return count;
+}
+
+/* The permutation that a captured op's arguments say (man 5 tidemark): the dims in their new order as a list, or two dims that change
+ * places. False where they don't, or don't fit the shapes. */
+static bool read_permutation(const struct binding *binding, struct side in, struct side out, uint32_t *from)
+{
+	long number[DIMS_MAX], dims = in.dims;
+	const char *at = binding->members ? strstr(binding->members, "\"args\":[{\"t\":\"") : NULL;
+	if (!at || !(at = strstr(at, "\"},")))
+		return false;
+	at += 3 + strspn(at + 3, " ");
+	bool list = *at == '[', seen[DIMS_MAX] = { false };
+	if (read_integers(at + list, number, list ? in.dims : in.dims < 2 ? 0 : 2) != (list ? in.dims : 2))
+		return false;
+	for (uint32_t i = 0; i < in.dims; i++)
+		from[i] = i;
+	for (uint32_t i = 0; i < (list ? in.dims : 2); i++) {
+		number[i] += number[i] < 0 ? dims : 0;
+		if (number[i] < 0 || number[i] >= dims)
+			return false;
+		if (list)
+			from[i] = (uint32_t)number[i];
+	}
+	if (!list) {
+		from[number[0]] = (uint32_t)number[1];
+		from[number[1]] = (uint32_t)number[0];
+	}
+	for (uint32_t i = 0; i < in.dims; i++) {
+		if (seen[from[i]] || size_at(binding, in, from[i]) != size_at(binding, out, i))
+			return false;
+		seen[from[i]] = true;
+	}
+	return true;
+}
+
 static enum status bind_permute(struct binding *binding)
 {
 	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
 	uint32_t from[DIMS_MAX];
-	if (in.dims != out.dims || in.dims > DIMS_MAX || !find_permutation(binding, in, out, from))
+	if (in.dims != out.dims || in.dims > DIMS_MAX || (!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < out.dims; i++)
 		if (!share(binding, in.start + from[i], out.start + i))

@@ -1,7 +1,9 @@
 /* unit_factors.c: factor propagation, on captured steps and on small graphs, and rules from a file. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "solver/rules/factors.h"
 #include "src/read/input.h"
@@ -83,6 +85,37 @@ Test(factors, a_batch_of_one_is_followed_through_sequence_first_attention)
 Test(factors, a_convolutional_network_has_batch_channels_and_space)
 {
 	CHECK_DIMS("alexnet_b1_adam", { "convolution_0#", "batch,channels,space,space" }, { "addmm_1#", "batch,ffn" });
+}
+
+/* Windows and tokens are as many, heads and parts too: only the arguments say which dim goes where. */
+Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
+{
+	char path[] = "/tmp/tidemark-permuteXXXXXX";
+	int file = mkstemp(path);
+	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+	cr_assert(stream);
+	fputs("{\"k\":\"graph\",\"v\":1,\"name\":\"windows\"}\n{\"k\":\"tensor\",\"id\":\"x\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[4,4,3,3,2],\"kind\":\"input\"}\n"
+		"{\"k\":\"tensor\",\"id\":\"y\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[3,4,3,4,2],\"kind\":\"activation\"}\n"
+		"{\"k\":\"tensor\",\"id\":\"z\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[3,4,3,4,2],\"kind\":\"output\"}\n"
+		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"aten.permute.default\",\"in\":[\"x\"],\"out\":[\"y\"],\"args\":[{\"t\":\"x\"},[2,0,3,1,4]]}\n"
+		"{\"k\":\"op\",\"id\":\"q\",\"op\":\"aten.transpose.int\",\"in\":[\"y\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},-4,-2]}\n{\"k\":\"end\",\"ops\":2,\"tensors\":3}\n", stream);
+	fclose(stream);
+	struct error error = { 0 };
+	struct graph *graph = graph_open(path, NULL, &error);
+	remove(path);
+	cr_assert(graph, "%s", error.text);
+	struct rules *rules = rules_new();
+	struct factors factors;
+	cr_assert_eq(factors_find(graph, rules, &factors), OK);
+	static const uint32_t from[2][5] = { { 2, 0, 3, 1, 4 }, { 2, 1, 3, 0, 4 } };
+	for (uint32_t t = 0; t < 2; t++)
+		for (uint32_t d = 0; d < 5; d++) {
+			const struct factor_term *is = &factors.dim[factors.dim_start[t + 1] + d], *was = &factors.dim[factors.dim_start[0] + from[t][d]];
+			cr_expect_eq(factors.part[is->first], factors.part[was->first], "tensor %u, dim %u", t + 1, d);
+		}
+	factors_free(&factors);
+	rules_free(rules);
+	graph_release(graph);
 }
 
 Test(factors, every_failed_allocation_is_reported_and_nothing_leaks)
