@@ -32,8 +32,9 @@ static int64_t spent(int64_t work, int64_t rate, uint32_t share)
 	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
 }
 
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes)
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit)
 {
+	*limit = LIMIT_LAUNCH;
 	if (flops <= 0 && bytes <= 0)
 		return 0;
 	int64_t rate = matrix ? machine->matrix_rate[format] : machine->vector_rate;
@@ -42,8 +43,10 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 		share = (share * machine->narrow + 500) / 1000;
 	int64_t time = spent(flops, rate, share);
 	int64_t traffic = spent(bytes, machine->memory_rate, efficiency_at(&machine->traffic, bytes));
-	time = traffic > time ? traffic : time;
-	return time > machine->launch ? time : machine->launch;
+	if (traffic <= machine->launch && time <= machine->launch)
+		return machine->launch;
+	*limit = traffic > time ? LIMIT_TRAFFIC : matrix ? LIMIT_PRODUCTS : LIMIT_ARITHMETIC;
+	return traffic > time ? traffic : time;
 }
 
 int64_t machine_host_time(const struct machine *machine, int64_t bytes)

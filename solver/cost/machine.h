@@ -44,10 +44,19 @@ struct machine {
 	struct link host;                /* to the memory of the node's processors, one direction */
 };
 
+/* What an op's time is set by: what would have to be faster for it to be shorter. */
+enum machine_limit {
+	LIMIT_PRODUCTS,       /* arithmetic of matrix units */
+	LIMIT_ARITHMETIC,     /* any other */
+	LIMIT_TRAFFIC,        /* the device's memory */
+	LIMIT_LAUNCH,         /* the op is shorter than a launch takes */
+	LIMIT_COUNT
+};
+
 /* Share of the peak, in thousandths, at a size. */
 uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size);
-/* Picoseconds of an op; an op without FLOPs and traffic (a view) takes none. At most COLLECTIVE_TIME_MAX. O(1). */
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes);
+/* Picoseconds of an op, and what sets them; an op without FLOPs and traffic (a view) takes none. At most COLLECTIVE_TIME_MAX. O(1). */
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit);
 /* True for ops that run on matrix units. */
 bool machine_is_matrix(const struct rule *rule);
 /* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */

@@ -50,8 +50,9 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, s
 	return *work ? status : NO_MEMORY;
 }
 
-int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes)
+static int64_t work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes, enum machine_limit *limit)
 {
+	*limit = LIMIT_LAUNCH;
 	if (work->view)
 		return 0;
 	if (work->attention && machine->attention > 0)
@@ -60,15 +61,23 @@ int64_t op_work_time(const struct machine *machine, const struct op_work *work, 
 		flops = flops / machine->pieces * 1000;
 	if (!work->matrix && !work->cast && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
-	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, bytes);
+	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, bytes, limit);
 }
 
-enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time)
+int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes)
+{
+	enum machine_limit limit;
+	return work_time(machine, work, flops, bytes, &limit);
+}
+
+enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time,
+	enum machine_limit *limit)
 {
 	struct op_work work;
 	int64_t bytes = 0;
 	enum status status = op_work_of(graph, rules, op, &work);
 	*time = 0;
+	*limit = LIMIT_LAUNCH;
 	if (status != OK || work.view)
 		return status;
 	work.pieces = pieces;
@@ -76,13 +85,14 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 		bytes += work.gathers && i == graph->reads.start[op] ? 0 : graph->tensor[graph->reads.item[i]].bytes;
 	FOR_ROW(i, &graph->writes, op)
 		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	*time = op_work_time(machine, &work, work.flops, bytes);
+	*time = work_time(machine, &work, work.flops, bytes, limit);
 	return OK;
 }
 
 enum status op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time)
 {
-	return op_local_time(graph, rules, machine, op, false, time);
+	enum machine_limit limit;
+	return op_local_time(graph, rules, machine, op, false, time, &limit);
 }
 
 /* ---- shares ----------------------------------------------------------------------------------------------------------- */

@@ -49,8 +49,9 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 /* The time of an op on a device that has the graph's tensors as they are, in picoseconds; a view takes none. OK or NO_MEMORY.
  * O(arguments). */
 enum status op_whole_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time);
-/* The same of an op that is a device's share. pieces: op_on_pieces(). */
-enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time);
+/* The same of an op that is a device's share, and what sets it. pieces: op_on_pieces(). */
+enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time,
+	enum machine_limit *limit);
 /* True where devices share the sequence of an op. */
 bool op_on_pieces(const struct units *units, uint32_t op, struct split split);
 

@@ -20,6 +20,7 @@
  *     figure_sweep     what a sweep found
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
+ *     figure_roofline  a step's time by phase and by what limits it
  *     device_grid      devices in their nodes
  */
 #ifndef TIDEMARK_DRAW_DRAW_H

@@ -34,12 +34,13 @@ enum status device_times_find(const struct sharded *sharded, const struct rules 
 	for (uint32_t op = 0; fine && op < device->ops; op++) {
 		enum collective_kind collective;
 		uint32_t axis, of = graph_find_op(whole, device->op[op].name);
+		enum machine_limit limit;
 		int64_t bytes;
 		if (plan_time_host(device, op, &bytes)) {
 			times->time[op] = machine_host_time(machine, bytes);
 			times->host[op] = true;
 		} else if (of != NONE) {
-			fine = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op]) == OK;
+			fine = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op], &limit) == OK;
 			times->time[op] += op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, op);

@@ -14,6 +14,7 @@ struct timing {
 	struct machine machine;
 	struct blocks blocks;            /* of the whole step's graph */
 	struct step_costs costs;
+	uint8_t *limit;                  /* [ops] enum machine_limit, of what is computed */
 	struct arena arena;
 };
 
@@ -49,7 +50,10 @@ static enum status time_op(struct timing *timing, uint32_t op)
 	if (whole != NONE)
 		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
 			costs->inside + (size_t)op * costs->axes, NULL);
-	return op_local_time(timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op]);
+	enum machine_limit limit;
+	enum status status = op_local_time(timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op], &limit);
+	timing->limit[op] = (uint8_t)limit;
+	return status;
 }
 
 enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
@@ -89,7 +93,8 @@ static bool find_costs(struct timing *timing)
 	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
 	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
 	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
-	if (!costs->stream || !costs->time || !costs->layer || !costs->inside
+	timing->limit = arena_alloc(&timing->arena, ops, sizeof *timing->limit);
+	if (!timing->limit || !costs->stream || !costs->time || !costs->layer || !costs->inside
 		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
 	enum status status = OK;
@@ -112,6 +117,39 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 		return time;
 	plan_time_free(time);
 	return NULL;
+}
+
+const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding", "waiting" };
+const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host" };
+
+static enum step_part part_of(const struct op *op)
+{
+	static const enum step_part of[PHASE_COUNT] = { [PHASE_FORWARD] = STEP_FORWARD, [PHASE_BACKWARD] = STEP_BACKWARD, [PHASE_UPDATE] = STEP_UPDATE,
+		[PHASE_COMMUNICATION] = STEP_RESHARDING };
+	return op->recomputed ? STEP_RECOMPUTED : of[op->phase];
+}
+
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
+	const struct plan_time *time, struct step_shares *shares)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
+	*shares = (struct step_shares) { .total = time->time.total, .computed = time->time.busy[0] };
+	scenario_machine(scenario, &timing.machine);
+	bool fine = find_costs(&timing);
+	for (uint32_t op = 0; op < graph->ops && fine; op++)
+		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
+			enum step_part part = part_of(&graph->op[op]);
+			shares->time[part][timing.limit[op]] += timing.costs.time[op];
+			shares->ops[part][timing.limit[op]]++;
+		}
+	for (uint32_t s = 1; s < time->model.streams && fine; s++)
+		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] += time->time.exposed[s];
+	for (uint32_t op = 0; op < graph->ops && fine; op++)
+		if (timing.costs.stream[op] > 0)
+			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST]++;
+	arena_free(&timing.arena);
+	return fine ? OK : NO_MEMORY;
 }
 
 static int64_t longest_way(const struct graph *graph, const struct step_costs *costs, int64_t *end)

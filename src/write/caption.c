@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "caption.h"
+#include "roofline.h"
 #include "src/base/safe_text.h"
 #include "src/base/words.h"
 #include "src/configs/outlook.h"
 #include "src/draw/figure.h"
 #include "src/draw/figure_pipeline.h"
+#include "src/draw/figure_roofline.h"
 #include "src/plan/timeline.h"
 
 #define ROOM 16384   /* bytes of what is said beside the command */
@@ -69,6 +71,26 @@ static enum status add_pipeline(const struct plan *plan, const struct export_opt
 	return OK;
 }
 
+/* The figure's title, and each phase's part in words. */
+static enum status add_roofline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+{
+	struct step_shares shares;
+	char text[300];
+	enum status status = roofline_shares(plan, options, &shares, error);
+	if (status != OK)
+		return status;
+	roofline_title(&shares, plan->input->name, text, sizeof text);
+	words_add(words, "\n%s.", text);
+	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+		int64_t sum = 0;
+		for (int part = 0; part < STEP_PARTS; part++)
+			sum += shares.time[part][limit];
+		if (sum > 0)
+			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit], roofline_colours[limit], 100.0 * (double)sum / (double)shares.total);
+	}
+	return OK;
+}
+
 static enum status add_contents(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	const char *help = help_of(options);
@@ -81,6 +103,8 @@ static enum status add_contents(const struct plan *plan, const struct export_opt
 		return add_timeline(plan, words, error);
 	if (shows(options, "map"))
 		return add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
+	if (shows(options, "roofline"))
+		return add_roofline(plan, options, words, error);
 	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
 }
 

@@ -17,6 +17,7 @@
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"
+#include "roofline.h"
 #include "segments.h"
 #include "sweep_figures.h"
 
@@ -128,6 +129,8 @@ const struct export_view export_views[] = {
 	{ "pipeline", NULL, AS(json), false, pipeline_json },
 	{ "pipeline", NULL, AS(trace), false, pipeline_trace },
 	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
+	{ "roofline", "the time of a step on a device, by phase and by what limits it: products, memory bandwidth, launches, links", AS(csv), false, roofline_csv },
+	{ "roofline", NULL, FIGURES, true, roofline_picture },
 	{ "pareto", "of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats", FIGURES, true, sweep_figure_refuse },
 	{ "sweep", "of what `sweep` wrote: memory and time over the values of a knob, a line for each combination of the others", FIGURES, true, sweep_figure_refuse },
 	{ "mesh", "the grid of devices: nodes, axes, peaks", AS(csv) | AS(json), false, export_mesh },

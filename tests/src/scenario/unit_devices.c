@@ -73,14 +73,18 @@ Test(devices, efficiency_is_interpolated_by_logarithm)
 Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	enum machine_limit limit;
 	int64_t flops = INT64_C(2) * 8192 * 8192 * 8192, bytes = INT64_C(3) * 2 * 8192 * 8192;
 	double share = efficiency_at(&machine.matrix, flops) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, bytes), (double)flops / (312e12 * share) * 1e12, 2.0);
+	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, bytes, &limit), (double)flops / (312e12 * share) * 1e12, 2.0);
+	cr_expect_eq(limit, LIMIT_PRODUCTS);
 	share = efficiency_at(&machine.traffic, bytes) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, bytes), (double)bytes / (2039e9 * share) * 1e12, 2.0);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 8), machine.launch);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 0), 0);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, BYTES_MAX), COLLECTIVE_TIME_MAX);
+	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, bytes, &limit), (double)bytes / (2039e9 * share) * 1e12, 2.0);
+	cr_expect_eq(limit, LIMIT_TRAFFIC);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 8, &limit), machine.launch);
+	cr_expect_eq(limit, LIMIT_LAUNCH);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 0, &limit), 0);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
 }
 
 static void mesh_of(struct mesh *mesh, enum status expected, const char *const *assignment, int count)

@@ -1,0 +1,161 @@
+/* figure_roofline.c: a step's time as bars, one for each phase, stacked by what limits its ops. */
+#include <math.h>
+#include <string.h>
+
+#include "figure.h"
+#include "figure_roofline.h"
+
+#define LEFT    58.0
+#define RIGHT   84.0     /* where bars' times stand */
+#define TOP     26.0
+#define ROW     20.0
+#define BAR     13.0
+#define BELOW   30.0     /* from the bars to the end of the axis' name */
+#define LEGEND  40.0     /* from the bars to the legend */
+#define LEADING 11.0
+#define TICK    30.0     /* between numbers of the axis, at least */
+#define SMALL   8.0
+#define NORMAL  9.0
+#define VISIBLE 0.3     /* points: what is narrower has no colour that one could look up */
+#define INK     "#222222"
+
+/* Okabe and Ito's, as in the other figures. */
+const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#CC79A7" };
+
+struct bars {
+	struct canvas canvas;
+	const struct step_shares *shares;
+	int64_t time[STEP_PARTS];     /* of a phase */
+	int64_t most, unit;           /* the longest bar; picoseconds of a unit */
+	const char *unit_name;
+	int rows;
+	double span, top, bottom;     /* width of the longest bar; upper and lower edge of all */
+};
+
+/* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds. */
+static int64_t time_unit(int64_t picoseconds, const char **name)
+{
+	static const char *const names[] = { "s", "ms", "us" };
+	int64_t unit = PICOSECONDS;
+	int i = 0;
+	for (; i < 2 && picoseconds < unit; i++)
+		unit /= 1000;
+	*name = names[i];
+	return unit;
+}
+
+static const char *time_text(int64_t picoseconds, char *text, size_t size)
+{
+	const char *name;
+	int64_t unit = time_unit(picoseconds, &name);
+	double amount = (double)picoseconds / (double)unit;
+	snprintf(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
+	return text;
+}
+
+void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size)
+{
+	char step[32], computed[32];
+	snprintf(text, size, "%.150s: step %s, computation %s", name, time_text(shares->total, step, sizeof step), time_text(shares->computed, computed, sizeof computed));
+}
+
+static void draw_axis(struct bars *bars)
+{
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	double top = (double)bars->most / (double)bars->unit, step = axis_step(top, (int)(bars->span / TICK));
+	char text[64];
+	for (double value = 0; value <= top * 1.0001; value += step) {
+		double x = LEFT + bars->span * value / top;
+		canvas_path(&bars->canvas, (struct canvas_point[]){ { x, bars->top }, { x, bars->bottom + 3 } }, 2, NULL, &grid);
+		snprintf(text, sizeof text, "%g", value);
+		canvas_text(&bars->canvas, x, bars->bottom + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	}
+	canvas_path(&bars->canvas, (struct canvas_point[]){ { LEFT, bars->top }, { LEFT, bars->bottom } }, 2, NULL, &frame);
+	snprintf(text, sizeof text, "time on a device [%s]", bars->unit_name);
+	canvas_text(&bars->canvas, LEFT + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+}
+
+static void draw_bar(struct bars *bars, int part, double y)
+{
+	const struct step_shares *shares = bars->shares;
+	char text[100], time[32], share[16];
+	double x = LEFT, percent = 100.0 * (double)bars->time[part] / (double)shares->total;
+	canvas_text(&bars->canvas, LEFT - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
+	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
+		if (wide <= 0)
+			continue;
+		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit], time_text(shares->time[part][limit], time, sizeof time),
+			shares->ops[part][limit]);
+		canvas_box(&bars->canvas, x, y, wide, BAR, roofline_colours[limit], NULL, text);
+		x += wide;
+	}
+	snprintf(share, sizeof share, percent < 0.05 ? "< 0.1 %%" : "%.1f %%", percent);
+	snprintf(text, sizeof text, "%s, %s", time_text(bars->time[part], time, sizeof time), share);
+	canvas_box(&bars->canvas, x + 2, y, canvas_text_width(SMALL, text) + 4, BAR, "#FFFFFF", NULL, NULL);
+	canvas_text(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_START, false, INK, text);
+}
+
+/* On narrow paper the times have a row of their own. */
+static void draw_title(struct bars *bars, char *text)
+{
+	char *rest = strstr(text, ": step ");
+	if (bars->top > TOP && rest) {
+		*rest = '\0';
+		canvas_text(&bars->canvas, 4, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
+	}
+	canvas_title(&bars->canvas, 4, TOP - 12, NORMAL, INK, text);
+}
+
+/* Returns its rows; canvas NULL: only that. */
+static int draw_legend(struct canvas *canvas, const struct bars *bars, double y, double width)
+{
+	struct canvas_key key[STEP_LIMITS];
+	int keys = 0;
+	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+		bool seen = false;
+		for (int part = 0; part < STEP_PARTS; part++)
+			seen |= bars->span * (double)bars->shares->time[part][limit] >= VISIBLE * (double)bars->most;
+		if (seen)
+			key[keys++] = (struct canvas_key){ roofline_colours[limit], step_limit_names[limit] };
+	}
+	int rows = canvas_rows(canvas, 4, y, width, SMALL, LEADING, INK, "limited by:");
+	return rows + canvas_legend(canvas, 4, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
+}
+
+static void measure(struct bars *bars)
+{
+	for (int part = 0; part < STEP_PARTS; part++) {
+		for (int limit = 0; limit < STEP_LIMITS; limit++)
+			bars->time[part] += bars->shares->time[part][limit];
+		bars->most = bars->time[part] > bars->most ? bars->time[part] : bars->most;
+		bars->rows += bars->time[part] > 0;
+	}
+	bars->unit = time_unit(bars->most, &bars->unit_name);
+	bars->bottom = bars->top + ROW * bars->rows;
+}
+
+enum status figure_roofline(const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct bars bars = { .shares = shares, .span = paper.width - LEFT - RIGHT };
+	char title[300];
+	roofline_title(shares, name, title, sizeof title);
+	bars.top = !paper.untitled && canvas_text_width(NORMAL, title) * 1.1 > paper.width - 8 ? TOP + LEADING : TOP;
+	measure(&bars);
+	if (bars.rows == 0)
+		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
+	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
+	double below = paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, &bars, 0, width) - 2;
+	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
+		return fail_memory(error);
+	draw_title(&bars, title);
+	draw_axis(&bars);
+	for (int part = 0; part < STEP_PARTS; part++)
+		if (bars.time[part] > 0) {
+			draw_bar(&bars, part, y);
+			y += ROW;
+		}
+	if (!paper.unexplained)
+		draw_legend(&bars.canvas, &bars, bars.bottom + LEGEND, width);
+	return canvas_close(&bars.canvas, stream, error);
+}

@@ -1,0 +1,46 @@
+/* roofline.c: a step's time by phase and by what limits it, of a plan. */
+#include <inttypes.h>
+
+#include "roofline.h"
+#include "src/draw/figure_roofline.h"
+#include "src/read/rules_file.h"
+
+enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
+{
+	const struct sharded *sharded = plan->transformed->sharded;
+	const uint32_t *order = plan->ordered->result.order;
+	if (plan->transformed->pipelined)
+		return fail(error, BAD_INPUT, "a pipeline's step is a schedule of many ranks: --view pipeline draws it");
+	struct rules *rules = rules_load(options->rules_file, error);
+	if (!rules)
+		return error->status;
+	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, order, sharded, &plan->scenario, rules);
+	enum status status = time ? plan_time_shares(plan->graph, sharded, &plan->scenario, rules, time, shares) : NO_MEMORY;
+	if (!plan->time)
+		plan_time_free(time);
+	rules_free(rules);
+	return status == OK ? OK : fail_memory(error);
+}
+
+enum status roofline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+{
+	struct step_shares shares;
+	enum status status = roofline_shares(plan, options, &shares, error);
+	(void)kind;
+	if (status != OK)
+		return status;
+	fputs("phase,limited_by,ops,seconds\n", stream);
+	for (int part = 0; part < STEP_PARTS; part++)
+		for (int limit = 0; limit < STEP_LIMITS; limit++)
+			if (shares.ops[part][limit] > 0)
+				fprintf(stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part], step_limit_names[limit], shares.ops[part][limit],
+					shares.time[part][limit] / PICOSECONDS, shares.time[part][limit] % PICOSECONDS);
+	return OK;
+}
+
+enum status roofline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+{
+	struct step_shares shares;
+	enum status status = roofline_shares(plan, options, &shares, error);
+	return status == OK ? figure_roofline(&shares, plan->input->name, export_paper(options, kind), stream, error) : status;
+}

@@ -1,0 +1,13 @@
+/* roofline.h: --view roofline: a step's time by phase and by what limits it, as a figure and as a table. */
+#ifndef TIDEMARK_WRITE_ROOFLINE_H
+#define TIDEMARK_WRITE_ROOFLINE_H
+
+#include "export.h"
+#include "src/plan/plan_time.h"
+
+/* What a plan's step takes on a device. BAD_INPUT: it is a pipeline's; or NO_MEMORY. O(graph). */
+enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
+enum status roofline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
+enum status roofline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
+
+#endif
