@@ -29,6 +29,8 @@ static int64_t ready_at(const struct checking *checking, uint32_t op)
 	int64_t ready = model->release[op] == NONE ? 0 : checking->time->start[model->release[op]];
 	FOR_ROW(i, &model->pred, op)
 		ready = end_of(checking, model->pred.item[i]) > ready ? end_of(checking, model->pred.item[i]) : ready;
+	FOR_ROW(i, &model->held, op)
+		ready = end_of(checking, model->held.item[i]) > ready ? end_of(checking, model->held.item[i]) : ready;
 	return ready;
 }
 

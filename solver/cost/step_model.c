@@ -44,9 +44,8 @@ static void find_early(struct modelling *modelling)
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p];
 		modelling->position[op] = p;
-		modelling->use[op] = before;
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0)
-			modelling->model->release[op] = is_waited_for(graph, op) ? NONE : modelling->use[place_of(graph, op)];
+			modelling->model->release[op] = is_waited_for(graph, op) || graph->op[op].added == ADDED_FETCH ? NONE : before;
 		else if (waits(modelling, op))
 			before = op;
 		modelling->early[op] = !waits(modelling, op) && csr_length(&graph->reads, op) > 0;
@@ -174,6 +173,34 @@ static enum status connect(struct modelling *modelling, struct arena *scratch)
 	return csr_of_pairs(&model->arena, model->ops, pairs, row, item, &model->pred);
 }
 
+/* A copy that computation behind it waits for: memory is let go of there. */
+static bool holds(const struct modelling *modelling, uint32_t op)
+{
+	const struct graph *graph = modelling->graph;
+	return graph->op[op].added == ADDED_OFFLOAD_WAIT || (graph->op[op].added == ADDED_OFFLOAD && modelling->costs->time[op] > 0 && !is_waited_for(graph, op));
+}
+
+/* What this order holds back: of each op one other at most, the last one before it (or before the memory that it fills) that computes or is waited for. use: scratch. */
+static enum status hold_back(struct modelling *modelling, struct arena *scratch)
+{
+	const struct graph *graph = modelling->graph;
+	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row), *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
+	if (!row || !item)
+		return NO_MEMORY;
+	for (uint32_t p = 0; p < graph->ops; p++) {
+		uint32_t op = modelling->order[p], place = place_of(graph, op);
+		bool held = holds(modelling, op), computes = waits(modelling, op), comes = graph->op[op].added == ADDED_FETCH;
+		modelling->use[op] = last;
+		uint32_t other = comes ? modelling->use[place] : last;
+		if (other != NONE && (held || comes || (computes && !waits(modelling, other)))) {
+			row[pairs] = op;
+			item[pairs++] = other;
+		}
+		last = held || computes ? op : last;
+	}
+	return csr_of_pairs(&modelling->model->arena, modelling->model->ops, pairs, row, item, &modelling->model->held);
+}
+
 static uint32_t ops_of_model(const struct graph *graph, const struct step_costs *costs)
 {
 	uint32_t ops = graph->ops;
@@ -204,7 +231,7 @@ enum status step_model_build(const struct graph *graph, const uint32_t *order, c
 	}
 	for (uint32_t p = 0, at = 0; fine && p < graph->ops; p++)
 		add_op(&modelling, order[p], &at);
-	fine = fine && connect(&modelling, &scratch) == OK;
+	fine = fine && connect(&modelling, &scratch) == OK && hold_back(&modelling, &scratch) == OK;
 	arena_free(&scratch);
 	return fine ? OK : NO_MEMORY;
 }

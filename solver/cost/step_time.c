@@ -5,7 +5,7 @@
 struct running {
 	const struct step_model *model;
 	struct step_time *time;
-	struct csr succ, released;       /* op -> ops that need its end; op -> ops that may begin when it begins */
+	struct csr succ, held, released; /* op -> ops that need its end; those that do in this order alone; op -> ops that may begin when it begins */
 	uint32_t *missing;               /* [ops] what it still waits for, but for its stream */
 	int64_t *ready;                  /* [ops] since when that is nothing */
 	uint32_t *cause;                 /* [ops] what the start waited for last; NONE: nothing */
@@ -48,6 +48,8 @@ static void tell_followers(struct running *running)
 		uint32_t op = running->ended[--running->ends];
 		FOR_ROW(i, &running->succ, op)
 			satisfy(running, running->succ.item[i], op);
+		FOR_ROW(i, &running->held, op)
+			satisfy(running, running->held.item[i], op);
 	}
 }
 
@@ -149,7 +151,7 @@ static enum status find_releases(struct running *running)
 		return NO_MEMORY;
 	for (uint32_t op = 0; op < model->ops; op++) {
 		running->cause[op] = NONE;
-		running->missing[op] = csr_length(&model->pred, op) + (model->release[op] != NONE);
+		running->missing[op] = csr_length(&model->pred, op) + csr_length(&model->held, op) + (model->release[op] != NONE);
 		if (model->release[op] != NONE) {
 			row[pairs] = model->release[op];
 			item[pairs++] = op;
@@ -175,6 +177,8 @@ static enum status prepare(struct running *running)
 	}
 	if (status == OK)
 		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
+	if (status == OK)
+		status = csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held);
 	return status == OK ? find_releases(running) : status;
 }
 

@@ -17,6 +17,7 @@
 struct step_model {
 	uint32_t ops, streams;
 	struct csr pred;           /* op -> ops that must have ended; acyclic */
+	struct csr held;           /* op -> ops that must have ended in this order: copies that computation waits for, and what it does before memory is there to come back to */
 	uint32_t *sequence;        /* [ops] a topological order: that of computation */
 	int64_t *turn;             /* [ops] of collectives: the least goes first; no two are equal */
 	uint32_t *stream;          /* [ops] */
@@ -39,8 +40,9 @@ struct step_costs {
 /* The model of a graph in an order. A collective has its place there: it begins no earlier than the last op that computes before it, so
  * that the plan's memory holds but for one op. Those whose operands are there from the start of the step (gathers of parameters, ZeRO 3)
  * run one layer ahead, as FSDP's do: they may begin when the first op that reads the layer before begins. A copy to the host that a wait reads may begin
- * when its operand is there, since the wait lets go of the memory; a copy back, where the memory is allocated that it fills. OK or NO_MEMORY; free it in
- * any case. O(size). */
+ * when its operand is there, since the wait lets go of the memory. What computes behind the wait begins when the copy is out; so it is behind a copy that no
+ * wait reads, which lets go of the memory itself. A copy back begins when all that is before the memory that it fills is done. So in any order no byte counts
+ * as free that a copy still reads or writes. OK or NO_MEMORY; free it in any case. O(size). */
 enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model);
 void step_model_free(struct step_model *model);
 

@@ -85,7 +85,8 @@ struct tensor {
 
 /* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's backward pass,
  * and the state of a generator saved for an op that runs again. An offload that an OFFLOAD_WAIT reads may begin as soon as what it copies is there; the memory
- * is let go of by the wait, when the copy is out. A fetch into a FETCH_BUFFER may begin where that memory is allocated. */
+ * is let go of by the wait, when the copy is out, and what computes behind it in an order begins then. One that none reads lets go of it itself: computation waits for it. A fetch into
+ * a FETCH_BUFFER may begin where that memory is allocated. */
 #define ADDITIONS(X) X(NOTHING, "") X(OFFLOAD, "tidemark.offload") X(FETCH, "tidemark.fetch") X(FLUSH, "pipeline.flush") \
 	X(RANDOM_STATE, "tidemark.random_state") X(OFFLOAD_WAIT, "tidemark.offload_wait") X(FETCH_BUFFER, "tidemark.fetch_buffer")
 #define X(id, type) ADDED_##id,

@@ -13,6 +13,7 @@
 #include "savings.h"
 #include "speed.h"
 #include "shard.h"
+#include "streams.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/scenario.h"
 #include "solver/shard/device_graph.h"
@@ -189,20 +190,11 @@ static enum status check_time(struct check *check)
 static void find_lifetime(struct check *check, uint32_t s)
 {
 	const struct graph *graph = check->graph;
-	const struct storage *storage = &graph->storage[s];
-	uint32_t end = graph->ops ? graph->ops - 1 : 0;
-	check->bytes[s] = align_up(storage->bytes, check->scenario.value[K_alignment]);
+	struct life life = storage_life(graph, check->position, s);
+	check->bytes[s] = align_up(graph->storage[s].bytes, check->scenario.value[K_alignment]);
 	check->offset[s] = -1;
-	check->first[s] = check->last[s] = NONE;
-	if (storage->bytes == 0 || (!storage->live_out && csr_length(&graph->users, s) == 0))
-		return;
-	check->first[s] = storage->allocator == NONE || storage->persistent ? 0 : check->position[storage->allocator];
-	check->last[s] = storage->live_out ? end : check->first[s];
-	FOR_ROW(i, &graph->users, s) {
-		uint32_t position = check->position[graph->users.item[i]];
-		if (position > check->last[s])
-			check->last[s] = position;
-	}
+	check->first[s] = life.first;
+	check->last[s] = life.last;
 }
 
 static enum status check_memory(struct check *check)
@@ -344,7 +336,7 @@ static enum status check_version(struct check *check)
 enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_layout, check_host, check_savings, check_order_bound, check_fit,
+		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
 		check_again, check_cap,
 	};
 	json_t *plan = plan_file_read(path, error);

@@ -4,6 +4,7 @@
  *     check     the run; order and peaks
  *     state     members of a plan file, and what is said of them
  *     asked     the graph, the scenario, and whether the plan keeps its cap
+ *     streams   memory by time, while copies to the host run
  *     layout    buffers, arena and its bound
  *     savings   what the plan is compared with; the peak by kinds
  *     verdict   whether the plan fits its device

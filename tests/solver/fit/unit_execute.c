@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "solver/fit/offload.h"
+#include "solver/order/order.h"
+#include "src/check/streams.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/interpreter.h"
 
@@ -373,6 +375,140 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 		graph_release(step);
 	}
 	cr_assert(played > 0 && copies > played && moved > 0, "%u played, %u copies, %u moved", played, copies, moved);
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- memory by time ------------------------------------------------------------------------------------------------------ */
+
+/* Any order that keeps dependencies. */
+static void order_at_random(const struct problem *problem, uint64_t *random, uint32_t *order)
+{
+	uint32_t *waiting = mem_alloc(problem->ops, sizeof *waiting), *ready = mem_alloc(problem->ops, sizeof *ready), count = 0;
+	for (uint32_t op = 0; op < problem->ops; op++)
+		if ((waiting[op] = csr_length(&problem->pred, op)) == 0)
+			ready[count++] = op;
+	for (uint32_t p = 0; count > 0; p++) {
+		uint32_t at = (uint32_t)(random_next(random) % count), op = ready[at];
+		ready[at] = ready[--count];
+		order[p] = op;
+		FOR_ROW(i, &problem->succ, op)
+			if (--waiting[problem->succ.item[i]] == 0)
+				ready[count++] = problem->succ.item[i];
+	}
+	mem_free(waiting);
+	mem_free(ready);
+}
+
+/* The program's order, planned ones, any. */
+static void order_of(const struct problem *problem, uint32_t which, uint64_t *random, uint32_t *order)
+{
+	static const enum order_strategy strategies[] = { ORDER_LIST, ORDER_BEST, ORDER_DFS };
+	struct control control = { 0 };
+	struct order_result result = { 0 };
+	if (which == 0 || which > 3) {
+		memcpy(order, problem->program, problem->ops * sizeof *order);
+		if (which > 3)
+			order_at_random(problem, random, order);
+		return;
+	}
+	struct order_options options = { .strategy = strategies[which - 1], .ticks = 200000 };
+	enum status status = order_solve(problem, &options, &control, &result);
+	cr_assert((status == OK || status == LIMIT) && result.order);
+	memcpy(order, result.order, problem->ops * sizeof *order);
+	order_result_free(&result);
+}
+
+/* Streams of computation and of both ways to the host, whose link is so fast that a copy of a mean storage takes up to `slow` mean ops. */
+static struct step_costs costs_of(const struct graph *graph, const struct fit_input *input, int64_t slow, uint64_t *random, struct arena *arena)
+{
+	struct step_costs costs = { .axes = 2 };
+	int64_t sum = 1, *time = costs.time = arena_alloc(arena, graph->ops, sizeof *time);
+	uint32_t *stream = costs.stream = arena_alloc(arena, graph->ops, sizeof *stream);
+	costs.layer = arena_alloc(arena, graph->ops, sizeof *costs.layer);
+	costs.inside = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *costs.inside);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		sum += time[op] = input->time[op];
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		enum added added = graph->op[op].added;
+		costs.layer[op] = NONE;
+		if (added != ADDED_OFFLOAD && added != ADDED_FETCH)
+			continue;
+		stream[op] = added == ADDED_OFFLOAD ? 1 : 2;
+		time[op] = 1 + (int64_t)(random_next(random) % (uint64_t)(1 + sum / graph->ops * slow));
+	}
+	return costs;
+}
+
+/* Whether what is alive while the streams are played is above the order's peak. without: as if computation waited for what it reads alone. */
+static bool exceeds(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct step_costs *costs, bool without, const char *what)
+{
+	struct step_model model;
+	struct step_time time;
+	struct error error = { 0 };
+	uint32_t *position = mem_alloc(graph->ops, sizeof *position), ignored;
+	int64_t *bytes = mem_alloc(graph->storages, sizeof *bytes), peak = problem_peak(problem, order, NULL, &ignored);
+	for (uint32_t p = 0; p < graph->ops; p++)
+		position[order[p]] = p;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes[s] = graph->storage[s].bytes;
+	cr_assert_eq(step_model_build(graph, order, costs, &model), OK);
+	if (without)
+		memset(model.held.start, 0, (model.ops + (size_t)1) * sizeof *model.held.start);
+	cr_assert_eq(step_time_find(&model, &time), OK);
+	cr_assert_eq(step_time_check(&model, &time, &error), OK, "%s: %s", what, error.text);
+	int64_t alive = peak_by_time(graph, order, position, bytes, true, 1, &model, &time);
+	cr_assert_geq(alive, 0);
+	step_time_free(&time);
+	step_model_free(&model);
+	mem_free(position);
+	mem_free(bytes);
+	return alive > peak;
+}
+
+struct played { uint32_t orders, untrue; };
+
+static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *random, struct played *played, const char *what)
+{
+	static const struct memory_rules rules = { .alignment = 1, .workspace = true };
+	struct fit_input input = fit_input_of(graph);
+	struct problem problem;
+	struct arena arena = { 0 };
+	struct error error = { 0 };
+	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
+	for (uint32_t i = 0; i < orders; i++) {
+		struct step_costs costs = costs_of(graph, &input, 1 << (random_next(random) % 7), random, &arena);
+		order_of(&problem, i, random, order);
+		cr_assert_not(exceeds(graph, &problem, order, &costs, false, what), "%s: in order %u, bytes that a copy needs count as free", what, i);
+		played->untrue += exceeds(graph, &problem, order, &costs, true, what);
+		played->orders++;
+	}
+	mem_free(order);
+	problem_free(&problem);
+	arena_free(&arena);
+	fit_input_free(&input);
+}
+
+Test(execute, no_order_counts_memory_as_free_that_a_copy_reads_or_writes)
+{
+	struct rules *rules = rules_new();
+	uint64_t random = test_seed();
+	struct played played = { 0, 0 };
+	uint32_t rounds = test_rounds(2, 60);
+	for (size_t m = 0; m <= TINY; m++) {
+		struct graph *step = m < TINY ? tiny_step(m) : fit_model("gpt", 2);
+		for (uint32_t i = 0; i < rounds; i++) {
+			struct graph *away = i % 2 ? some_away(step, rules, &random) : some_in_windows(step, rules, &random), *again = some_again(away, &random);
+			char what[80];
+			snprintf(what, sizeof what, "%s, round %u, seed %llu", m < TINY ? tiny[m].name : "gpt", i, (unsigned long long)test_seed());
+			play_orders(again ? again : away, 8, &random, &played, what);
+			graph_release(again);
+			graph_release(away);
+		}
+		graph_release(step);
+	}
+	cr_assert(played.untrue > 0, "of %u orders, none needs what holds computation back", played.orders);
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
 }
