@@ -83,11 +83,11 @@ static void count_crossings(struct cutting *cutting)
 		cutting->crossings[op] += cutting->crossings[op - 1];
 }
 
-/* The first op of the backward pass. Forward ops behind it, those of a loss in chunks, can't be cut from it. */
+/* The first op of the backward pass. Forward ops behind it, those of a loss in chunks, can't be cut from it. Copies to the host stand between forward ops. */
 static uint32_t first_backward(const struct graph *graph)
 {
 	uint32_t op = 0;
-	while (op < graph->ops && graph->op[op].phase == PHASE_FORWARD)
+	while (op < graph->ops && graph->op[op].phase != PHASE_BACKWARD)
 		op++;
 	return op;
 }
