@@ -317,10 +317,10 @@ static void note_fitted(struct job *job)
 	else if (fitted->replayed > fitted->cap)
 		note(job->notes, "no recomputation was found that meets the memory cap");
 	if (fitted->away > 0)
-		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes%s", fitted->away, fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin),
-			fitted->away == 1 ? "s" : "", fitted->stall > 0 ? "; computation waits for some of the copies" : "; no copy is waited for");
+		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes; in the program's order computation waits for %s of the copies",
+			fitted->away, fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "", fitted->stall > 0 ? "some" : "none");
 	if (fitted->stall > 0)
-		note(job->notes, "waits for copies: %.4g %% of the step's time more, %.4g ms", 100 * (double)fitted->stall / step, (double)fitted->stall / 1e9);
+		note(job->notes, "waits for copies, in the program's order: %.4g %% of the step's time more, %.4g ms", 100 * (double)fitted->stall / step, (double)fitted->stall / 1e9);
 	if (fitted->extra > fitted->stall)
 		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
 			(double)(fitted->extra - fitted->stall) / 1e9, fitted->proved ? ", proved least" : "");
