@@ -97,7 +97,7 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 		frame_right(frame, GAP, y, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN,
 			    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
 	if (timed)
-		frame_right(frame, step_column(frame), y, plan->transformed->sharded ? ROLE_TEXT : ROLE_FAINT,
+		frame_right(frame, step_column(frame), y, plan->speed.time > 0 ? ROLE_TEXT : ROLE_FAINT,
 			    time_text(plan->speed.time, text, sizeof text));
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
@@ -119,16 +119,16 @@ static void draw_amount(struct frame *frame, int y, const char *what, int64_t th
 	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
 }
 
-/* The times of a step, where both are split over devices. */
+/* The times of a step, where they are known and differ. */
 static void draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
 {
 	char text[32];
-	if (!theirs->transformed->sharded || !ours->transformed->sharded)
+	if (theirs->speed.time <= 0 || ours->speed.time <= 0 || (theirs->speed.time == ours->speed.time && !ours->transformed->sharded))
 		return;
-	double from = (double)plan_step_time(theirs), to = (double)plan_step_time(ours);
+	double from = (double)theirs->speed.time, to = (double)ours->speed.time;
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
-	frame_right(frame, 27, y, ROLE_BASELINE, time_text(plan_step_time(theirs), text, sizeof text));
-	frame_right(frame, 39, y, ROLE_TEXT, time_text(plan_step_time(ours), text, sizeof text));
+	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->speed.time, text, sizeof text));
+	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->speed.time, text, sizeof text));
 	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
 	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
 }

@@ -11,10 +11,10 @@ struct plot {
 	double low, high;          /* bytes at the last and first row */
 };
 
-/* Only runs that are split over devices have a time. */
+/* A step whose ops' work can't be counted has no time. */
 static bool shown(const struct model *model, int axis, uint32_t run)
 {
-	return axis != AXIS_TIME || model->run[run]->transformed->sharded;
+	return axis != AXIS_TIME || model->run[run]->speed.time > 0;
 }
 
 const char *runs_plot_axis_name(int axis)
@@ -25,7 +25,7 @@ const char *runs_plot_axis_name(int axis)
 static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	if (axis == AXIS_TIME)
-		return model->run[run]->transformed->sharded ? (double)plan_step_time(model->run[run]) : 0;
+		return (double)model->run[run]->speed.time;
 	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
 }
 
@@ -40,7 +40,7 @@ static bool differs(const struct model *model, int knob)
 int runs_plot_first_axis(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->runs; i++)
-		if (shown(model, AXIS_TIME, i))
+		if (shown(model, AXIS_TIME, i) && (model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
 			return AXIS_TIME;
 	return AXIS_WORK;
 }

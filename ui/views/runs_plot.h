@@ -4,13 +4,13 @@
 
 #include "view.h"
 
-/* What the horizontal axis may be: the work of a device, its estimated time where it is split over devices, or a knob by its number. */
+/* What the horizontal axis may be: the work of a device, the simulated time of its step, or a knob by its number. */
 #define AXIS_WORK (-1)
 #define AXIS_TIME (-2)
 
-/* What is asked for first: time where some run is split over devices, else work. */
+/* What is asked for first: time where it differs between runs or some run is split over devices, else work. */
 int runs_plot_first_axis(const struct model *model);
-/* The axis after one, round in a circle: work, time where some run has one, then the knobs in which the runs differ. */
+/* The axis after one, round in a circle: work, time where it is asked for first, then the knobs in which the runs differ. */
 int runs_plot_next_axis(const struct model *model, int axis);
 /* "work of a device", "time of a step", "recompute". */
 const char *runs_plot_axis_name(int axis);

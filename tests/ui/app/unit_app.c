@@ -393,6 +393,17 @@ static bool key_is_told(const struct app *app, const char *key)
 	return command < COMMAND_COUNT && (commands[command].context & app_context(app)) && *commands[command].keys;
 }
 
+/* What runs again costs time on one device, too; an order alone doesn't. */
+Test(app, runs_that_differ_in_time_have_it_as_their_axis)
+{
+	static const char *const settings[] = { NULL };
+	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
+	struct app *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space recompute=full Enter");
+	expect(app, "       step  knobs");
+	expect(app, "peak over time of a step");
+	close_app(app);
+}
+
 Test(app, undo_and_redo_make_no_new_runs)
 {
 	static const char *const settings[] = { NULL };
