@@ -41,9 +41,9 @@ enum form {
 	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN) \
 	X("optimizer", "optimizer=momentum", PLAIN, 1, RUN) \
 	X("optimizer", "optimizer=sgd", PLAIN, 1, RUN) \
-	X("batch", "microbatches=%u", PARTS, 2, ROUNDED) \
-	X("batch", "microbatches=%u", PARTS, 4, ROUNDED) \
-	X("batch", "microbatches=%u", PARTS, 8, ROUNDED) \
+	X("batch", "microbatches=%u", PARTS, 2, SPLIT) \
+	X("batch", "microbatches=%u", PARTS, 4, SPLIT) \
+	X("batch", "microbatches=%u", PARTS, 8, SPLIT) \
 	X("batch", "batch=%u", BATCH, 2, RUN) \
 	X("batch", "batch=%u", BATCH, 4, RUN) \
 	X("sequence", "seq=%u", SEQUENCE, 2, RUN) \

@@ -7,7 +7,8 @@
 /* What a change does to the training run. */
 #define FIT_MEANINGS(X) \
 	X(SAME, "same", "same results") \
-	X(ROUNDED, "rounded", "same results but for rounding; batch norm sees smaller batches") \
+	X(ROUNDED, "rounded", "same results but for rounding") \
+	X(SPLIT, "split", "same results but for rounding; batch norm sees smaller batches") \
 	X(SPREAD, "devices", "same results but for rounding, on more devices") \
 	X(RUN, "run", "changes the run")
 #define X(id, name, text) FIT_MEANING_##id,
