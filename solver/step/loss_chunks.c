@@ -284,20 +284,6 @@ static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
 		build->status = status;
 }
 
-/* Where a tensor of the region is read behind it. */
-static bool leaves(const struct chunking *chunking, uint32_t tensor)
-{
-	const struct graph *graph = chunking->graph;
-	const struct loss_region *region = &chunking->region;
-	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
-		uint32_t user = graph->users.item[i];
-		FOR_ROW(j, &graph->reads, user)
-			if (graph->reads.item[j] == tensor && !region->inside[user] && !region->seed[user])
-				return true;
-	}
-	return graph->tensor[tensor].kind == KIND_OUTPUT;
-}
-
 static bool has_rows(const struct chunking *chunking, uint32_t tensor)
 {
 	uint32_t factor, place;
@@ -312,7 +298,7 @@ static bool add_product(struct chunking *chunking, uint32_t op, uint32_t chunk)
 	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
 	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
-		|| !leaves(chunking, result) || has_rows(chunking, result))
+		|| !loss_region_leaves(chunking->graph, &chunking->region, result) || has_rows(chunking, result))
 		return false;
 	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
 	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]], b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
@@ -333,11 +319,11 @@ static void keep_results(struct chunking *chunking, uint32_t op, uint32_t chunk)
 		uint32_t *part = &chunking->part[tensor * (size_t)chunking->chunks], own = chunking->chunk[tensor];
 		if (op == chunking->region.loss && i == graph->writes.start[op]) {
 			add_loss(chunking, chunk, own);
-		} else if (leaves(chunking, tensor) && has_rows(chunking, tensor)) {
+		} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor) && has_rows(chunking, tensor)) {
 			int dim;
 			describe(chunking, op);
 			part[chunk] = reshaped(chunking, own, shape_apart(chunking, tensor, chunking->at, &dim));
-		} else if (leaves(chunking, tensor)) {
+		} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor)) {
 			describe(chunking, op);
 			part[0] = chunk == 0 ? own : build_map_inplace(build, "aten.add_.Tensor", IN(part[0], own));
 		}
@@ -449,7 +435,7 @@ static void write_results(struct chunking *chunking)
 				describe(chunking, op);
 				build_op(&chunking->build, "aten._to_copy.default", IN(chunking->loss));
 				chunking->whole[tensor] = fine(chunking) ? named(chunking, tensor, NONE) : NONE;
-			} else if (leaves(chunking, tensor)) {
+			} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor)) {
 				chunking->whole[tensor] = has_rows(chunking, tensor) ? joined(chunking, op, tensor) : summed(chunking, op, tensor);
 			}
 		}

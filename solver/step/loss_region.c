@@ -256,10 +256,8 @@ static bool adds_up(const struct finding *finding, uint32_t op)
 	return sums && !(rule->traits & TRAIT_BIASED) && !(rule->factors[0] == '@' && *rule->saved);
 }
 
-static bool read_outside(const struct finding *finding, uint32_t tensor)
+bool loss_region_leaves(const struct graph *graph, const struct loss_region *region, uint32_t tensor)
 {
-	const struct graph *graph = finding->graph;
-	const struct loss_region *region = finding->region;
 	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
 		uint32_t user = graph->users.item[i];
 		FOR_ROW(j, &graph->reads, user)
@@ -274,7 +272,7 @@ static enum status check_result(struct finding *finding, uint32_t op, uint32_t t
 	const struct graph *graph = finding->graph;
 	const struct loss_region *region = finding->region;
 	uint32_t first = graph->writes.item[graph->writes.start[region->loss]];
-	if (!read_outside(finding, tensor) || tensor == first)
+	if (!loss_region_leaves(finding->graph, finding->region, tensor) || tensor == first)
 		return OK;
 	if (kind_persistent(graph->tensor[tensor].kind))
 		return refuse(finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);

@@ -36,5 +36,7 @@ void loss_region_free(struct loss_region *region);
 
 /* The dim of a tensor that a chunk has a part of, with the factor that it is of: region->cut or longer. -1: none. *place: of the factor in the dim's product. */
 int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph, uint32_t tensor, uint32_t *factor, uint32_t *place);
+/* Whether a tensor of the region is an output or is read by an op that is neither in the region nor its seed. O(readers). */
+bool loss_region_leaves(const struct graph *graph, const struct loss_region *region, uint32_t tensor);
 
 #endif
