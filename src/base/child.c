@@ -1,19 +1,20 @@
-/* child.c: posix_spawn and a poll loop over three pipes. */
+/* child.c: fork, exec, and a poll loop over three pipes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "output.h"
 
 #define POLL_MILLISECONDS 20
-
-extern char **environ;
 
 enum { IN, OUT, ERR, PIPES };
 
@@ -50,30 +51,65 @@ static bool open_pipes(struct child *child)
 	return true;
 }
 
-static int start(struct child *child, const char *const *arguments)
+/* In the new process, with all signals blocked: just calls that are safe beside threads. A group of its own, which ends with us: the kernel ends the program
+ * even where nobody here can. */
+static _Noreturn void become(const struct child *child, const char *const *arguments, pid_t parent, int told)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return ENOMEM;
-	if (posix_spawnattr_init(&attributes) != 0) {
-		posix_spawn_file_actions_destroy(&actions);
-		return ENOMEM;
+	setpgid(0, 0);
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction now;
+		if (sigaction(number, NULL, &now) == 0 && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_IGN))
+			signal(number, SIG_DFL);
 	}
-	int code = 0;
-	for (int i = 0; i < PIPES && code == 0; i++)
-		code = posix_spawn_file_actions_adddup2(&actions, child->there[i], i);
 	sigset_t none;
 	sigemptyset(&none);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-	char *const *argv = (char *const *)(uintptr_t)arguments;   /* posix_spawn promises not to write */
-	if (code == 0)
-		code = posix_spawnp(&child->pid, arguments[0], &actions, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	bool ready = getppid() == parent;
+	for (int i = 0; i < PIPES && ready; i++)
+		ready = dup2(child->there[i], i) >= 0;
+	if (ready)
+		execvp(arguments[0], (char *const *)(uintptr_t)arguments);   /* exec promises not to write */
+	int code = errno;
+	ssize_t written = write(told, &code, sizeof code);
+	_exit(written == sizeof code ? 127 : 126);
+}
+
+/* Starts the program: 0, or why not (an errno), which it tells through a pipe that exec closes. */
+static int start(struct child *child, const char *const *arguments)
+{
+	int told[2], code = 0;
+	sigset_t all, before;
+	if (pipe(told) != 0)
+		return errno;
+	fcntl(told[0], F_SETFD, FD_CLOEXEC);
+	fcntl(told[1], F_SETFD, FD_CLOEXEC);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid_t parent = getpid();
+	child->pid = fork();
+	if (child->pid == 0)
+		become(child, arguments, parent, told[1]);
+	code = child->pid < 0 ? errno : 0;
+	if (code == 0) {
+		setpgid(child->pid, child->pid);   /* whoever of the two comes first */
+		output_end_with_us(child->pid);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(told[1]);
+	ssize_t got = -1;
+	while (code == 0 && (got = read(told[0], &code, sizeof code)) < 0 && errno == EINTR)
+		;
+	close(told[0]);
 	for (int i = 0; i < PIPES; i++)
 		close_end(&child->there[i]);
+	if (child->pid > 0 && got > 0) {
+		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		output_outlived(child->pid);
+	}
 	return code;
 }
 
@@ -180,6 +216,7 @@ static void reap(struct child *child, bool kill_it)
 	int state = 0;
 	if (kill_it)
 		kill(-child->pid, SIGKILL);
+	output_outlived(child->pid);
 	while (waitpid(child->pid, &state, 0) < 0 && errno == EINTR)
 		;
 	child->result->code = WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);

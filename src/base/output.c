@@ -19,6 +19,9 @@ enum { DEADLY = sizeof deadly / sizeof *deadly };
 /* Unfinished files: signals can only find them here. A slot is taken before its text is set. */
 static struct { atomic_bool taken, set; char path[PATH_BYTES]; } unfinished[SLOTS];
 
+/* Process groups of programs that we started and that must not outlive us; 0: none. */
+static atomic_int started[SLOTS];
+
 /* ---- signals ------------------------------------------------------------------------------------------------- */
 
 static void on_signal(int number)
@@ -26,6 +29,9 @@ static void on_signal(int number)
 	for (int i = 0; i < SLOTS; i++)
 		if (atomic_load(&unfinished[i].set))
 			unlink(unfinished[i].path);
+	for (int i = 0; i < SLOTS; i++)
+		if (atomic_load(&started[i]) > 0)
+			kill(-atomic_load(&started[i]), SIGKILL);
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -39,6 +45,25 @@ static void expect_signals(void)
 			sigemptyset(&ours.sa_mask);
 			sigaction(deadly[i], &ours, NULL);
 		}
+	}
+}
+
+void output_end_with_us(pid_t group)
+{
+	expect_signals();
+	for (int i = 0; i < SLOTS; i++) {
+		int none = 0;
+		if (atomic_compare_exchange_strong(&started[i], &none, (int)group))
+			return;
+	}
+}
+
+void output_outlived(pid_t group)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		int that = (int)group;
+		if (atomic_compare_exchange_strong(&started[i], &that, 0))
+			return;
 	}
 }
 

@@ -13,6 +13,7 @@
 #define TIDEMARK_BASE_OUTPUT_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "solver/base/base.h"
 
@@ -28,6 +29,11 @@ struct output {
 /* For main(): standard streams that were closed are opened on /dev/null so that they fail to read or write as before, and no file that is opened later
  * takes their numbers, where messages or data would be written into it. */
 void output_keep_standard_streams(void);
+
+/* A signal that ends this program ends this process group, too (SIGKILL); until it is told that the group has ended. At most eight at a time, others are left
+ * alone. Safe beside threads. */
+void output_end_with_us(pid_t group);
+void output_outlived(pid_t group);
 
 /* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says
  * why. After OK output_close() must follow. */
