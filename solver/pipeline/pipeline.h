@@ -13,6 +13,8 @@
  *     configuration  memory and time of a whole configuration
  *     cut            which rank runs which op of a device's graph
  *     flow           what goes between ranks
+ *     making         a rank's graph while it is made
+ *     waiting        what a rank holds between passes
  *     rank           the graph of one rank
  *     check          checks ranks' graphs and schedules
  */

@@ -1,0 +1,87 @@
+/* making.h: a rank's graph while it is made: what rank.c and waiting.c share. */
+#ifndef TIDEMARK_PIPELINE_MAKING_H
+#define TIDEMARK_PIPELINE_MAKING_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rank.h"
+
+/* What a storage waits for: the gradients of its piece's input, of the weights, or from the first to the second. */
+enum until { UNTIL_INPUT, UNTIL_WEIGHT, BETWEEN };
+
+struct making {
+	const struct pipeline_cut *cut;
+	const struct pipeline_flow *flow;
+	const struct graph *graph;
+	const struct in_flight *in_flight;
+	uint32_t rank, microbatches;
+	struct draft *draft;
+	bool *runs;                /* [ops] */
+	uint8_t *side;             /* [ops] the pass in which this rank runs it */
+	uint32_t *stands;          /* [tensors] */
+	uint32_t *local;           /* [tensors] the draft's tensor, or NONE */
+	uint32_t *added;           /* [storages] the tensor whose gradients are added up for the update; NONE */
+	uint32_t *sum;             /* [storages] of these, the draft's tensor of the sum, before it and behind */
+	uint32_t *summed;
+	uint32_t *last;            /* [storages] the last op of this rank that touches it before the update */
+	uint32_t *alone;           /* [storages] of joint ones, the last op of this rank that writes it */
+	uint32_t *sequence;        /* [ops] in what order they are run: gradients of weights behind the others of their piece */
+	bool *later;               /* [ops] gradients of weights that wait for the others */
+	struct sink { uint32_t op, piece; } *sink;  /* [ops + transfers] the draft's ops with which the gradients of a piece's input end */
+	uint32_t sinks;
+	uint8_t *until;            /* [storages] enum until */
+	uint32_t *held;            /* [storages] microbatches whose copies wait for the backward pass, 0: it isn't read there */
+	uint32_t *holder;          /* [storages] the piece that they wait for */
+	bool *sent;                /* [transfers] */
+	int64_t in_host;           /* bytes of all microbatches that are offloaded */
+	uint32_t pass_send, before_send, pass;  /* the last send of the pass at hand and of the one before; the pass's number */
+	uint32_t flush;            /* the draft's op, or NONE */
+	uint32_t *ends, ended;     /* [ops + storages + transfers] the draft's ops of both passes that none of them waits for, and perhaps others */
+	bool updating;
+	enum status status;
+	struct error *error;
+	struct arena arena;
+};
+
+static inline void stop(struct making *making, enum status status)
+{
+	if (making->status == OK && status != OK)
+		making->status = status == NO_MEMORY ? fail_memory(making->error) : status;
+}
+
+/* An id from the draft; NONE stops. */
+static inline uint32_t made(struct making *making, uint32_t id)
+{
+	if (id == NONE)
+		stop(making, NO_MEMORY);
+	return id;
+}
+
+static inline const char *joined(struct making *making, const char *name, const char *suffix)
+{
+	size_t length = strlen(name) + strlen(suffix) + 1;
+	char *text = arena_alloc(&making->arena, length, 1);
+	if (!text) {
+		stop(making, NO_MEMORY);
+		return name;
+	}
+	snprintf(text, length, "%s%s", name, suffix);
+	return text;
+}
+
+static inline uint32_t storage_of(const struct making *making, uint32_t tensor)
+{
+	return making->graph->tensor[tensor].storage;
+}
+
+static inline const struct transfer *transfer_here(const struct making *making, uint32_t tensor)
+{
+	const struct pipeline_flow *flow = making->flow;
+	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
+		if (flow->transfer[i].to == making->rank)
+			return &flow->transfer[i];
+	return NULL;
+}
+
+#endif
