@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/common/random_model.h"
-#include "tests/common/ranks.h"
+#include "tests/common/ranks_scheduled.h"
 #include "solver/pipeline/check.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
@@ -171,6 +171,78 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		graph_release(graph);
 	}
 	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
+static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum schedule schedule, uint32_t ranks, uint32_t microbatches, const struct rules *rules, uint32_t *ran)
+{
+	uint32_t pieces = ranks * (schedule_folded(schedule) || schedule == SCHEDULE_INTERLEAVED ? 2 : 1), piece_of[64];
+	int64_t time[4][16];
+	struct graph *rank[8] = { NULL };
+	struct pipeline_cut cut;
+	struct pipeline_flow flow;
+	struct pipeline_plan plan;
+	struct units units;
+	struct sharding sharding;
+	struct mesh mesh = { 0 };
+	struct rank_run run;
+	struct error error = { 0 };
+	for (uint32_t b = 0; b < blocks->blocks; b++)
+		piece_of[b] = b * pieces / blocks->blocks;
+	for (uint32_t k = 0; k < pieces; k++) {
+		time[0][k] = 10 + k % 3;
+		time[1][k] = 20 + k % 4;
+		time[2][k] = 10;
+		time[3][k] = k % 2;
+	}
+	struct pipeline pipeline = { .schedule = schedule, .ranks = ranks, .chunks = pieces / ranks, .microbatches = microbatches, .forward = time[0], .backward = time[1],
+		.weight = time[2], .send = time[3] };
+	cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK, "%s", error.text);
+	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, (struct pieces_wanted) { ranks, pieces, plan.folded, plan.split }, &cut), OK);
+	cr_assert_eq(pipeline_flow_find(&cut, &flow, &error), OK, "%s", error.text);
+	for (uint32_t r = 0; r < ranks; r++) {
+		rank[r] = pipeline_rank_graph(&cut, &flow, plan.piece_in_flight, microbatches, r, NULL, &error);
+		cr_assert_not_null(rank[r], "%s", error.text);
+	}
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(sharding_new(&units, &mesh, &sharding), OK);
+	bool same = ranks_run_scheduled(&run, &units, &sharding, &cut, rank, &plan, microbatches, rules, ran);
+	cr_assert(same, "%s: %s", schedule_names[schedule], run.why);
+	ranks_free(&run);
+	sharding_free(&sharding);
+	units_free(&units);
+	for (uint32_t r = 0; r < ranks; r++)
+		graph_release(rank[r]);
+	pipeline_flow_free(&flow);
+	pipeline_cut_free(&cut);
+	pipeline_free(&plan);
+}
+
+/* Every schedule: a split backward pass is two passes of ops, each of which finds there what it reads when the schedule says that it runs. */
+Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
+{
+	struct model_config small = { .family = FAMILY_GPT, .layers = 3, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct error error;
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
+	struct rules *rules = rules_new();
+	struct blocks blocks;
+	bool *gap = mem_alloc(graph->ops, sizeof *gap);
+	uint32_t gaps;
+	cr_assert_eq(blocks_cheap_gaps(graph, 11, gap, &gaps), OK);
+	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
+		for (uint32_t ranks = 2; ranks <= test_rounds(2, 4); ranks++) {
+			uint32_t ran[PASS_COUNT];
+			bool split = schedule_split((enum schedule)schedule);
+			run_scheduled(graph, &blocks, (enum schedule)schedule, ranks, 2 * ranks, rules, ran);
+			cr_expect(ran[PASS_FORWARD] > 0 && (ran[PASS_WEIGHT] > 0) == split && (ran[PASS_INPUT] > 0) == split && (ran[PASS_BACKWARD] > 0) == !split, "%s",
+				schedule_names[schedule]);
+		}
+	blocks_free(&blocks);
+	mem_free(gap);
+	rules_free(rules);
+	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
 
